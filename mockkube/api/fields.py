@@ -1,0 +1,137 @@
+"""Field errors: what a validator says of one field, in upstream's words.
+
+A validator returns a list of `FieldError`, all of them, in field order. A path is plain text
+(`spec.containers[0].name`); a validator composes it with f-strings and `keyed`.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+
+class ErrorType(StrEnum):
+    """The reasons a `Status` cause may carry."""
+
+    NOT_FOUND = "FieldValueNotFound"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    INTERNAL = "InternalError"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+_TITLES: Final = {
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
+    ErrorType.INTERNAL: "Internal error",
+    ErrorType.TYPE_INVALID: "Invalid value",
+}
+
+
+class _Omitted:
+    """The value of an error that shows none."""
+
+    def __repr__(self) -> str:
+        return "<omitted>"
+
+
+OMITTED: Final = _Omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One complaint about one field."""
+
+    field: str
+    detail: str = ""
+    type: ErrorType = ErrorType.INVALID
+    value: Any = OMITTED
+
+    @property
+    def message(self) -> str:
+        """The text of the cause, without the field's name."""
+        title = _TITLES[self.type]
+        if self.value is not OMITTED:
+            title += f": {shown(self.value)}"
+        return f"{title}: {self.detail}" if self.detail else title
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def shown(value: Any) -> str:
+    """Print a bad value as Go's field errors do: text quoted, objects as compact JSON, null as such."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case bool():
+            return str(value).lower()
+        case None:
+            return "null"
+        case _:
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    """The value is malformed or out of range."""
+    return FieldError(field, detail, ErrorType.INVALID, value)
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A value that must be there is not."""
+    return FieldError(field, detail, ErrorType.REQUIRED)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    """The value stands twice where it may stand once."""
+    return FieldError(field, "", ErrorType.DUPLICATE, value)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """The field may not be set, or not changed."""
+    return FieldError(field, detail, ErrorType.FORBIDDEN)
+
+
+def not_found(field: str, value: Any) -> FieldError:
+    """The value names something that is not there."""
+    return FieldError(field, "", ErrorType.NOT_FOUND, value)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is none of the known ones; `supported` is shown in the order given."""
+    choices = ", ".join(json.dumps(choice) for choice in supported)
+    return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, value)
+
+
+def too_long(field: str, bytes_max: int) -> FieldError:
+    """The text is longer than `bytes_max` bytes."""
+    unit = "byte" if bytes_max == 1 else "bytes"
+    return FieldError(field, f"may not be more than {bytes_max} {unit}", ErrorType.TOO_LONG)
+
+
+def too_many(field: str, actual: int, items_max: int) -> FieldError:
+    """The list has more than `items_max` items."""
+    unit = "item" if items_max == 1 else "items"
+    return FieldError(field, f"must have at most {items_max} {unit}", ErrorType.TOO_MANY, actual)
+
+
+def internal(field: str, detail: str) -> FieldError:
+    """Something went wrong that the user did not cause."""
+    return FieldError(field, detail, ErrorType.INTERNAL)
+
+
+def keyed(field: str, key: str) -> str:
+    """The path of a map entry: `data[key]`."""
+    return f"{field}[{key}]"

@@ -1,0 +1,1 @@
+"""Verbs on objects, without HTTP: read resource.py first."""

@@ -1,0 +1,1 @@
+"""How a component sees the API: client protocol, list-watch cache, event recorder."""

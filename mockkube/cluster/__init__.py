@@ -1,0 +1,1 @@
+"""Assembly: versions and gates in, running components out; the control API."""

@@ -1,0 +1,1 @@
+"""Versions, feature gates, release trains, skew: tables and look-ups, no behaviour."""

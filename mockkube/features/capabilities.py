@@ -1,0 +1,17 @@
+"""What one component can do: its version and the gates that are on, fixed while it runs."""
+
+from dataclasses import dataclass, field
+
+from mockkube.features.versions import DEFAULT, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """A component's version and effective gates. Read once, at start, into the tables an algorithm uses."""
+
+    version: Version = DEFAULT
+    gates: frozenset[str] = field(default_factory=frozenset)
+
+    def enabled(self, gate: str) -> bool:
+        """Whether the gate exists at this version and is on."""
+        return gate in self.gates

@@ -1,0 +1,31 @@
+"""Kubernetes minor versions, ordered."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+_TEXT: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A release line: `1.36`. Patch releases differ in nothing this project models."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `1.36`, `v1.36` or `1.36.4`; ValueError for anything else."""
+        match = _TEXT.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a version: expected MAJOR.MINOR, like 1.36")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+DEFAULT: Final = Version(1, 36)
+OLDEST: Final = Version(1, 33)
+NEWEST: Final = Version(1, 37)

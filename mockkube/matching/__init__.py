@@ -1,0 +1,1 @@
+"""Pure semantics shared by every component: taints, node selectors, integers, semver, CEL."""

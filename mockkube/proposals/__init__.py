@@ -1,0 +1,1 @@
+"""One module per KEP: gate, release train, schema overlay, checks, operators."""

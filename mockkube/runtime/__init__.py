@@ -1,0 +1,1 @@
+"""What running code takes from outside: clock, chance, identity, task groups."""

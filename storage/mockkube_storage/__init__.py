@@ -1,0 +1,1 @@
+"""A revisioned key-value store (the model of etcd). It knows nothing of Kubernetes. Read store.py first."""

@@ -1,0 +1,1 @@
+"""Engines behind the Store protocol, listed in catalogue.py."""
