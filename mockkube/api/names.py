@@ -1,0 +1,285 @@
+"""Forms of names and other short texts: each check returns what is wrong with a text, in upstream's words.
+
+upstream 1.36: apimachinery/pkg/util/validation, apimachinery/pkg/api/validate/content
+"""
+
+import re
+from typing import Final
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_UNDERSCORED: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_SUBDOMAIN_UNDERSCORED: Final = rf"{_LABEL_UNDERSCORED}(\.{_LABEL_UNDERSCORED})*"
+_WILDCARD: Final = rf"\*\.{_SUBDOMAIN}"
+_KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_KEY})?"
+_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_ENV: Final = "[-._a-zA-Z][-._a-zA-Z0-9]*"
+_CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
+_HEADER: Final = "[-A-Za-z0-9]+"
+_PERCENT: Final = "[0-9]+%"
+
+_LABEL_RE: Final = re.compile(_LABEL)
+_LABEL_1035_RE: Final = re.compile(_LABEL_1035)
+_SUBDOMAIN_RE: Final = re.compile(_SUBDOMAIN)
+_SUBDOMAIN_CASELESS_RE: Final = re.compile(_SUBDOMAIN, re.IGNORECASE | re.ASCII)
+_SUBDOMAIN_UNDERSCORED_RE: Final = re.compile(_SUBDOMAIN_UNDERSCORED)
+_WILDCARD_RE: Final = re.compile(_WILDCARD)
+_KEY_RE: Final = re.compile(_KEY)
+_VALUE_RE: Final = re.compile(_VALUE)
+_IDENTIFIER_RE: Final = re.compile(_IDENTIFIER)
+_ENV_RE: Final = re.compile(_ENV)
+_CONFIG_KEY_RE: Final = re.compile(_CONFIG_KEY)
+_HEADER_RE: Final = re.compile(_HEADER)
+_PERCENT_RE: Final = re.compile(_PERCENT)
+_PORT_RE: Final = re.compile("[-a-z0-9]+")
+_LETTER_RE: Final = re.compile("[a-z]")
+_INTEGER_RE: Final = re.compile("0|-?[1-9][0-9]*")
+
+LABEL_LENGTH_MAX: Final = 63
+SUBDOMAIN_LENGTH_MAX: Final = 253
+PORT_NAME_LENGTH_MAX: Final = 15
+ID_MAX: Final = 2**31 - 1
+
+_SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL_1035_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character"
+)
+_KEY_TEXT: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+_KEY_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
+NOT_EMPTY: Final = "must be non-empty"
+
+
+def form_text(text: str, form: str, *examples: str) -> str:
+    """Say what a text must look like: in words, by example, and as the regular expression."""
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} ({f'e.g. {shown}' if shown else ''}regex used for validation is '{form}')"
+
+
+def range_text(least: int, greatest: int) -> str:
+    """Say that a number is out of its range."""
+    return f"must be between {least} and {greatest}, inclusive"
+
+
+def byte_length(text: str) -> int:
+    """Return the length upstream counts: bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def _too_long(text: str, length_max: int, unit: str = "characters") -> list[str]:
+    return [f"must be no more than {length_max} {unit}"] if byte_length(text) > length_max else []
+
+
+def _without_dash(name: str) -> str:
+    """Return what stands for a generateName: more follows its final dash, so that the dash is not the end."""
+    return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
+
+
+def dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
+    """Check a DNS subdomain: labels joined by dots, 253 bytes at most."""
+    if prefix:
+        name = _without_dash(name)
+    found = _too_long(name, SUBDOMAIN_LENGTH_MAX, unit)
+    if not _SUBDOMAIN_RE.fullmatch(name):
+        found.append(form_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return found
+
+
+def dns_subdomain_caseless(name: str) -> list[str]:
+    """Check a DNS subdomain that may have capitals."""
+    found = _too_long(name, SUBDOMAIN_LENGTH_MAX, "bytes")
+    if not _SUBDOMAIN_CASELESS_RE.fullmatch(name):
+        text = (
+            "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        found.append(form_text(text, _SUBDOMAIN, "Example.com"))
+    return found
+
+
+def dns_subdomain_underscored(name: str) -> list[str]:
+    """Check a DNS subdomain that may have underscores."""
+    found = _too_long(name, SUBDOMAIN_LENGTH_MAX)
+    if not _SUBDOMAIN_UNDERSCORED_RE.fullmatch(name):
+        text = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        found.append(form_text(text, _SUBDOMAIN_UNDERSCORED, "example.com"))
+    return found
+
+
+def wildcard_subdomain(name: str) -> list[str]:
+    """Check a DNS subdomain whose first label is a star."""
+    found = _too_long(name, SUBDOMAIN_LENGTH_MAX)
+    if not _WILDCARD_RE.fullmatch(name):
+        text = (
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
+            "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+        )
+        found.append(form_text(text, _WILDCARD, "*.example.com"))
+    return found
+
+
+def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
+    """Check a DNS label (RFC 1123), 63 bytes at most."""
+    if prefix:
+        name = _without_dash(name)
+    found = _too_long(name, LABEL_LENGTH_MAX, unit)
+    if not _LABEL_RE.fullmatch(name):
+        dotted = _SUBDOMAIN_RE.fullmatch(name)
+        found.append("must not contain dots" if dotted else form_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+    return found
+
+
+def dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
+    """Check a DNS label that starts with a letter (RFC 1035)."""
+    if prefix:
+        name = _without_dash(name)
+    found = _too_long(name, LABEL_LENGTH_MAX)
+    if not _LABEL_1035_RE.fullmatch(name):
+        found.append(form_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return found
+
+
+def path_segment(name: str, *, prefix: bool = False) -> list[str]:
+    """Check a name that only has to fit between two slashes of a URL."""
+    if not prefix and name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{part}'" for part in "/%" if part in name]
+
+
+def qualified_name(name: str) -> list[str]:
+    """Check a label key: an optional DNS subdomain and a slash, then a name of 63 bytes at most."""
+    domain, slash, local = name.rpartition("/")
+    if "/" in domain:
+        text = form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
+        return [f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    found = []
+    if slash:
+        found = [f"prefix part {text}" for text in (dns_subdomain(domain, unit="bytes") if domain else [NOT_EMPTY])]
+    if not local:
+        found.append(f"name part {NOT_EMPTY}")
+    else:
+        found += [f"name part {text}" for text in _too_long(local, LABEL_LENGTH_MAX, "bytes")]
+    if not _KEY_RE.fullmatch(local):
+        found.append(f"name part {form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)}")
+    return found
+
+
+def label_value(value: str) -> list[str]:
+    """Check the value of a label: empty, or like the name part of its key."""
+    found = _too_long(value, LABEL_LENGTH_MAX, "bytes")
+    if not _VALUE_RE.fullmatch(value):
+        text = f"a valid label must be an empty string or {_KEY_TEXT.removeprefix('must ')}"
+        found.append(form_text(text, _VALUE, "MyValue", "my_value", "12345"))
+    return found
+
+
+def c_identifier(name: str) -> list[str]:
+    """Check an identifier of the language C."""
+    if _IDENTIFIER_RE.fullmatch(name):
+        return []
+    text = (
+        "a valid C identifier must start with alphabetic character or '_', "
+        "followed by a string of alphanumeric characters or '_'"
+    )
+    return [form_text(text, _IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+
+
+def _climbing(value: str) -> list[str]:
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def env_var_name(name: str) -> list[str]:
+    """Check the name of an environment variable by the strict rule."""
+    found = []
+    if not _ENV_RE.fullmatch(name):
+        text = (
+            "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
+            "and must not start with a digit"
+        )
+        found.append(form_text(text, _ENV, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+    return found + _climbing(name)
+
+
+def relaxed_env_var_name(name: str) -> list[str]:
+    """Check the name of an environment variable by the relaxed rule: printable ASCII without `=`."""
+    if not name:
+        return [f"environment variable name {NOT_EMPTY}"]
+    if all(" " <= letter <= "~" and letter != "=" for letter in name):
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def config_map_key(key: str) -> list[str]:
+    """Check a key of a ConfigMap or Secret: fit for a file's name."""
+    found = _too_long(key, SUBDOMAIN_LENGTH_MAX)
+    if not _CONFIG_KEY_RE.fullmatch(key):
+        text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        found.append(form_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+    return found + _climbing(key)
+
+
+def in_range(value: int, least: int, greatest: int) -> list[str]:
+    """Check that a number lies between two others."""
+    return [] if least <= value <= greatest else [range_text(least, greatest)]
+
+
+def port_number(port: int) -> list[str]:
+    """Check the number of a port."""
+    return in_range(port, 1, 65535)
+
+
+def unix_id(number: int) -> list[str]:
+    """Check a user's or group's number."""
+    return in_range(number, 0, ID_MAX)
+
+
+def port_name(name: str) -> list[str]:
+    """Check the IANA name of a port: 15 bytes, a letter, no hyphens at the ends or side by side."""
+    found = _too_long(name, PORT_NAME_LENGTH_MAX)
+    if not _PORT_RE.fullmatch(name):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER_RE.search(name):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        found.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        found.append("must not begin or end with a hyphen")
+    return found
+
+
+def http_header_name(name: str) -> list[str]:
+    """Check the name of an HTTP header."""
+    if _HEADER_RE.fullmatch(name):
+        return []
+    return [form_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
+
+
+def percent(value: str) -> list[str]:
+    """Check a percentage: digits and a percent sign."""
+    if _PERCENT_RE.fullmatch(value):
+        return []
+    text = "a valid percent string must be a numeric string followed by an ending '%'"
+    return [form_text(text, _PERCENT, "1%", "93%")]
+
+
+def decimal_integer(value: str) -> list[str]:
+    """Check an integer in the one way a person writes it: no sign but minus, no leading zeros."""
+    if not value:
+        return [NOT_EMPTY]
+    return [] if _INTEGER_RE.fullmatch(value) else ["must be a valid decimal integer in canonical form"]
