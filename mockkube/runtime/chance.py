@@ -19,8 +19,8 @@ def random_for(seed: int | str, owner: str) -> Random:
     return Random(f"{seed}/{owner}")
 
 
-def new_uid(random: Random) -> str:
-    """Return a version 4 UUID as text, built without the detour through `uuid.UUID`."""  # hot: per created object
+def new_uid(random: Random) -> str:  # hot: per created object
+    """Return a version 4 UUID as text, built without the detour through `uuid.UUID`."""
     bits = random.getrandbits(128) & _VERSION_MASK & _VARIANT_MASK | _VERSION_4 | _VARIANT_RFC_4122
     text = f"{bits:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,0 +1,117 @@
+"""Who is asking: bearer tokens, client certificates, or nobody in particular.
+
+Every answer is a `User`; what that user may do is decided elsewhere.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hmac import compare_digest
+from typing import Any, Final
+
+from aiohttp.web import BaseRequest
+
+ALL_AUTHENTICATED: Final = "system:authenticated"
+ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
+MASTERS: Final = "system:masters"
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An identity: what RBAC subjects, `kubectl auth whoami` and admission see of a client."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
+# Who everybody is on a server that asks for no credentials (plain HTTP on loopback).
+UNSECURED: Final = User("system:unsecured", groups=(MASTERS, ALL_AUTHENTICATED))
+
+TokenReviewer = Callable[[str], User | None]
+
+
+class InvalidCredentials(Exception):
+    """The client presented credentials, and they are not valid here. The answer is 401, never another identity."""
+
+
+class Authenticator:
+    """Names the user behind a request: client certificate first, then bearer token, then `anonymous`.
+
+    `reviewers` know tokens that are not in a fixed table, like those of service accounts; the first that knows a token
+    answers. With `anonymous=None` a request without credentials is refused.
+    """
+
+    def __init__(
+        self,
+        tokens: Mapping[str, User],
+        *,
+        reviewers: Iterable[TokenReviewer] = (),
+        anonymous: User | None = ANONYMOUS,
+    ) -> None:
+        self._tokens = [(_as_bytes(token), _authenticated(user)) for token, user in tokens.items()]
+        self._reviewers = tuple(reviewers)
+        self._anonymous = anonymous
+
+    def authenticate(self, request: BaseRequest) -> User | None:
+        """Return who sent the request, None when nobody did; InvalidCredentials for a token nobody knows."""
+        if (user := _certified(request)) is not None:
+            return user
+        token = bearer_token(request.headers.get("Authorization", ""))
+        return self._anonymous if token is None else self._bearer(token)
+
+    def _bearer(self, token: str) -> User:
+        presented, found = _as_bytes(token), None
+        for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
+            if compare_digest(known, presented):
+                found = user
+        if found is not None:
+            return found
+        for review in self._reviewers:
+            if (user_of_token := review(token)) is not None:
+                return _authenticated(user_of_token)
+        raise InvalidCredentials("invalid bearer token")
+
+
+def bearer_token(authorization: str) -> str | None:
+    """Return the token of an `Authorization` header, None for another scheme or an empty one."""
+    # upstream 1.36: apiserver/pkg/authentication/request/bearertoken/bearertoken.go
+    scheme, _, rest = authorization.strip().partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    return rest.partition(" ")[0] or None
+
+
+def certificate_user(certificate: Mapping[str, Any], digest: str) -> User | None:
+    """Return the user a verified certificate names: CN is the name, each O a group. None without a CN."""
+    # upstream 1.36: apiserver/pkg/authentication/request/x509/x509.go
+    subject: Sequence[Sequence[tuple[str, str]]] = certificate.get("subject", ())
+    attributes = [attribute for relative_name in subject for attribute in relative_name]
+    names = [value for key, value in attributes if key == "commonName"]
+    if not names or not names[-1]:
+        return None
+    groups = tuple(value for key, value in attributes if key == "organizationName")
+    return User(names[-1], groups=groups, extra={CREDENTIAL_ID: (f"X509SHA256={digest}",)})
+
+
+def _certified(request: BaseRequest) -> User | None:
+    """Return the user of the connection's client certificate, which the TLS handshake has verified."""
+    transport = request.transport
+    if transport is None or not (certificate := transport.get_extra_info("peercert")):
+        return None
+    encoded: bytes = transport.get_extra_info("ssl_object").getpeercert(True) or b""
+    user = certificate_user(certificate, hashlib.sha256(encoded).hexdigest())
+    return None if user is None else _authenticated(user)
+
+
+def _authenticated(user: User) -> User:
+    if ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, ALL_AUTHENTICATED))
+
+
+def _as_bytes(token: str) -> bytes:
+    return token.encode("utf-8", "surrogateescape")  # headers carry undecodable bytes as surrogates
