@@ -1,0 +1,207 @@
+"""Quantities: `100m`, `1.5Gi`, `2e3`; what they are worth, and how the API writes them back.
+
+`canonical` is what a quantity looks like after a round trip through the API, `parse` what to reckon with.
+"""
+
+import re
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
+from enum import StrEnum
+from functools import lru_cache, total_ordering
+from typing import Final
+
+CACHE_MAX = 8192
+"""How many texts are remembered; the least recently seen one is forgotten."""
+
+_PATTERN: Final = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_WRONG_FORMAT: Final = f"quantities must match the regular expression '{_PATTERN}'"
+_WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+
+# Wider than the pattern in the message, as upstream's scanner is: digits may be missing altogether.
+_SCANNER: Final = re.compile(r"([+-]?0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+_NANO: Final = -9
+_INT64_MAX: Final = 2**63 - 1
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# Sums keep this many digits, so that 1e2000000000 plus one costs nothing.
+_SUMS: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+class Format(StrEnum):
+    """The family of suffixes a quantity came with, and is written back in."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """An exact amount and the format it is written in; equal, ordered and hashed by the amount alone."""
+
+    amount: Decimal
+    format: Format = Format.DECIMAL_SI
+    text: str = field(default="")
+    """How it is written; composed when not given."""
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            object.__setattr__(self, "text", _compose(self.amount, self.format))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return self.amount == other.amount if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.amount < other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        return Quantity(_SUMS.add(self.amount, other.amount), self.format if self.amount else other.format)
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        return Quantity(_SUMS.subtract(self.amount, other.amount), self.format if self.amount else other.format)
+
+    @property
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.amount > 0) - (self.amount < 0)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it counts whole things."""
+        return _is_integer(self.amount)
+
+    def value(self) -> int:
+        """Return the amount in whole units, rounded away from zero, at most what 64 bits hold."""
+        return self._scaled(0)
+
+    def milli(self) -> int:
+        """Return the amount in thousandths, rounded away from zero, at most what 64 bits hold."""
+        return self._scaled(3)
+
+    def _scaled(self, places: int) -> int:
+        if self.amount.adjusted() + places > 19:
+            return self.sign * _INT64_MAX
+        scaled = self.amount.scaleb(places, _EXACT).to_integral_value(ROUND_UP)
+        return max(-_INT64_MAX, min(_INT64_MAX, int(scaled)))
+
+
+def canonical(value: str | int | float) -> str:
+    """Return how the API writes the quantity back; raise ValueError, with upstream's text, if it is none."""
+    return parse(value if isinstance(value, str) else _number(value)).text
+
+
+@lru_cache(CACHE_MAX)
+def parse(text: str) -> Quantity:
+    """Read a quantity; raise ValueError, with upstream's text, if it is none.
+
+    What is finer than a billionth is rounded away from zero.
+    """
+    # upstream 1.36: apimachinery/pkg/api/resource/quantity.go
+    text = text.strip()
+    scanned = _SCANNER.fullmatch(text) if text else None
+    if scanned is None:
+        raise ValueError(_WRONG_FORMAT)
+    lead, whole, places, suffix = scanned.groups(default="")
+    if suffix in _BINARY_SUFFIXES[1:]:
+        return _read_binary(text, lead, whole, places, _BINARY_SUFFIXES.index(suffix))
+    exponent, style = _read_suffix(suffix)
+    digits = (whole or "0") + places
+    scale = exponent - len(places)
+    if len(digits) > 18 or scale < _NANO:
+        return Quantity(_round_to_nano(_number_of(lead, whole, places).scaleb(exponent, _EXACT)), style)
+    # Upstream takes these for canonical as they stand, though +5, 05 and 1.500 might be written shorter.
+    kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
+    amount = Decimal(f"{lead[:1].strip('0')}{digits}E{scale}")
+    return Quantity(amount, style, text if kept else "")
+
+
+def _read_suffix(suffix: str) -> tuple[int, Format]:
+    if suffix in _DECIMAL:
+        return _DECIMAL[suffix], Format.DECIMAL_SI
+    try:
+        exponent = int(suffix[1:]) if suffix[0] in "eE" else None
+    except ValueError:
+        exponent = None
+    if exponent is None or not -(2**63) <= exponent < 2**63:
+        raise ValueError(_WRONG_SUFFIX)
+    return (exponent + 2**31) % 2**32 - 2**31, Format.DECIMAL_EXPONENT
+
+
+def _read_binary(text: str, lead: str, whole: str, places: str, power: int) -> Quantity:
+    plain = not places and len(whole or "0") <= 14 - 3 * power
+    number = _number_of(lead, whole or "0" if plain else whole, places)
+    amount = _EXACT.multiply(number, Decimal(1024**power))
+    if plain:
+        # The same short cut as for decimals: +1Ki stays, 8Ki is composed anew.
+        return Quantity(amount, Format.BINARY_SI, text if int(number) & 7 else "")
+    amount = _round_to_nano(amount)
+    capped = amount.copy_sign(Decimal(1)).min(Decimal(_INT64_MAX), _EXACT).copy_sign(amount)
+    return Quantity(capped, Format.BINARY_SI)
+
+
+def _number_of(lead: str, whole: str, places: str) -> Decimal:
+    if not (lead.strip("+-") or whole or places):
+        raise ValueError(_WRONG_NUMBER)
+    return Decimal(f"{lead}{whole}.{places}")
+
+
+def _round_to_nano(amount: Decimal) -> Decimal:
+    exponent = amount.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < _NANO:
+        return amount.quantize(Decimal((0, (1,), _NANO)), ROUND_UP, _EXACT)
+    return amount
+
+
+def _is_integer(amount: Decimal) -> bool:
+    return amount.adjusted() >= 0 and amount == amount.to_integral_value(ROUND_UP)
+
+
+def _compose(amount: Decimal, style: Format) -> str:
+    """Write the amount with the largest suffix that leaves no fraction."""
+    if not amount:
+        return "0"
+    if style is Format.BINARY_SI and abs(amount) >= 1024 and _is_integer(amount):
+        return _compose_binary(int(amount))
+    sign, digits, exponent = amount.as_tuple()
+    assert isinstance(exponent, int), "a quantity is finite"
+    written = "".join(map(str, digits))
+    mantissa = written.rstrip("0").lstrip("0")
+    exponent += len(written) - len(written.rstrip("0"))
+    mantissa += "0" * (exponent % 3)
+    exponent -= exponent % 3
+    # upstream 1.36: past E there is no suffix, and it is left away: 1000E is written 1.
+    suffix = _DECIMAL_SUFFIXES.get(exponent, "")
+    if style is Format.DECIMAL_EXPONENT:
+        suffix = f"e{exponent}" if exponent else ""
+    return f"{'-' if sign else ''}{mantissa}{suffix}"
+
+
+def _compose_binary(number: int) -> str:
+    power = 0
+    while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
+        number //= 1024
+        power += 1
+    return f"{number}{_BINARY_SUFFIXES[power]}"
+
+
+def _number(value: float) -> str:
+    """Write a JSON number as Go does: plainly, unless it is very large or very small."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if value and not 1e-6 <= abs(value) < 1e21:
+        return re.sub(r"e([+-])0", r"e\1", repr(value))
+    return f"{Decimal(repr(value)):f}"
