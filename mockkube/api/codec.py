@@ -1,0 +1,252 @@
+"""Decoding as a Go binary of one version does: prune, type-check, drop empty values, fill what is always written.
+
+`decode` is a hot path: it builds a fresh object in one walk of compiled closures and says only *that* something
+was wrong. What exactly, with Go's words, is found by a second walk in `complaints.py`, which only a bad request pays.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube.api import quantity
+from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.times import canonical_micro_time, canonical_time
+from mockkube.api.types import Object
+
+
+class Mismatch(ValueError):
+    """A value does not have the type of its field."""
+
+
+class Found:
+    """What a decoding came across."""
+
+    __slots__ = ("unknown",)
+
+    def __init__(self) -> None:
+        self.unknown = False
+
+
+class _Omit:
+    """Stands for a value that is not written."""
+
+
+OMIT: Final = _Omit()
+Decoder = Callable[[Any, Found], Any]
+_EMPTY_SCALARS: Final = {
+    Shape.STRING: "",
+    Shape.BYTES: None,
+    Shape.BOOL: False,
+    Shape.INT32: 0,
+    Shape.INT64: 0,
+    Shape.FLOAT: 0,
+    Shape.QUANTITY: "0",
+    Shape.INT_OR_STRING: 0,
+}
+
+
+class Codec:
+    """Decoders for the types of one version, compiled when first used."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._decoders: dict[int, Decoder] = {}
+
+    def decode(self, node: Node, value: Any, found: Found) -> Object:
+        """Return a fresh object holding what this version knows of `value`; Mismatch when a type is wrong."""
+        decoded: Object = self.decoder(node)(value, found)
+        return decoded
+
+    def decoder(self, node: Node) -> Decoder:
+        """The compiled decoder of a type; recursion goes through the table, so types may contain themselves."""
+        key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
+        decoder = self._decoders.get(key)
+        if decoder is None:
+            self._decoders[key] = lambda value, found: self._decoders[key](value, found)
+            decoder = self._decoders[key] = self._compile(node)
+        return decoder
+
+    def _compile(self, node: Node) -> Decoder:
+        match node.shape:
+            case Shape.STRUCT:
+                return self._struct(node)
+            case Shape.LIST:
+                assert node.item is not None
+                return _list(self.decoder(node.item), empty_of(node.item))
+            case Shape.MAP:
+                assert node.item is not None
+                return _map(self.decoder(node.item), empty_of(node.item))
+            case shape:
+                return _SCALARS[shape]
+
+    def _struct(self, node: Node) -> Decoder:
+        decoders: dict[str, tuple[Decoder, bool]] = {}
+        always: list[tuple[str, Callable[[], Any]]] = []
+        for field in node.fields.values():
+            decoders[field.name] = (
+                self.decoder(field.node),
+                _dropped_when_empty(field.node, field.pointer, field.omit_empty),
+            )
+            if field.always_written:
+                always.append((field.name, (lambda: None) if field.pointer else empty_of(field.node)))
+        look = decoders.get
+
+        def decode(value: Any, found: Found) -> Any:
+            if value.__class__ is not dict:
+                raise Mismatch
+            out = {}
+            for key, given in value.items():
+                known = look(key)
+                if known is None:
+                    found.unknown = True
+                elif given is not None:
+                    decoded = known[0](given, found)
+                    if decoded or not known[1]:
+                        out[key] = decoded
+            for key, empty in always:
+                if key not in out:
+                    out[key] = empty()
+            return out
+
+        return decode
+
+
+def _dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
+    """Whether an empty value of this field disappears when written."""
+    return (
+        omit_empty and not pointer and node.shape not in (Shape.STRUCT, Shape.ANY, Shape.QUANTITY, Shape.INT_OR_STRING)
+    )
+
+
+def empty_of(node: Node) -> Callable[[], Any]:
+    """A maker of the value Go writes when nothing was given."""
+    if node.shape is not Shape.STRUCT:
+        scalar = _EMPTY_SCALARS.get(node.shape)
+        return lambda: scalar
+    fields = [
+        (f.name, (lambda: None) if f.pointer else empty_of(f.node)) for f in node.fields.values() if f.always_written
+    ]
+    return (lambda: {name: make() for name, make in fields}) if fields else dict
+
+
+def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
+    if decoder is _string:
+
+        def decode_strings(value: Any, found: Found) -> Any:
+            if value.__class__ is not list:
+                raise Mismatch
+            for item in value:
+                if item.__class__ is not str:
+                    return ["" if item is None else _string(item, found) for item in value]
+            return value
+
+        return decode_strings
+
+    def decode(value: Any, found: Found) -> Any:
+        if value.__class__ is not list:
+            raise Mismatch
+        return [empty() if item is None else decoder(item, found) for item in value]
+
+    return decode
+
+
+def _map(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
+    def decode(value: Any, found: Found) -> Any:
+        if value.__class__ is not dict:
+            raise Mismatch
+        return {key: empty() if item is None else decoder(item, found) for key, item in value.items()}
+
+    return decode
+
+
+def _string(value: Any, found: Found) -> Any:
+    if value.__class__ is not str:
+        raise Mismatch
+    return value
+
+
+def _bool(value: Any, found: Found) -> Any:
+    if value.__class__ is not bool:
+        raise Mismatch
+    return value
+
+
+def _int32(value: Any, found: Found) -> Any:
+    if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
+        raise Mismatch
+    return value
+
+
+def _int64(value: Any, found: Found) -> Any:
+    if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
+        raise Mismatch
+    return value
+
+
+def _float(value: Any, found: Found) -> Any:
+    if value.__class__ is not float and value.__class__ is not int:
+        raise Mismatch
+    return value
+
+
+def _bytes(value: Any, found: Found) -> Any:
+    if value.__class__ is not str:
+        raise Mismatch
+    try:
+        base64.b64decode(value, validate=True)
+    except binascii.Error:
+        stripped = value.replace("\n", "").replace("\r", "")
+        try:
+            return base64.b64encode(base64.b64decode(stripped, validate=True)).decode()
+        except binascii.Error as error:
+            raise Mismatch from error
+    return value
+
+
+def _quantity(value: Any, found: Found) -> Any:
+    if value.__class__ not in (str, int, float):
+        raise Mismatch
+    try:
+        return quantity.canonical(value)
+    except ValueError as error:
+        raise Mismatch from error
+
+
+def _int_or_string(value: Any, found: Found) -> Any:
+    if value.__class__ is str:
+        return value
+    return _int32(value, found)
+
+
+def _time(value: Any, found: Found) -> Any:
+    try:
+        return canonical_time(value)
+    except (ValueError, TypeError) as error:
+        raise Mismatch from error
+
+
+def _micro_time(value: Any, found: Found) -> Any:
+    try:
+        return canonical_micro_time(value)
+    except (ValueError, TypeError) as error:
+        raise Mismatch from error
+
+
+def _any(value: Any, found: Found) -> Any:
+    return value
+
+
+_SCALARS: Final[dict[Shape, Decoder]] = {
+    Shape.STRING: _string,
+    Shape.BYTES: _bytes,
+    Shape.BOOL: _bool,
+    Shape.INT32: _int32,
+    Shape.INT64: _int64,
+    Shape.FLOAT: _float,
+    Shape.QUANTITY: _quantity,
+    Shape.INT_OR_STRING: _int_or_string,
+    Shape.TIME: _time,
+    Shape.MICRO_TIME: _micro_time,
+    Shape.ANY: _any,
+}

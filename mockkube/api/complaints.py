@@ -1,0 +1,143 @@
+"""What is wrong with a body, in the words of Go's decoder: the slow second walk after `codec.decode` complained."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mockkube.api import quantity, times
+from mockkube.api.schema import Node, Shape
+
+_GO_SCALARS: Final = {Shape.BOOL: "bool", Shape.INT32: "int32", Shape.INT64: "int64", Shape.FLOAT: "float64"}
+
+
+def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
+    """Paths of the fields this type does not have, in the order of the document."""
+    if node.shape is Shape.STRUCT and isinstance(value, dict):
+        for key, item in value.items():
+            path = f"{at}.{key}" if at else key
+            field = node.fields.get(key)
+            if field is None:
+                yield path
+            else:
+                yield from unknown_fields(field.node, item, path)
+    elif node.shape is Shape.LIST and isinstance(value, list) and node.item is not None:
+        for index, item in enumerate(value):
+            yield from unknown_fields(node.item, item, f"{at}[{index}]")
+    elif node.shape is Shape.MAP and isinstance(value, dict) and node.item is not None:
+        for key, item in value.items():
+            yield from unknown_fields(node.item, item, f"{at}.{key}")
+
+
+def mismatch(node: Node, value: Any) -> str:
+    """The first type error, as `encoding/json` words it."""
+    return next(_mismatches(node, value, "", ""), "json: cannot unmarshal the value")
+
+
+def _mismatches(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+    if value is None:
+        return
+    match node.shape:
+        case Shape.STRUCT:
+            if not isinstance(value, dict):
+                yield _cannot(value, struct, path, node.go)
+                return
+            own = node.go.rpartition(".")[2]
+            for key, item in value.items():
+                if (field := node.fields.get(key)) is not None:
+                    yield from _mismatches(field.node, item, own, f"{path}.{key}" if path else key)
+        case Shape.LIST:
+            if not isinstance(value, list):
+                yield _cannot(value, struct, path, node.go)
+            elif node.item is not None:
+                for item in value:
+                    yield from _mismatches(node.item, item, struct, path)
+        case Shape.MAP:
+            if not isinstance(value, dict):
+                yield _cannot(value, struct, path, node.go)
+            elif node.item is not None:
+                for item in value.values():
+                    yield from _mismatches(node.item, item, struct, path)
+        case _:
+            yield from _scalar_mismatch(node, value, struct, path)
+
+
+def _scalar_mismatch(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+    match node.shape:
+        case Shape.STRING:
+            if not isinstance(value, str):
+                yield _cannot(value, struct, path, node.go or "string")
+        case Shape.BOOL:
+            if not isinstance(value, bool):
+                yield _cannot(value, struct, path, node.go or "bool")
+        case Shape.INT32 | Shape.INT64:
+            bits = 31 if node.shape is Shape.INT32 else 63
+            if isinstance(value, bool) or not isinstance(value, int) or not -(1 << bits) <= value < 1 << bits:
+                yield _cannot(value, struct, path, node.go or _GO_SCALARS[node.shape])
+        case Shape.FLOAT:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                yield _cannot(value, struct, path, node.go or "float64")
+        case Shape.BYTES:
+            if not isinstance(value, str):
+                yield _cannot(value, struct, path, "[]uint8")
+            else:
+                yield from _base64(value)
+        case Shape.INT_OR_STRING:
+            yield from _int_or_string(value)
+        case _:
+            yield from _parsed(node.shape, value)
+
+
+def _cannot(value: Any, struct: str, path: str, go: str) -> str:
+    if path:
+        return f"json: cannot unmarshal {_described(value)} into Go struct field {struct}.{path} of type {go}"
+    return f"json: cannot unmarshal {_described(value)} into Go value of type {go}"
+
+
+def _described(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case dict():
+            return "object"
+        case list():
+            return "array"
+        case _:
+            return f"number {value}"
+
+
+def _base64(text: str) -> Iterator[str]:
+    """Go's complaint about base64: the offset of the first byte that does not fit."""
+    stripped = re.sub(r"[\r\n]", "", text)
+    try:
+        base64.b64decode(stripped, validate=True)
+    except binascii.Error:
+        bad = re.search(r"[^A-Za-z0-9+/]", text)
+        offset = bad.start() if bad else len(text) // 4 * 4
+        if bad and bad.group() == "=" and re.fullmatch(r"=*", text[bad.start() :]):
+            offset = len(text)
+        yield f"illegal base64 data at input byte {offset}"
+
+
+def _int_or_string(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
+        yield f"json: cannot unmarshal {_described(value)} into Go value of type int32"
+
+
+def _parsed(shape: Shape, value: Any) -> Iterator[str]:
+    """Types that parse their own text."""
+    try:
+        if shape is Shape.QUANTITY:
+            quantity.canonical(value)
+        elif shape in (Shape.TIME, Shape.MICRO_TIME):
+            if not isinstance(value, str):
+                yield f"json: cannot unmarshal {_described(value)} into Go value of type string"
+            else:
+                times.parse_time(value)
+    except (ValueError, TypeError) as error:
+        yield str(error)

@@ -1,0 +1,19 @@
+"""Defaults of PersistentVolumeClaims: alone, in ephemeral volumes and as templates of a StatefulSet."""
+
+from mockkube.api.defaults.quantities import round_up, round_up_resources
+from mockkube.api.types import Object
+
+
+def default_claim(claim: Object) -> None:
+    """Fill in a claim: a file system that waits for its volume."""
+    status = claim.setdefault("status", {})
+    status.setdefault("phase", "Pending")
+    round_up(status.get("capacity"))
+    round_up(status.get("allocatedResources"))
+    default_claim_spec(claim.setdefault("spec", {}))
+
+
+def default_claim_spec(spec: Object) -> None:
+    """Fill in what is asked for."""
+    spec.setdefault("volumeMode", "Filesystem")
+    round_up_resources(spec.get("resources"))

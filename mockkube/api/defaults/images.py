@@ -1,0 +1,25 @@
+"""When an image is pulled, told from its name."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+# The grammar of image names, as upstream 1.36 reads them: pkg/util/parsers/parsers.go.
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_DIGEST: Final = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
+_REFERENCE: Final = re.compile(
+    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?", re.ASCII
+)
+_IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
+
+
+@lru_cache(maxsize=4096)
+def pull_policy(image: str) -> str:
+    """Return `Always` for what is tagged latest, or not tagged at all; malformed names count as tagged."""
+    reference = _REFERENCE.fullmatch(image)
+    if reference is None or _IDENTIFIER.fullmatch(image):
+        return "IfNotPresent"
+    floats = reference["tag"] == "latest" or (reference["tag"] is None and reference["digest"] is None)
+    return "Always" if floats else "IfNotPresent"

@@ -1,0 +1,38 @@
+"""Defaults of a pod's spec that hold in templates as well."""
+
+from mockkube.api.defaults.containers import default_container
+from mockkube.api.defaults.quantities import round_up, round_up_resources
+from mockkube.api.defaults.volumes import default_volume
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+
+def default_template(template: Object, caps: Capabilities) -> None:
+    """Fill in a pod template."""
+    default_pod_spec(template.setdefault("spec", {}), caps)
+
+
+def default_pod_spec(spec: Object, caps: Capabilities) -> None:
+    """Fill in the spec of a pod or a template."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("schedulerName", "default-scheduler")
+    _match_service_account(spec)
+    for volume in spec.get("volumes", ()):
+        default_volume(volume, caps)
+    for containers in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(containers) or ():
+            default_container(container)
+    round_up(spec.get("overhead"))
+    round_up_resources(spec.get("resources"))
+
+
+def _match_service_account(spec: Object) -> None:
+    """Show the account under its old name too; the new name wins."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account

@@ -1,0 +1,101 @@
+"""Defaults of volume sources: of those in pods, and of those a PersistentVolume shares with them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mockkube.api.defaults.claims import default_claim_spec
+from mockkube.api.defaults.containers import default_field_reference
+from mockkube.api.defaults.images import pull_policy
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+_READ_BY_ALL: Final = 0o644
+
+
+def default_volume(volume: Object, caps: Capabilities) -> None:
+    """Fill in a volume of a pod; one without any source is an empty directory."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Volume
+    if len(volume) - ("name" in volume) == 0:
+        volume["emptyDir"] = {}
+        return
+    for source, body in volume.items():
+        fill = _POD_SOURCES.get(source)
+        if fill is not None:
+            fill(body)
+        elif source == "image" and "pullPolicy" not in body and caps.enabled("ImageVolume"):
+            body["pullPolicy"] = pull_policy(body.get("reference", ""))
+
+
+def default_persistent_source(source: Object) -> None:
+    """Fill in what a PersistentVolume mounts; other keys of its spec are left alone."""
+    for name, fill in _SHARED_SOURCES.items():
+        if name in source:
+            fill(source[name])
+
+
+def _default_host_path(body: Object) -> None:
+    body.setdefault("type", "")
+
+
+def _default_iscsi(body: Object) -> None:
+    body.setdefault("iscsiInterface", "default")
+
+
+def _default_rbd(body: Object) -> None:
+    body.setdefault("pool", "rbd")
+    body.setdefault("user", "admin")
+    body.setdefault("keyring", "/etc/ceph/keyring")
+
+
+def _default_azure_disk(body: Object) -> None:
+    body.setdefault("cachingMode", "ReadWrite")
+    body.setdefault("fsType", "ext4")
+    body.setdefault("readOnly", False)
+    body.setdefault("kind", "Shared")
+
+
+def _default_scale_io(body: Object) -> None:
+    body.setdefault("storageMode", "ThinProvisioned")
+    body.setdefault("fsType", "xfs")
+
+
+def _default_files(body: Object) -> None:
+    body.setdefault("defaultMode", _READ_BY_ALL)
+
+
+def _default_downward_api(body: Object) -> None:
+    body.setdefault("defaultMode", _READ_BY_ALL)
+    for item in body.get("items", ()):
+        default_field_reference(item)
+
+
+def _default_projected(body: Object) -> None:
+    body.setdefault("defaultMode", _READ_BY_ALL)
+    for source in body.get("sources") or ():
+        if "serviceAccountToken" in source:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+        if "downwardAPI" in source:
+            for item in source["downwardAPI"].get("items", ()):
+                default_field_reference(item)
+
+
+def _default_ephemeral(body: Object) -> None:
+    if "volumeClaimTemplate" in body:
+        default_claim_spec(body["volumeClaimTemplate"].setdefault("spec", {}))
+
+
+_SHARED_SOURCES: Final[Mapping[str, Callable[[Object], None]]] = {
+    "hostPath": _default_host_path,
+    "rbd": _default_rbd,
+    "iscsi": _default_iscsi,
+    "azureDisk": _default_azure_disk,
+    "scaleIO": _default_scale_io,
+}
+_POD_SOURCES: Final[Mapping[str, Callable[[Object], None]]] = {
+    **_SHARED_SOURCES,
+    "secret": _default_files,
+    "configMap": _default_files,
+    "downwardAPI": _default_downward_api,
+    "projected": _default_projected,
+    "ephemeral": _default_ephemeral,
+}

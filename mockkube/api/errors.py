@@ -1,0 +1,205 @@
+"""The answers of an API that are not a success: one class per answer a caller can act on, each with its `Status`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mockkube.api.fields import FieldError
+from mockkube.api.types import Object
+
+
+class ApiError(Exception):
+    """An answer other than success. `status()` is what the client sees."""
+
+    code = 500
+    reason = "InternalError"
+
+    def __init__(self, message: str, *, details: Object | None = None, retry_after_seconds: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.retry_after_seconds = retry_after_seconds
+
+    def status(self) -> Object:
+        """The `Status` object that answers the request."""
+        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+
+def kind_details(group: str, kind: str, name: str = "", **more: Any) -> Object:
+    """The `details` naming what an answer is about; empty parts are left out, as upstream writes them."""
+    named = {"name": name, "group": group, "kind": kind, **more}
+    return {key: value for key, value in named.items() if value not in ("", None)}
+
+
+def qualified(group: str, resource: str) -> str:
+    """`deployments.apps`, or `pods` for the core group."""
+    return f"{resource}.{group}" if group else resource
+
+
+class BadRequest(ApiError):
+    """The request cannot be understood."""
+
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    """The credentials are not valid."""
+
+    code, reason = 401, "Unauthorized"
+
+    def __init__(self, message: str = "Unauthorized") -> None:
+        super().__init__(message)
+
+
+class Forbidden(ApiError):
+    """Understood, and refused."""
+
+    code, reason = 403, "Forbidden"
+
+    @classmethod
+    def object(cls, group: str, resource: str, name: str, why: str) -> "Forbidden":
+        """Refuse an operation on one object."""
+        details = kind_details(group, resource, name)
+        if not resource:
+            return cls(f"forbidden: {why}", details=details)
+        title = f'{qualified(group, resource)} "{name}"' if name else qualified(group, resource)
+        return cls(f"{title} is forbidden: {why}", details=details)
+
+
+class NotFound(ApiError):
+    """There is no such object, or no such path."""
+
+    code, reason = 404, "NotFound"
+
+    @classmethod
+    def object(cls, group: str, resource: str, name: str) -> "NotFound":
+        """No object with this name."""
+        return cls(f'{qualified(group, resource)} "{name}" not found', details=kind_details(group, resource, name))
+
+    @classmethod
+    def path(cls) -> "NotFound":
+        """Nothing is served at this path."""
+        return cls("the server could not find the requested resource", details={})
+
+
+class MethodNotAllowed(ApiError):
+    """The path exists, the verb does not."""
+
+    code, reason = 405, "MethodNotAllowed"
+
+    def __init__(self, message: str = "the server does not allow this method on the requested resource") -> None:
+        super().__init__(message, details={})
+
+
+class NotAcceptable(ApiError):
+    """No representation the client accepts."""
+
+    code, reason = 406, "NotAcceptable"
+
+
+class AlreadyExists(ApiError):
+    """The name is taken."""
+
+    code, reason = 409, "AlreadyExists"
+
+    @classmethod
+    def object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
+        """An object with this name exists."""
+        return cls(f'{qualified(group, resource)} "{name}" already exists', details=kind_details(group, resource, name))
+
+
+class Conflict(ApiError):
+    """The object is not what the request supposes."""
+
+    code, reason = 409, "Conflict"
+
+    @classmethod
+    def object(cls, group: str, resource: str, name: str, why: str) -> "Conflict":
+        """The operation on this object cannot be fulfilled as things stand."""
+        title = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
+        return cls(title, details=kind_details(group, resource, name))
+
+    @classmethod
+    def changed(cls, group: str, resource: str, name: str) -> "Conflict":
+        """The object changed since the client read it."""
+        why = "the object has been modified; please apply your changes to the latest version and try again"
+        return cls.object(group, resource, name, why)
+
+
+class Expired(ApiError):
+    """The revision asked for is no longer kept."""
+
+    code, reason = 410, "Expired"
+
+
+class TooLarge(ApiError):
+    """The body is larger than the server reads."""
+
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    """The body is in a format the server does not read."""
+
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    """The object breaks the rules of its kind; `errors` says which."""
+
+    code, reason = 422, "Invalid"
+
+    def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
+        title = f'{qualified(group, kind)} "{name}" is invalid'
+        details = kind_details(group, kind, name)
+        if errors:
+            details["causes"] = [
+                {"reason": str(error.type), "message": error.message, "field": error.field} for error in errors
+            ]
+        super().__init__(f"{title}: {aggregate(errors)}" if errors else title, details=details)
+        self.errors = tuple(errors)
+
+
+class Unprocessable(ApiError):
+    """A patch that cannot be carried out on this object."""
+
+    code, reason = 422, "Invalid"
+
+
+class TooManyRequests(ApiError):
+    """Refused for now."""
+
+    code, reason = 429, "TooManyRequests"
+
+
+class Internal(ApiError):
+    """A failure that is not the client's."""
+
+    code, reason = 500, "InternalError"
+
+    def __init__(self, message: str) -> None:
+        details = {"causes": [{"message": message}]}
+        super().__init__(f"Internal error occurred: {message}", details=details)
+
+
+class Unavailable(ApiError):
+    """The server cannot answer now."""
+
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(ApiError):
+    """The request took too long."""
+
+    code, reason = 504, "Timeout"
+
+
+def aggregate(errors: Sequence[object]) -> str:
+    """Several complaints in one line: each text once, in order, in brackets when there is more than one."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,0 +1,179 @@
+"""IP addresses and ranges as API fields accept them: some leniently, for old clients, some in canonical form only."""
+
+import ipaddress
+from collections.abc import Collection
+from typing import TypeAlias
+
+from mockkube.api.fields import FieldError, invalid
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+STRICT_GATE = "StrictIPCIDRValidation"
+
+
+def parse_ip(text: str) -> Address | None:
+    """Read an address; IPv4 may have leading zeros and may be mapped into IPv6. None: it is none."""
+    if "%" in text or "/" in text:
+        return None
+    try:
+        if ":" not in text:
+            return ipaddress.IPv4Address(_plain(text))
+        address = ipaddress.IPv6Address(_plain_tail(text))
+        return address.ipv4_mapped or address
+    except ValueError:
+        return None
+
+
+def parse_cidr(text: str) -> Network | None:
+    """Read a range, masked; None: it is none."""
+    head, slash, length = text.partition("/")
+    address = parse_ip(head)
+    if not slash or address is None or not length.isascii() or not length.isdigit():
+        return None
+    bits = int(length) - (96 if ":" in head and address.version == 4 else 0)
+    try:
+        return ipaddress.ip_network((address, bits), strict=False) if bits >= 0 else None
+    except ValueError:
+        return None
+
+
+def is_ipv6(text: str) -> bool:
+    """Say whether the text is an IPv6 address."""
+    address = parse_ip(text)
+    return address is not None and address.version == 6
+
+
+def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
+    """Complain about what is no address; `stored` values stay valid, `strict` asks for a modern form."""
+    if text in stored:
+        return []
+    if parse_ip(text) is None:
+        return [invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+    return _legacy_ip(text, at) if strict else []
+
+
+def strict_ip(text: str, at: str) -> list[FieldError]:
+    """Complain about anything but an address in canonical form."""
+    errors = lenient_ip(text, at, strict=True)
+    canonical = str(parse_ip(text))
+    if not errors and text != canonical:
+        return [invalid(at, text, f'must be in canonical form ("{canonical}")')]
+    return errors
+
+
+def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
+    """Complain about what is no range; `stored` and `strict` as for addresses."""
+    if text in stored:
+        return []
+    network = parse_cidr(text)
+    if network is None:
+        return [invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    return _legacy_cidr(text, network, at) if strict else []
+
+
+def strict_cidr(text: str, at: str) -> list[FieldError]:
+    """Complain about anything but a range in canonical form."""
+    errors = lenient_cidr(text, at, strict=True)
+    canonical = str(parse_cidr(text))
+    if not errors and text != canonical:
+        return [invalid(at, text, f'must be in canonical form ("{canonical}")')]
+    return errors
+
+
+def reachable_ip(text: str, at: str) -> list[FieldError]:
+    """Complain about an address nobody can be reached at from elsewhere."""
+    # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEndpointIP
+    address = parse_ip(text)
+    if address is None:
+        return [invalid(at, text, "must be a valid IP address")]
+    errors = []
+    if address.is_unspecified:
+        errors.append(invalid(at, text, f"may not be unspecified ({text})"))
+    if address.is_loopback:
+        errors.append(invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
+    if address in _LINK_LOCAL[address.version]:
+        errors.append(invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+    if address in _LINK_LOCAL_MULTICAST[address.version]:
+        errors.append(invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+    return errors
+
+
+def ip_warnings(text: str, at: str) -> list[str]:
+    """Warn of an address that is valid but not written as it should be."""
+    address = parse_ip(text)
+    if address is None:
+        return []
+    if _has_leading_zeros(text) or (":" in text and address.version == 4):
+        return [f'{at}: non-standard IP address "{text}" is invalid: use "{address}"']
+    if address.version == 6 and str(address) != text:
+        return [f'{at}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{address}")']
+    return []
+
+
+def cidr_warnings(text: str, at: str) -> list[str]:
+    """Warn of a range that is valid but not written as it should be."""
+    network = parse_cidr(text)
+    if network is None:
+        return []
+    head, _, length = text.partition("/")
+    address, warnings = parse_ip(head), []
+    if address != network.network_address:
+        single = f"{address}/{network.max_prefixlen}"
+        warnings.append(
+            f'{at}: CIDR value "{text}" is ambiguous in this context (should be "{network}" or "{single}"?)'
+        )
+    if _has_leading_zeros(head) or _padded(length) or (":" in head and network.version == 4):
+        warnings.append(f'{at}: non-standard CIDR value "{text}" is invalid: use "{network}"')
+    if not warnings and network.version == 6 and str(network) != text:
+        warnings.append(f'{at}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{network}")')
+    return warnings
+
+
+_LINK_LOCAL: dict[int, Network] = {
+    4: ipaddress.ip_network("169.254.0.0/16"),
+    6: ipaddress.ip_network("fe80::/10"),
+}
+# what Go calls link-local multicast: ff02::/16 of any flags
+_LINK_LOCAL_MULTICAST: dict[int, Network] = {
+    4: ipaddress.ip_network("224.0.0.0/24"),
+    6: ipaddress.ip_network("ff02::/16"),
+}
+
+
+def _legacy_ip(text: str, at: str) -> list[FieldError]:
+    if _has_leading_zeros(text):
+        return [invalid(at, text, "must not have leading 0s")]
+    if ":" in text and not is_ipv6(text):
+        return [invalid(at, text, "must not be an IPv4-mapped IPv6 address")]
+    return []
+
+
+def _legacy_cidr(text: str, network: Network, at: str) -> list[FieldError]:
+    head, _, length = text.partition("/")
+    if _has_leading_zeros(head) or _padded(length):
+        return [invalid(at, text, "must not have leading 0s in IP or prefix length")]
+    if ":" in head and network.version == 4:
+        return [invalid(at, text, "must not have an IPv4-mapped IPv6 address")]
+    if parse_ip(head) != network.network_address:
+        return [invalid(at, text, "must not have bits set beyond the prefix length")]
+    return []
+
+
+def _has_leading_zeros(text: str) -> bool:
+    return any(_padded(part) for part in text.rpartition(":")[2].split(".")) if "." in text else False
+
+
+def _padded(digits: str) -> bool:
+    return len(digits) > 1 and digits[0] == "0"
+
+
+def _plain(text: str) -> str:
+    """Take leading zeros off the parts of an IPv4 address."""
+    return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in text.split("."))
+
+
+def _plain_tail(text: str) -> str:
+    head, colon, tail = text.rpartition(":")
+    return f"{head}{colon}{_plain(tail)}" if "." in tail else text
+

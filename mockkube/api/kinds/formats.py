@@ -1,0 +1,50 @@
+"""Rules for texts: what a field says when its value is not of the form it must have."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_supported, required
+
+
+def formed(value: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
+    """Turn what `rule` says of the value into field errors."""
+    return [invalid(at, value, message) for message in rule(value)]
+
+
+def label(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no DNS label."""
+    return formed(value, at, names.dns_label)
+
+
+def subdomain(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no DNS subdomain."""
+    return formed(value, at, names.dns_subdomain)
+
+
+def qualified(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no qualified name."""
+    return formed(value, at, names.qualified_name)
+
+
+def one_of(value: str | None, at: str, supported: Iterable[str]) -> list[FieldError]:
+    """Complain about a value that is not one of the supported ones, shown in the order given."""
+    return [] if value in supported else [not_supported(at, value or "", supported)]
+
+
+def required_one_of(value: str | None, at: str, supported: Iterable[str]) -> list[FieldError]:
+    """Ask for a value, and for one of the supported ones."""
+    return one_of(value, at, supported) if value else [required(at)]
+
+
+def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str = "") -> list[FieldError]:
+    """Complain about a changed field; `at` is the path of the object that holds it."""
+    value = new.get(name)
+    if value == old.get(name):
+        return []
+    return [invalid(f"{at}.{name}" if at else name, value, "field is immutable")]
+
+
+def label_map(labels: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return a map of text in the order a Go server prints it; null when there is none."""
+    return dict(sorted(labels.items())) if labels else None

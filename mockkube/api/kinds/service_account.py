@@ -1,0 +1,41 @@
+"""ServiceAccount: references to secrets keep their name alone."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+
+ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
+
+
+class ServiceAccountStrategy(Strategy):
+    """An identity, with the secrets it may use."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Leave of each secret its name."""
+        if obj.get("secrets"):
+            obj["secrets"] = [{"name": ref["name"]} if ref.get("name") else {} for ref in obj["secrets"]]
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Leave of each secret its name."""
+        self.prepare_create(new, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge nothing beyond the metadata."""
+        return []
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the deprecated annotation."""
+        if not _enforces(obj):
+            return []
+        at = f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]"
+        return [f"{at}: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the deprecated annotation once it is new."""
+        return [] if _enforces(old) else self.warn_create(new, judge)
+
+
+def _enforces(obj: ReadOnlyObject) -> bool:
+    return ENFORCE_MOUNTABLE_SECRETS in (obj["metadata"].get("annotations") or {})

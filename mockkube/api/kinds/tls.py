@@ -1,0 +1,42 @@
+"""What a Go TLS stack says of a certificate and a key that do not work together."""
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+_FAILED = "tls: failed to find any PEM data in"
+
+
+def key_pair_complaint(certificate: bytes, key: bytes) -> str | None:
+    """Say why the two are no key pair; None: they are one."""
+    if b"-----BEGIN" not in certificate:
+        return f"{_FAILED} certificate input"
+    if b"-----BEGIN CERTIFICATE-----" not in certificate:
+        return (
+            'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
+            f"following types: [{_block_types(certificate)}]"
+        )
+    if b"-----BEGIN" not in key:
+        return f"{_FAILED} key input"
+    return _mismatch(certificate, key)
+
+
+def _mismatch(certificate: bytes, key: bytes) -> str | None:
+    try:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+    except ValueError:
+        return "x509: malformed certificate"
+    try:
+        own = load_pem_private_key(key, password=None).public_key()
+    except (ValueError, TypeError):
+        return "tls: failed to parse private key"
+    encoding = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    if type(own) is not type(public):
+        return "tls: private key type does not match public key type"
+    if own.public_bytes(*encoding) != public.public_bytes(*encoding):
+        return "tls: private key does not match public key"
+    return None
+
+
+def _block_types(text: bytes) -> str:
+    blocks = text.decode(errors="replace").split("-----BEGIN ")[1:]
+    return " ".join(block.partition("-----")[0] for block in blocks)

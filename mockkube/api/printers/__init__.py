@@ -1,0 +1,5 @@
+"""Server-side printing: what `kubectl get` shows of every kind, as `Table` columns and cells.
+
+`catalogue.printer_for` is the way in; `table.py` says what a printer is. A printer is pure: it reads a decoded object
+and the present time. It neither filters columns (all are sent; those of priority 1 are for `-o wide`) nor knows HTTP.
+"""

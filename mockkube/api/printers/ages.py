@@ -1,0 +1,68 @@
+"""Ages and durations as people read them: two or three significant figures, `5m30s`, `3d4h`, `2y17d`."""
+
+from datetime import UTC, datetime, timedelta
+
+from mockkube.api.printers.reading import string
+from mockkube.api.types import ReadOnlyObject
+
+UNKNOWN = "<unknown>"
+INVALID = "<invalid>"
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+YEAR = 365 * DAY
+
+_SECOND = timedelta(seconds=1)
+_ZERO = datetime(1, 1, 1, tzinfo=UTC)
+_SECONDS_MAX = (2**63 - 1) // 10**9
+
+
+def human_duration(duration: timedelta) -> str:
+    """Return the duration in the unit of its size, with the next smaller unit while that still says something."""
+    # upstream 1.36: apimachinery/pkg/util/duration; a clock that lags by less than two seconds is forgiven
+    seconds = min(int(duration / _SECOND), _SECONDS_MAX)
+    if seconds < -1:
+        return INVALID
+    if seconds < 2 * MINUTE:
+        return f"{max(seconds, 0)}s"
+    if seconds < 10 * MINUTE:
+        return _paired(seconds, MINUTE, "m", 1, "s")
+    if seconds < 3 * HOUR:
+        return f"{seconds // MINUTE}m"
+    if seconds < 8 * HOUR:
+        return _paired(seconds, HOUR, "h", MINUTE, "m")
+    if seconds < 2 * DAY:
+        return f"{seconds // HOUR}h"
+    if seconds < 8 * DAY:
+        return _paired(seconds, DAY, "d", HOUR, "h")
+    if seconds < 2 * YEAR:
+        return f"{seconds // DAY}d"
+    if seconds < 8 * YEAR:
+        return _paired(seconds, YEAR, "y", DAY, "d")
+    return f"{seconds // YEAR}y"
+
+
+def _paired(seconds: int, unit: int, sign: str, small: int, small_sign: str) -> str:
+    rest = seconds % unit // small
+    return f"{seconds // unit}{sign}" + (f"{rest}{small_sign}" if rest else "")
+
+
+def parse_time(timestamp: str) -> datetime | None:
+    """Return the moment a timestamp names; None for an empty one, the zero time, and what is no timestamp."""
+    try:
+        moment = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None if moment == _ZERO else moment
+
+
+def since(timestamp: str, now: datetime) -> str:
+    """Return how long ago the timestamp was."""
+    moment = parse_time(timestamp)
+    return UNKNOWN if moment is None else human_duration(now - moment)
+
+
+def age(obj: ReadOnlyObject, now: datetime) -> str:
+    """Return how long ago the object was created."""
+    return since(string(obj, "metadata", "creationTimestamp"), now)

@@ -1,0 +1,55 @@
+"""Labels and label selectors on one line."""
+
+from collections.abc import Mapping
+
+from mockkube.api import names
+from mockkube.api.printers.reading import elements, section, sections, string
+from mockkube.api.types import ReadOnlyObject
+
+NONE = "<none>"
+_WORDS = {"In": "in", "NotIn": "notin"}
+
+
+def format_labels(labels: Mapping[str, object]) -> str:
+    """Return `key=value` pairs, sorted."""
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or NONE
+
+
+def selector_text(selector: ReadOnlyObject) -> str | None:
+    """Return the selector as one would write it on a command line, by key; None if no such selector can be."""
+    # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, pkg/labels/selector.go
+    pairs = section(selector, "matchLabels")
+    terms: list[tuple[str, str | None]] = [(key, _equality(key, str(value))) for key, value in pairs.items()]
+    terms += [(string(item, "key"), _requirement(item)) for item in sections(selector, "matchExpressions")]
+    terms.sort(key=lambda term: term[0])
+    texts = [text for _, text in terms if text is not None]
+    return ",".join(texts) if len(texts) == len(terms) else None
+
+
+def format_selector(selector: ReadOnlyObject) -> str:
+    """Return the selector as one would write it, and a word where there is nothing to write."""
+    written = selector_text(selector)
+    return "<error>" if written is None else written or NONE
+
+
+def _equality(key: str, value: str) -> str | None:
+    return f"{key}={value}" if _is_label(key, value) else None
+
+
+def _requirement(item: ReadOnlyObject) -> str | None:
+    key, operator = string(item, "key"), string(item, "operator")
+    values = [str(value) for value in elements(item, "values")]
+    if not _is_label(key, *values):
+        return None
+    match operator:
+        case "In" | "NotIn" if values:
+            return f"{key} {_WORDS[operator]} ({','.join(sorted(values))})"
+        case "Exists" if not values:
+            return key
+        case "DoesNotExist" if not values:
+            return f"!{key}"
+    return None
+
+
+def _is_label(key: str, *values: str) -> bool:
+    return not names.qualified_name(key) and not any(names.label_value(value) for value in values)

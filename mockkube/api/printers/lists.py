@@ -1,0 +1,22 @@
+"""Several values in one cell: the first few, and how many more."""
+
+from collections.abc import Sequence
+
+from mockkube.api.printers.reading import sections, string
+from mockkube.api.types import ReadOnlyObject
+
+SHOWN_MAX = 3
+
+
+def shortened(shown: Sequence[str], count: int, *, empty: str = "<unset>") -> str:
+    """Return the texts with commas, and how many of `count` are left out; `empty` when there is nothing to see."""
+    line = ",".join(shown[:SHOWN_MAX])
+    if count > SHOWN_MAX:
+        return f"{line} + {count - SHOWN_MAX} more..."
+    return line or empty
+
+
+def containers(template: ReadOnlyObject) -> list[str]:
+    """Return the cells that name the containers of a pod template, and their images."""
+    found = sections(template, "spec", "containers")
+    return [",".join(string(item, key) for item in found) for key in ("name", "image")]

@@ -1,0 +1,284 @@
+"""The types of one Kubernetes version: what fields an object has, and how an empty value is written.
+
+Two sources are joined: the JSON schemas of `kubernetes-validate` (fields per version, descriptions, list and
+patch keys) and `data/gotypes.json` (order, Go type, emptiness: what the schemas leave out). A proposal adds its
+fields as an overlay. Nodes are built when first asked for; `codec.py` compiles them into decoders.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+from mockkube.features.versions import Version
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+
+class Shape(Enum):
+    """What a value is made of, as a decoder sees it."""
+
+    STRUCT = auto()
+    LIST = auto()
+    MAP = auto()
+    STRING = auto()
+    BYTES = auto()
+    BOOL = auto()
+    INT32 = auto()
+    INT64 = auto()
+    FLOAT = auto()
+    QUANTITY = auto()
+    INT_OR_STRING = auto()
+    TIME = auto()
+    MICRO_TIME = auto()
+    ANY = auto()
+
+
+_SPECIAL: Final = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": Shape.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Shape.INT_OR_STRING,
+    _META + "Time": Shape.TIME,
+    _META + "MicroTime": Shape.MICRO_TIME,
+    _META + "FieldsV1": Shape.ANY,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": Shape.ANY,
+}
+_SCALARS: Final = {
+    ("string", "byte"): Shape.BYTES,
+    ("integer", "int32"): Shape.INT32,
+    ("boolean", ""): Shape.BOOL,
+    ("string", "int-or-string"): Shape.INT_OR_STRING,
+}
+_BY_TYPE: Final = {
+    "string": Shape.STRING,
+    "integer": Shape.INT64,
+    "boolean": Shape.BOOL,
+    "number": Shape.FLOAT,
+}
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One type: its shape, the Go type that error messages name, and what it contains."""
+
+    shape: Shape
+    go: str = ""
+    definition: str = ""
+    item: "Node | None" = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    fields: "dict[str, Field]" = field(default_factory=dict)
+
+    @property
+    def list_type(self) -> str:
+        """`atomic`, `set` or `map`: how lists are merged by server-side apply."""
+        return str(self.raw.get("x-kubernetes-list-type", "atomic"))
+
+    @property
+    def map_keys(self) -> tuple[str, ...]:
+        """The keys that identify an item of a `map` list."""
+        return tuple(self.raw.get("x-kubernetes-list-map-keys", ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field of a struct."""
+
+    name: str
+    node: Node
+    pointer: bool
+    omit_empty: bool
+    omit_zero: bool
+
+    @property
+    def always_written(self) -> bool:
+        """Whether the field is written even when nothing was given."""
+        if self.pointer:
+            return not self.omit_empty and not self.omit_zero
+        if self.node.shape is Shape.STRUCT:
+            return not self.omit_zero
+        return not self.omit_empty and not self.omit_zero
+
+    @property
+    def patch_strategy(self) -> str:
+        """The strategic merge strategy: `merge`, `replace`, `retainKeys`, comma separated."""
+        return str(self.node.raw.get("x-kubernetes-patch-strategy", ""))
+
+    @property
+    def merge_key(self) -> str:
+        """The key by which a strategic merge patch matches list items."""
+        return str(self.node.raw.get("x-kubernetes-patch-merge-key", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    go: str
+    empty: str
+
+
+class Schema:
+    """Every type of one Kubernetes version."""
+
+    def __init__(self, version: Version, overlays: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self.version = version
+        self._overlays = overlays or {}
+        self._nodes: dict[str, Node] = {}
+
+    @cached_property
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """The JSON schema of each type by its full name, overlays included."""
+        definitions = dict(_published(self.version))
+        for name, properties in self._overlays.items():
+            known = definitions[name]
+            definitions[name] = {**known, "properties": {**known.get("properties", {}), **properties}}
+        return definitions
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str, str], str]:
+        return {
+            (entry["group"], entry["version"], entry["kind"]): name
+            for name, definition in self.definitions.items()
+            for entry in definition.get("x-kubernetes-group-version-kind", ())
+        }
+
+    def definition_of(self, group: str, version: str, kind: str) -> str | None:
+        """The full name of the type of a kind; None when this version does not have it."""
+        return self._kinds.get((group, version, kind))
+
+    def kind(self, group: str, version: str, kind: str) -> Node | None:
+        """The type of a kind; None when this version does not have it."""
+        name = self.definition_of(group, version, kind)
+        return self.node(name) if name else None
+
+    def node(self, definition: str) -> Node:
+        """The type with this full name."""
+        node = self._nodes.get(definition)
+        if node is None:
+            node = self._nodes[definition] = self._build(definition)
+            if node.shape is Shape.STRUCT:
+                self._fill(node)
+        return node
+
+    def _build(self, definition: str) -> Node:
+        raw = self.definitions[definition]
+        go = _go_name(definition)
+        if definition in _SPECIAL:
+            return Node(_SPECIAL[definition], go, definition, raw=raw)
+        if raw.get("properties"):
+            return Node(Shape.STRUCT, go, definition, raw=raw)
+        if _type(raw) == "string":
+            return Node(Shape.STRING, go, definition, raw=raw)
+        return Node(Shape.ANY, go, definition, raw=raw)
+
+    def _fill(self, node: Node) -> None:
+        properties = node.raw["properties"]
+        rows = {row.name: row for row in _rows(node.definition)}
+        order = [name for name in rows if name in properties]
+        order += [name for name in properties if name not in rows]
+        for name in order:
+            row = rows.get(name) or _Row(name, "", "omit")
+            child = self._child(properties[name], row.go.removeprefix("*"), _package(node.definition))
+            pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
+            node.fields[name] = Field(name, child, pointer, row.empty == "omit", row.empty == "zero")
+
+    def _child(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
+        if "$ref" in raw:
+            return self._referenced(raw)
+        kind = _type(raw)
+        if kind == "array":
+            return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], go[2:], package), raw=raw)
+        if kind == "object" and isinstance(raw.get("additionalProperties"), dict):
+            item = self._child(raw["additionalProperties"], go.partition("]")[2], package)
+            return Node(Shape.MAP, _map_text(go, package), item=item, raw=raw)
+        shape = _SCALARS.get((kind, raw.get("format", ""))) or _BY_TYPE.get(kind, Shape.ANY)
+        return Node(shape, _go_text(go, package), raw=raw)
+
+    def _referenced(self, raw: Mapping[str, Any]) -> Node:
+        target = self.node(raw["$ref"].rpartition("/")[2])
+        own = {key: value for key, value in raw.items() if key.startswith("x-kubernetes")}
+        if not own:
+            return target
+        return Node(target.shape, target.go, target.definition, target.item, {**target.raw, **own}, target.fields)
+
+
+def _type(raw: Mapping[str, Any]) -> str:
+    kind = raw.get("type", "")
+    return next((one for one in kind if one != "null"), "") if isinstance(kind, list) else kind
+
+
+def _package(definition: str) -> str:
+    return "/".join(definition.split(".")[-3:-1])
+
+
+def _go_name(definition: str) -> str:
+    """`v1.PodSpec`, as Go prints a type."""
+    return ".".join(definition.split(".")[-2:])
+
+
+def _go_text(go: str, package: str) -> str:
+    """A field's Go type as `reflect` prints it: qualified by the package's last part unless it is a built-in."""
+    prefix, name = re.fullmatch(r"((?:\[\]|\*)*)(.*)", go).groups()  # type: ignore[union-attr]
+    if name[:1].isupper():
+        return f"{prefix}{package.rpartition('/')[2]}.{name}"
+    return go.replace("metav1.", "v1.").replace("corev1.", "v1.")
+
+
+def _map_text(go: str, package: str) -> str:
+    if go.startswith("map["):
+        key, _, value = go[4:].partition("]")
+        return f"map[{_go_text(key, package)}]{_go_text(value, package)}"
+    named = _facts()["names"].get(package, {}).get(go, "")
+    return _go_text(go, package) if named else go
+
+
+@cache
+def _facts() -> Any:
+    return orjson.loads(resources.files("mockkube.api").joinpath("data/gotypes.json").read_bytes())
+
+
+@cache
+def _published(version: Version) -> dict[str, dict[str, Any]]:
+    path = f"kubernetes-json-schema/v{version}.0-local/_definitions.json"
+    definitions: dict[str, dict[str, Any]] = orjson.loads(
+        resources.files("kubernetes_validate").joinpath(path).read_bytes()
+    )["$defs"]
+    return definitions
+
+
+def _rows(definition: str) -> Iterator[_Row]:
+    """The fields of a struct in Go's order, those of inlined structs in their place."""
+    package, name = _package(definition), definition.rpartition(".")[2]
+    yield from _struct_rows(package, name)
+
+
+def _struct_rows(package: str, name: str) -> Iterator[_Row]:
+    structs = _facts()["structs"]
+    rows = structs.get(package, {}).get(name)
+    if rows is None:
+        alias = _facts()["names"].get(package, {}).get(name)
+        if alias:
+            yield from _struct_rows(_origin(package, alias), alias.rpartition(".")[2])
+        return
+    for field_name, go, empty, _ in rows:
+        if field_name:
+            yield _Row(field_name, go, empty)
+        elif go == "metav1.TypeMeta" or (go == "TypeMeta" and package == "meta/v1"):
+            yield _Row("kind", "string", "omit")
+            yield _Row("apiVersion", "string", "omit")
+        else:
+            yield from _struct_rows(_origin(package, go), go.rpartition(".")[2])
+
+
+def _origin(package: str, go: str) -> str:
+    """The package an inlined or aliased type comes from."""
+    qualifier, _, name = go.rpartition(".")
+    if not qualifier:
+        return package
+    group = package.partition("/")[0]
+    candidates = ["meta/v1"] if qualifier == "metav1" else [f"{group}/v1", "core/v1", "meta/v1"]
+    structs = _facts()["structs"]
+    return next((one for one in candidates if name in structs.get(one, {})), package)
