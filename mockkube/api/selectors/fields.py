@@ -1,0 +1,94 @@
+"""Field selectors: `metadata.name=a,status.phase!=Running`; which fields a kind answers for is the kind's affair."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.selectors.errors import BadSelector
+
+_TERM: Final = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re.DOTALL)
+_PIECE: Final = re.compile(r"((?:[^\\,]|\\.|\\$)*)(,|$)", re.DOTALL)
+_ESCAPED: Final = frozenset("\\,=")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one field: it has the value, or (`negated`) it has not."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field}{'!=' if self.negated else '='}{escape(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """A conjunction of requirements; without any it selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is selected."""
+        return not self.requirements
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        """Tell whether an object with these field values is selected; a field that is not there is empty."""
+        # hot: per object of a list, per event of a watch
+        for requirement in self.requirements:
+            if (fields.get(requirement.field, "") == requirement.value) is requirement.negated:
+                return False
+        return True
+
+    def exact(self, field: str) -> str | None:
+        """Return the one value the field must have; None when other values are selected too."""
+        wanted = (one.value for one in self.requirements if one.field == field and not one.negated)
+        return next(wanted, None)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING: Final = FieldSelector()
+
+
+def parse(text: str) -> FieldSelector:
+    """Read a selector as it stands in a query; raise BadSelector."""
+    # upstream 1.36: apimachinery/pkg/fields/selector.go
+    return FieldSelector(tuple(_requirement(term, text) for term in sorted(_terms(text)) if term))
+
+
+def escape(value: str) -> str:
+    """Write a value so that it stands for itself in a selector."""
+    return re.sub(r"([\\,=])", r"\\\1", value)
+
+
+def unescape(value: str) -> str:
+    """Read a value of a selector; raise BadSelector if it has separators that are not escaped."""
+    found: list[str] = []
+    letters = iter(value)
+    for letter in letters:
+        if letter == "\\":
+            letter = next(letters, "")
+            if letter not in _ESCAPED:
+                raise BadSelector(f"invalid field selector: invalid escape sequence: \\{letter}")
+        elif letter in _ESCAPED:
+            raise BadSelector(f"invalid field selector: unescaped character in value: {ord(letter)}")
+        found.append(letter)
+    return "".join(found)
+
+
+def _terms(text: str) -> Iterator[str]:
+    """Cut at the commas that are not escaped."""
+    for piece in _PIECE.finditer(text):
+        yield piece[1]
+
+
+def _requirement(term: str, text: str) -> Requirement:
+    parts = _TERM.fullmatch(term)
+    if parts is None:
+        raise BadSelector(f"invalid selector: '{text}'; can't understand '{term}'")
+    return Requirement(parts["field"], unescape(parts["value"]), parts["operator"] == "!=")

@@ -1,0 +1,290 @@
+"""Label selectors: `app=web,tier in (a,b),!legacy` and the LabelSelector object, compiled to a quick test."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.types import ReadOnlyObject
+
+CACHE_MAX = 1024
+"""How many parsed selectors are remembered; the least recently used one is forgotten."""
+
+Labels = Mapping[str, str]
+
+
+class Operator(StrEnum):
+    """What a requirement asks of its label; the values are upstream's names."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER = "gt"
+    LESS = "lt"
+    EXISTS = "exists"
+    NOT_EXISTS = "!"
+
+
+_BINARY: Final = tuple(one for one in Operator if one not in (Operator.EXISTS, Operator.NOT_EXISTS))
+_SETS: Final = (Operator.IN, Operator.NOT_IN)
+_ORDERS: Final = (Operator.GREATER, Operator.LESS)
+_SIGNS: Final = {">": Operator.GREATER, "<": Operator.LESS} | {one.value: one for one in _BINARY if one not in _ORDERS}
+_OBJECT_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.NOT_EXISTS,
+}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        match self.operator:
+            case Operator.EXISTS:
+                return self.key
+            case Operator.NOT_EXISTS:
+                return f"!{self.key}"
+            case Operator.IN | Operator.NOT_IN:
+                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+            case Operator.GREATER:
+                return f"{self.key}>{self.values[0]}"
+            case Operator.LESS:
+                return f"{self.key}<{self.values[0]}"
+            case _:
+                return f"{self.key}{self.operator}{self.values[0]}"
+
+    def compile(self) -> Callable[[Labels], bool]:
+        """Return a function that tells whether labels meet the condition."""
+        key, values = self.key, frozenset(self.values)
+        match self.operator:
+            case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
+                return lambda labels: labels.get(key) in values
+            case Operator.NOT_IN | Operator.NOT_EQUALS:
+                return lambda labels: labels.get(key) not in values
+            case Operator.EXISTS:
+                return lambda labels: key in labels
+            case Operator.NOT_EXISTS:
+                return lambda labels: key not in labels
+            case Operator.GREATER:
+                bound = int(self.values[0])
+                return lambda labels: (number := _integer(labels.get(key, ""))) is not None and number > bound
+            case Operator.LESS:
+                bound = int(self.values[0])
+                return lambda labels: (number := _integer(labels.get(key, ""))) is not None and number < bound
+
+
+class LabelSelector:
+    """A conjunction of requirements, in the order of their keys; without any it selects everything."""
+
+    __slots__ = ("_tests", "requirements")
+
+    def __init__(self, requirements: tuple[Requirement, ...] = ()) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self._tests = tuple(requirement.compile() for requirement in self.requirements)
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is selected."""
+        return not self._tests
+
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether an object with these labels is selected."""
+        # hot: per object of a list, per event of a watch
+        for test in self._tests:  # noqa: SIM110 (a generator costs more than the tests)
+            if not test(labels):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+class _Nothing(LabelSelector):
+    """What an absent LabelSelector object selects: no object at all."""
+
+    __slots__ = ()
+
+    @property
+    def empty(self) -> bool:
+        return False
+
+    def matches(self, labels: Labels) -> bool:
+        return False
+
+
+EVERYTHING: Final = LabelSelector()
+NOTHING: Final[LabelSelector] = _Nothing()
+
+
+@lru_cache(CACHE_MAX)
+def parse(text: str) -> LabelSelector:
+    """Read a selector as it stands in a query; raise BadSelector."""
+    return LabelSelector(tuple(_Parser(text).requirements()))
+
+
+def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
+    """Compile the LabelSelector of an object; an absent one selects nothing, an empty one everything."""
+    if selector is None:
+        return NOTHING
+    wanted = [_checked(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()]
+    for expression in selector.get("matchExpressions", ()):
+        operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
+        if operator is None:
+            raise BadSelector(f'"{expression.get("operator", "")}" is not a valid label selector operator')
+        wanted.append(_checked(expression.get("key", ""), operator, tuple(expression.get("values", ()))))
+    return LabelSelector(tuple(wanted))
+
+
+def _integer(text: str) -> int | None:
+    """Read an integer of 64 bits as Go does; None if it is none."""
+    if not _INTEGER.fullmatch(text) or len(text) > 100:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _checked(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+    """Return the requirement, or raise BadSelector with everything that is wrong with it."""
+    # upstream 1.36: apimachinery/pkg/labels/selector.go
+    found = _complaints("key", key, names.qualified_name(key))
+    found += _count_complaints(operator, values)
+    for index, value in enumerate(values):
+        found += _complaints(f"values[{index}][{key}]", value, names.label_value(value))
+    if found:
+        texts = list(dict.fromkeys(map(str, found)))
+        raise BadSelector(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return Requirement(key, operator, values)
+
+
+def _complaints(path: str, value: str, complaints: list[str]) -> list[FieldError]:
+    return [invalid(path, value, "; ".join(complaints))] if complaints else []
+
+
+def _count_complaints(operator: Operator, values: tuple[str, ...]) -> list[FieldError]:
+    given = list(values) or None
+    if operator in _SETS and not values:
+        return [invalid("values", given, "for 'in', 'notin' operators, values set can't be empty")]
+    if operator not in _BINARY and values:
+        return [invalid("values", given, "values set must be empty for exists and does not exist")]
+    if operator in _ORDERS:
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        return [invalid(f"values[{at}]", one, detail) for at, one in enumerate(values) if _integer(one) is None]
+    return []
+
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
+_END: Final = ""
+_SPECIAL: Final = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", _END))
+
+
+class _Parser:
+    """Recursive descent over the words and signs of one selector; `_END` is the last of them, for ever."""
+
+    # upstream 1.36: apimachinery/pkg/labels/selector.go
+
+    def __init__(self, text: str) -> None:
+        self._words = _TOKEN.findall(text)
+        self._at = 0
+
+    def _next(self) -> str:
+        return self._words[self._at] if self._at < len(self._words) else _END
+
+    def _take(self) -> str:
+        word = self._next()
+        self._at += 1
+        return word
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while (word := self._next()) != _END:
+            if word in _SPECIAL and word != "!":
+                raise BadSelector(f"found '{word}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self._requirement())
+            except BadSelector as error:
+                raise BadSelector(f"unable to parse requirement: {error}") from None
+            self._end_of_requirement()
+        return found
+
+    def _end_of_requirement(self) -> None:
+        word = self._take()
+        if word not in (",", _END):
+            raise BadSelector(f"found '{word}', expected: ',' or 'end of string'")
+        if word == "," and (follower := self._next()) in _SPECIAL and follower != "!":
+            raise BadSelector(f"found '{follower}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        absent = self._next() == "!"
+        if absent:
+            self._take()
+        key = self._take()
+        if key in _SPECIAL:
+            raise BadSelector(f"found '{key}', expected: identifier")
+        if complaints := names.qualified_name(key):
+            raise BadSelector(str(invalid("<nil>", key, "; ".join(complaints))))
+        if absent or self._next() in (",", _END):
+            return _checked(key, Operator.NOT_EXISTS if absent else Operator.EXISTS, ())
+        sign = self._take()
+        operator = _SIGNS.get(sign)
+        if operator is None:
+            raise BadSelector(f"found '{sign}', expected: {', '.join(_BINARY)}")
+        return _checked(key, operator, self._set() if operator in _SETS else self._value())
+
+    def _value(self) -> tuple[str]:
+        if self._next() in (",", _END):
+            return ("",)
+        word = self._take()
+        if word in _SPECIAL:
+            raise BadSelector(f"found '{word}', expected: identifier")
+        return (word,)
+
+    def _set(self) -> tuple[str, ...]:
+        if (word := self._take()) != "(":
+            raise BadSelector(f"found '{word}' expected: '('")
+        word = self._next()
+        if word in _SPECIAL and word not in (",", ")"):
+            raise BadSelector(f"found '{word}', expected: ',', ')' or identifier")
+        values = {""} if word == ")" else self._values()
+        self._take()
+        return tuple(sorted(values))
+
+    def _values(self) -> set[str]:
+        """Read up to the closing parenthesis; nothing between two commas is the empty value."""
+        found: set[str] = set()
+        while True:
+            word = self._take()
+            follower = self._next()
+            if word == ",":
+                if not found or follower in (",", ")"):
+                    found.add("")
+                if follower == ")":
+                    return found
+            elif word in _SPECIAL:
+                raise BadSelector(f"found '{word}', expected: ',', or identifier")
+            else:
+                found.add(word)
+                if follower == ")":
+                    return found
+                if follower != ",":
+                    raise BadSelector(f"found '{follower}', expected: ',' or ')'")
