@@ -1,0 +1,155 @@
+"""The memory engine: the plain one, for fixtures, and the model the others are measured against.
+
+It keeps every version until it is compacted, forgets all with the process, and runs no task.
+"""
+
+from bisect import bisect_right
+
+from mockkube_storage.current import Current
+from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavailable
+from mockkube_storage.keys import SortedKeys, check_key
+from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType, Page, deletion, put
+from mockkube_storage.store import Store
+from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
+
+
+class MemoryStore(Store):
+    """A Store in memory. Closing it ends its watchers; starting it again finds the data still there."""
+
+    def __init__(self) -> None:
+        self._open = False
+        self._compacted = 0
+        self._fan_out = FanOut(REVISION_FIRST)
+        self._current = Current()
+        self._versions: dict[str, list[Event]] = {}
+        self._versioned_keys = SortedKeys()
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last write."""
+        return self._fan_out.revision
+
+    async def start(self) -> None:
+        """Begin to serve what is in memory, at first nothing."""
+        self._open = True
+
+    async def close(self) -> None:
+        """Stop serving; the data stays."""
+        self._open = False
+        self._fan_out.end(Unavailable("memory:", "it has been closed"))
+
+    async def current_revision(self) -> int:
+        """Return `revision`: nobody else writes."""
+        self._check_open()
+        return self.revision
+
+    async def poll(self) -> None:
+        """Do nothing: nobody else writes."""
+        self._check_open()
+
+    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
+        """Look the key up, in its versions for the past."""
+        self._check_open()
+        if not revision:
+            return self._current.get(key)
+        self._check_readable(revision)
+        return self._at(key, revision)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """Slice the sorted keys."""
+        self._check_open()
+        if revision in (0, self.revision):
+            return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
+        self._check_readable(revision)
+        keys = self._versioned_keys.between(prefix, start)
+        entries = [entry for key in keys if (entry := self._at(key, revision)) is not None]
+        shown = entries[:limit] if limit else entries
+        return Page(tuple(shown), revision, len(entries) - len(shown))
+
+    async def create(self, key: str, value: bytes) -> Entry:
+        """Add the key."""
+        self._check_open()
+        check_key(key)
+        if (current := self._current.get(key)) is not None:
+            raise Conflict(key, current)
+        revision = self.revision + 1
+        return self._commit(put(Entry(key, value, revision, revision), None))
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
+        """Replace the entry."""
+        current = self._expect(key, expected)
+        return self._commit(put(Entry(key, value, current.create_revision, self.revision + 1), current))
+
+    async def delete(self, key: str, *, expected: int) -> Entry:
+        """Remove the entry."""
+        current = self._expect(key, expected)
+        return self._commit(deletion(current, self.revision + 1))
+
+    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+        """Watch: all history is in the fan-out."""
+        self._check_open()
+        return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
+
+    async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
+        """The history of a watcher: the fan-out holds all there is, so what it lacks is compacted."""
+        self._check_open()
+        raise Compacted(after, self._compacted)
+
+    async def compact(self, revision: int) -> None:
+        """Drop the versions and events that are no longer needed."""
+        self._check_open()
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        if revision <= self._compacted:
+            return
+        touched = {event.entry.key: None for event in self._fan_out.until(revision)}
+        for key in touched:
+            self._forget_versions(key, revision)
+        self._fan_out.forget(revision)
+        self._compacted = revision
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise Unavailable("memory:", "it is not started, or has been closed")
+
+    def _check_readable(self, revision: int) -> None:
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        if revision < self._compacted:
+            raise Compacted(revision, self._compacted)
+
+    def _expect(self, key: str, expected: int) -> Entry:
+        self._check_open()
+        check_key(key)
+        current = self._current.get(key)
+        if current is None or current.revision != expected:
+            raise Conflict(key, current)
+        return current
+
+    def _at(self, key: str, revision: int) -> Entry | None:
+        versions = self._versions.get(key, [])
+        index = bisect_right(versions, revision, key=lambda event: event.revision)
+        if not index or versions[index - 1].type is EventType.DELETE:
+            return None
+        return versions[index - 1].entry
+
+    def _commit(self, event: Event) -> Entry:
+        key = event.entry.key
+        if key not in self._versions:
+            self._versions[key] = []
+            self._versioned_keys.add(key)
+        self._versions[key].append(event)
+        self._current.apply(event)
+        self._fan_out.publish((event,))
+        return event.entry
+
+    def _forget_versions(self, key: str, revision: int) -> None:
+        """Keep the state at `revision` and what came later."""
+        versions = self._versions[key]
+        index = bisect_right(versions, revision, key=lambda event: event.revision) - 1
+        if versions[index].type is EventType.DELETE:
+            index += 1
+        del versions[:index]
+        if not versions:
+            del self._versions[key]
+            self._versioned_keys.remove(key)

@@ -1,0 +1,109 @@
+"""The protocol of a store: a map of keys to values in which every state of the past has a number.
+
+Engines live in `engines/`; `engines/catalogue.py` opens one by URL. A store belongs to one event loop.
+"""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from mockkube_storage.model import Entry, Page
+from mockkube_storage.watch import EVENTS_MAX, Watch
+
+
+class Store(Protocol):
+    """A revisioned key-value store.
+
+    Order. Each write has a revision of its own, greater than that of any write before it, in this
+    process or another; numbers may be missing, none is used twice. An empty store is at REVISION_FIRST.
+    Writes take effect in revision order, and watchers see them in that order.
+
+    Durability. When a write returns, it survives the end of the process, and it has been queued for
+    every watcher of this process. No event leaves before its write is durable.
+
+    Errors. `Unavailable` from any method when the store is not started, closed, or its database fails;
+    a write that fails so is not done, unless the connection broke while it was being committed: then
+    it may turn out to be done, and its event follows as soon as the database answers. `InvalidKey`
+    for a key that is empty, contains NUL or is not Unicode text.
+
+    Cancellation. A cancelled read leaves nothing behind. A cancelled write is done as a whole or not at
+    all; which of the two, a later read tells.
+
+    There are no timers: somebody outside calls `compact`, and `poll` where several processes share a
+    database.
+    """
+
+    @property
+    def revision(self) -> int:
+        """The newest revision this process has seen committed; its events are in the watchers' queues."""
+
+    async def start(self) -> None:
+        """Open the database. Raises Locked, FormatTooNew or Unavailable, and then holds nothing open."""
+
+    async def close(self) -> None:
+        """Finish the writes in hand, end the watchers, let go of the database. Nothing runs afterwards.
+
+        Writes that are still waiting raise Unavailable, as do watchers once they have read their queue.
+        """
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def current_revision(self) -> int:
+        """Return a revision no older than any write acknowledged, by any process, before this call.
+
+        When it returns, `revision` is at least as new. It costs nothing where no other process can write.
+        """
+
+    async def poll(self) -> None:
+        """Fetch and publish what other processes have committed; does nothing where there are none."""
+
+    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
+        """Return the entry of a key, None if it has none, at a revision (0: the current one).
+
+        Raises Compacted or FutureRevision.
+        """
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """Return the entries whose key begins with `prefix`, from `start` (inclusive), in byte order of the key.
+
+        All are of one revision (0: the current one), which the page names. A `limit` of 0 is none; else
+        the page says how many keys remain. Raises Compacted or FutureRevision.
+        """
+
+    async def create(self, key: str, value: bytes) -> Entry:
+        """Write a key that does not exist. Raises Conflict, with the current entry, if it does."""
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
+        """Replace the entry whose revision is `expected`. Raises Conflict, with the current entry or None."""
+
+    async def delete(self, key: str, *, expected: int) -> Entry:
+        """Remove the entry whose revision is `expected`; return its last value at the revision of the deletion.
+
+        Raises Conflict, with the current entry or None.
+        """
+
+    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+        """Watch the keys that begin with `prefix`: every event after a revision.
+
+        Ordered: events come in revision order. Unique: none comes twice. Reliable: none is left out,
+        history and live are one stream. Atomic: the events of a commit come as one tuple. Resumable:
+        watching again after the last revision seen goes on without a gap. `after` may lie in the future.
+
+        A read raises Compacted when `after` is before the compacted revision, or falls behind it while
+        still reading history; Lagged when more than `events_max` live events wait to be read (the
+        writer is never slowed); Unavailable when the store closes or cannot read its history.
+        """
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was replaced or deleted up to and including a revision.
+
+        Later reads and watches from before it raise Compacted; those at or after it are not affected.
+        Compacting to an older revision than before does nothing. Writers are not held up for long.
+        Raises FutureRevision.
+        """
