@@ -22,6 +22,8 @@ class ErrorType(StrEnum):
     FORBIDDEN = "FieldValueForbidden"
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
+    TOO_FEW = "FieldValueTooFew"
+    TOO_SHORT = "FieldValueTooShort"
     INTERNAL = "InternalError"
     TYPE_INVALID = "FieldValueTypeInvalid"
 
@@ -35,6 +37,8 @@ _TITLES: Final = {
     ErrorType.FORBIDDEN: "Forbidden",
     ErrorType.TOO_LONG: "Too long",
     ErrorType.TOO_MANY: "Too many",
+    ErrorType.TOO_FEW: "Too few",
+    ErrorType.TOO_SHORT: "Too short",
     ErrorType.INTERNAL: "Internal error",
     ErrorType.TYPE_INVALID: "Invalid value",
 }
@@ -71,17 +75,55 @@ class FieldError:
         return f"{self.field}: {self.message}"
 
 
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
 def shown(value: Any) -> str:
     """Print a bad value as Go's field errors do: text quoted, objects as compact JSON, null as such."""
     match value:
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return quoted(value)
         case bool():
             return str(value).lower()
         case None:
             return "null"
         case _:
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+            return go_json(value)
+
+
+def quoted(text: str) -> str:
+    """Quote a text as Go does: what cannot be printed is escaped."""
+    return f'"{"".join(_ESCAPES.get(letter) or _go_letter(letter) for letter in text)}"'
+
+
+def _go_letter(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def go_json(value: Any, *, indent: int | None = None) -> str:
+    """Write a value as JSON the way Go does, with the characters of HTML escaped."""
+    separators = (",", ": " if indent else ":")
+    text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent)
+    for plain, escaped in _HTML.items():
+        if plain in text:
+            text = text.replace(plain, escaped)
+    return text
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -94,9 +136,9 @@ def required(field: str, detail: str = "") -> FieldError:
     return FieldError(field, detail, ErrorType.REQUIRED)
 
 
-def duplicate(field: str, value: Any) -> FieldError:
+def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
     """The value stands twice where it may stand once."""
-    return FieldError(field, "", ErrorType.DUPLICATE, value)
+    return FieldError(field, detail, ErrorType.DUPLICATE, value)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
@@ -104,14 +146,14 @@ def forbidden(field: str, detail: str) -> FieldError:
     return FieldError(field, detail, ErrorType.FORBIDDEN)
 
 
-def not_found(field: str, value: Any) -> FieldError:
+def not_found(field: str, value: Any, detail: str = "") -> FieldError:
     """The value names something that is not there."""
-    return FieldError(field, "", ErrorType.NOT_FOUND, value)
+    return FieldError(field, detail, ErrorType.NOT_FOUND, value)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """The value is none of the known ones; `supported` is shown in the order given."""
-    choices = ", ".join(json.dumps(choice) for choice in supported)
+    choices = ", ".join(quoted(choice) for choice in supported)
     return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, value)
 
 
@@ -119,6 +161,18 @@ def too_long(field: str, bytes_max: int) -> FieldError:
     """The text is longer than `bytes_max` bytes."""
     unit = "byte" if bytes_max == 1 else "bytes"
     return FieldError(field, f"may not be more than {bytes_max} {unit}", ErrorType.TOO_LONG)
+
+
+def too_long_characters(field: str, characters_max: int) -> FieldError:
+    """The text is longer than `characters_max` characters."""
+    unit = "character" if characters_max == 1 else "characters"
+    return FieldError(field, f"may not be more than {characters_max} {unit}", ErrorType.TOO_LONG)
+
+
+def too_short(field: str, characters_min: int) -> FieldError:
+    """The text is shorter than `characters_min` characters."""
+    unit = "character" if characters_min == 1 else "characters"
+    return FieldError(field, f"must be at least {characters_min} {unit}", ErrorType.TOO_SHORT)
 
 
 def too_many(field: str, actual: int, items_max: int) -> FieldError:

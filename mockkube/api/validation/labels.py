@@ -1,0 +1,62 @@
+"""Labels and the selectors that match them."""
+
+# upstream 1.36: apimachinery/pkg/apis/meta/v1/validation/validation.go
+
+from collections.abc import Mapping
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.types import ReadOnlyObject
+
+NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
+
+
+def validate_label_name(name: str, at: str) -> list[FieldError]:
+    """Judge the key of a label."""
+    return [invalid(at, name, text) for text in names.qualified_name(name)]
+
+
+def validate_labels(labels: Mapping[str, str], at: str) -> list[FieldError]:
+    """Judge keys and values of labels."""
+    found: list[FieldError] = []
+    for key, value in labels.items():
+        found += [invalid(at, key, text) for text in names.qualified_name(key)]
+        found += [invalid(at, value, text) for text in names.label_value(value)]
+    return found
+
+
+def validate_label_selector(
+    selector: ReadOnlyObject | None, at: str, *, allow_invalid_values: bool = False
+) -> list[FieldError]:
+    """Judge a label selector; `allow_invalid_values` is for one that was stored with such a value before."""
+    if not selector:
+        return []
+    found = validate_labels(selector["matchLabels"], f"{at}.matchLabels") if "matchLabels" in selector else []
+    for i, requirement in enumerate(selector.get("matchExpressions", ())):
+        found += _validate_requirement(requirement, f"{at}.matchExpressions[{i}]", allow_invalid_values)
+    return found
+
+
+def _validate_requirement(requirement: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
+    operator, values = requirement.get("operator", ""), requirement.get("values", ())
+    found = []
+    match operator:
+        case "In" | "NotIn":
+            if not values:
+                found.append(required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+        case "Exists" | "DoesNotExist":
+            if values:
+                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                found.append(forbidden(f"{at}.values", text))
+        case _:
+            found.append(invalid(f"{at}.operator", operator, "not a valid selector operator"))
+    found += validate_label_name(requirement.get("key", ""), f"{at}.key")
+    if not allow_invalid_values:
+        for i, value in enumerate(values):
+            found += [invalid(f"{at}.values[{i}]", value, text) for text in names.label_value(value)]
+    return found
+
+
+def selector_is_invalid(selector: ReadOnlyObject | None) -> bool:
+    """Whether a stored selector breaks the rules, so that its successor may."""
+    return bool(selector) and bool(validate_label_selector(selector, ""))

@@ -1,0 +1,229 @@
+"""ObjectMeta: what every object's metadata must look like, on creation and on update.
+
+A creation is judged with `validate_metadata` and the kind's own rule for names. An update is judged by the
+registry with `validate_metadata` (any path segment is a name then) and `validate_metadata_update`; a kind that
+looks again, as upstream's do, makes the same complaints twice: both are listed as causes, one is shown.
+"""
+
+# upstream 1.36: apimachinery/pkg/api/validation/objectmeta.go, pkg/apis/core/validation/validation.go
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required, too_long
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.labels import validate_labels
+
+ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
+SUBRESOURCE_BYTES_MAX: Final = 256
+FIELD_MANAGER_BYTES_MAX: Final = 128
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+STANDARD_FINALIZERS: Final = frozenset(("kubernetes", ORPHAN, FOREGROUND))
+IMMUTABLE: Final = "field is immutable"
+_ZERO: Final = {"name": "", "namespace": "", "uid": ""}
+
+
+class NameCheck(Protocol):
+    """Says what is wrong with a name, or with what a name is generated from."""
+
+    def __call__(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Return complaints."""
+
+
+def validate_metadata(
+    obj: ReadOnlyObject,
+    check_name: NameCheck,
+    namespaced: bool,
+    at: str = "metadata",
+    *,
+    native: bool = True,
+) -> list[FieldError]:
+    """Judge the metadata of an object; `native` kinds also know which finalizers are Kubernetes' own."""
+    meta = obj["metadata"]
+    found = _validate_names(meta, check_name, at)
+    found += _validate_namespace(meta, namespaced, at)
+    if meta.get("generation", 0) < 0:
+        found.append(invalid(f"{at}.generation", meta["generation"], "must be greater than or equal to 0"))
+    if "labels" in meta:
+        found += validate_labels(meta["labels"], f"{at}.labels")
+    if "annotations" in meta:
+        found += validate_annotations(meta["annotations"], f"{at}.annotations")
+    if "ownerReferences" in meta:
+        found += validate_owner_references(meta["ownerReferences"], f"{at}.ownerReferences")
+    if "finalizers" in meta:
+        found += validate_finalizers(meta["finalizers"], f"{at}.finalizers")
+    if "managedFields" in meta:
+        found += validate_managed_fields(meta["managedFields"], f"{at}.managedFields")
+    if native and "finalizers" in meta:
+        found += validate_native_finalizers(meta["finalizers"], f"{at}.finalizers")
+    return found
+
+
+def _validate_names(meta: ReadOnlyObject, check_name: NameCheck, at: str) -> list[FieldError]:
+    found = []
+    if stem := meta.get("generateName"):
+        found = [invalid(f"{at}.generateName", stem, text) for text in check_name(stem, prefix=True)]
+    name = meta.get("name")
+    if not name:
+        return [*found, required(f"{at}.name", "name or generateName is required")]
+    return found + [invalid(f"{at}.name", name, text) for text in check_name(name, prefix=False)]
+
+
+def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list[FieldError]:
+    namespace = meta.get("namespace")
+    if not namespaced:
+        return [forbidden(f"{at}.namespace", "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [required(f"{at}.namespace")]
+    return [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
+
+
+def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
+    """Judge the keys of annotations, and how much there is of them."""
+    found = [invalid(at, key, text) for key in annotations for text in names.qualified_name(key.lower())]
+    if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX:
+        found.append(too_long(at, ANNOTATIONS_BYTES_MAX))
+    return found
+
+
+def validate_annotations_size(annotations: Mapping[str, str], at: str) -> list[FieldError]:
+    """Judge only how much there is of annotations."""
+    return [too_long(at, ANNOTATIONS_BYTES_MAX)] if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX else []
+
+
+def _annotations_size(annotations: Mapping[str, str]) -> int:
+    return sum(names.byte_length(key) + names.byte_length(value) for key, value in annotations.items())
+
+
+def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    """Judge owner references: complete, of kinds that may own, at most one controller."""
+    found: list[FieldError] = []
+    controller = ""
+    for owner in owners:
+        found += _validate_owner(owner, at)
+        if owner.get("controller"):
+            this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            if controller:
+                text = (
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controller} and {this}"
+                )
+                found.append(invalid(at, owners, text))
+            else:
+                controller = this
+    return found
+
+
+def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
+    version = owner.get("apiVersion", "")
+    found = []
+    if not version.rpartition("/")[2]:
+        found.append(invalid(f"{at}.apiVersion", version, "version must not be empty"))
+    found += [
+        invalid(f"{at}.{name}", owner.get(name, ""), "must not be empty")
+        for name in ("kind", "name", "uid")
+        if not owner.get(name)
+    ]
+    if version == "v1" and owner.get("kind") == "Event":
+        found.append(invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner"))
+    return found
+
+
+def validate_finalizers(finalizers: Sequence[str], at: str) -> list[FieldError]:
+    """Judge finalizers: qualified names, and not both ways of treating dependents."""
+    found = [invalid(at, name, text) for name in finalizers for text in names.qualified_name(name)]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        found.append(invalid(at, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
+    return found
+
+
+def validate_native_finalizers(finalizers: Iterable[str], at: str) -> list[FieldError]:
+    """Refuse finalizers without a domain that are not Kubernetes' own."""
+    return [
+        invalid(f"{at}[{i}]", name, "name is neither a standard finalizer name nor is it fully qualified")
+        for i, name in enumerate(finalizers)
+        if "/" not in name and name not in STANDARD_FINALIZERS
+    ]
+
+
+def validate_managed_fields(entries: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    """Judge field ownership as a client may write it."""
+    found: list[FieldError] = []
+    for i, entry in enumerate(entries):
+        operation = entry.get("operation", "")
+        if operation not in ("Apply", "Update"):
+            found.append(invalid(f"{at}[{i}].operation", operation, "must be `Apply` or `Update`"))
+        if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
+            found.append(invalid(f"{at}[{i}].fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
+        if "manager" in entry:
+            found += validate_field_manager(entry["manager"], f"{at}[{i}].manager")
+        if names.byte_length(entry.get("subresource", "")) > SUBRESOURCE_BYTES_MAX:
+            found.append(too_long(f"{at}[{i}].subresource", SUBRESOURCE_BYTES_MAX))
+    return found
+
+
+def validate_field_manager(manager: str, at: str) -> list[FieldError]:
+    """Judge the name of a field manager: short and printable."""
+    if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_BYTES_MAX:
+        return []
+    found = []
+    if names.byte_length(manager) > FIELD_MANAGER_BYTES_MAX:
+        found.append(too_long(at, FIELD_MANAGER_BYTES_MAX))
+    position = 0
+    for letter in manager:
+        if not letter.isprintable():
+            text = f"invalid character U+{ord(letter):04X} (at position {position})"
+            found.append(invalid(at, manager, text))
+        position += names.byte_length(letter)
+    return found
+
+
+def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:
+    """Judge a change of metadata: what identifies the object stays, the rest is in form."""
+    meta, before = new["metadata"], old["metadata"]
+    found: list[FieldError] = []
+    if "deletionTimestamp" in before:
+        found += _validate_no_new_finalizers(meta.get("finalizers", ()), before.get("finalizers", ()), at)
+    if not meta.get("resourceVersion"):
+        found.append(invalid(f"{at}.resourceVersion", "", "must be specified for an update"))
+    if meta.get("generation", 0) < before.get("generation", 0):
+        found.append(invalid(f"{at}.generation", meta.get("generation", 0), "must not be decremented"))
+    for name in _FIXED:
+        if meta.get(name) != before.get(name):
+            found.append(invalid(f"{at}.{name}", meta.get(name, _ZERO.get(name)), IMMUTABLE))
+    if "labels" in meta:
+        found += validate_labels(meta["labels"], f"{at}.labels")
+    if "annotations" in meta:
+        found += validate_annotations(meta["annotations"], f"{at}.annotations")
+    if "ownerReferences" in meta:
+        found += validate_owner_references(meta["ownerReferences"], f"{at}.ownerReferences")
+    if "managedFields" in meta:
+        found += validate_managed_fields(meta["managedFields"], f"{at}.managedFields")
+    return found
+
+
+_FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def validate_native_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:
+    """Judge a change of metadata as Kubernetes' own kinds do: their finalizers are known."""
+    found = validate_metadata_update(new, old, at)
+    if finalizers := new["metadata"].get("finalizers"):
+        found += validate_native_finalizers(finalizers, f"{at}.finalizers")
+    return found
+
+
+def _validate_no_new_finalizers(new: Sequence[str], old: Sequence[str], at: str) -> list[FieldError]:
+    added = sorted(set(new).difference(old))
+    if not added:
+        return []
+    listed = f"[]string{{{', '.join(quoted(name) for name in added)}}}"
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}"
+    return [forbidden(f"{at}.finalizers", text)]
+
+
+def validate_immutable(new: Any, old: Any, at: str) -> list[FieldError]:
+    """Refuse a change of a value that never changes."""
+    return [] if new == old else [invalid(at, new, IMMUTABLE)]
