@@ -1,6 +1,6 @@
 """Defaults of PersistentVolumeClaims: alone, in ephemeral volumes and as templates of a StatefulSet."""
 
-from mockkube.api.defaults.quantities import round_up, round_up_resources
+from mockkube.api.defaults.resource_lists import round_up, round_up_resources
 from mockkube.api.types import Object
 
 

@@ -1,7 +1,7 @@
 """Defaults of a container: the same in pods and templates, for init and ephemeral containers too."""
 
 from mockkube.api.defaults.images import pull_policy
-from mockkube.api.defaults.quantities import round_up_resources
+from mockkube.api.defaults.resource_lists import round_up_resources
 from mockkube.api.types import Object
 
 
@@ -45,7 +45,9 @@ def _default_probe(probe: Object) -> None:
     if "httpGet" in probe:
         _default_http_get(probe["httpGet"])
     if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
+        grpc = probe["grpc"]
+        if grpc.get("service") is None:  # written as null when not given
+            grpc["service"] = ""
 
 
 def _default_lifecycle(lifecycle: Object) -> None:

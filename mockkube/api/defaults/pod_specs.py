@@ -1,7 +1,7 @@
 """Defaults of a pod's spec that hold in templates as well."""
 
 from mockkube.api.defaults.containers import default_container
-from mockkube.api.defaults.quantities import round_up, round_up_resources
+from mockkube.api.defaults.resource_lists import round_up, round_up_resources
 from mockkube.api.defaults.volumes import default_volume
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities

@@ -1,0 +1,93 @@
+"""Defaults of the core kinds that are no pods, services or volumes."""
+
+from mockkube.api.defaults.pod_specs import default_template
+from mockkube.api.defaults.resource_lists import round_up
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+# upstream 1.36: pkg/apis/core/v1/defaults.go
+
+
+def default_namespace(namespace: Object, caps: Capabilities) -> None:
+    """Label the namespace with its name, and let it be active."""
+    metadata = namespace["metadata"]
+    if metadata.get("name"):
+        metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
+    namespace.setdefault("status", {}).setdefault("phase", "Active")
+
+
+def default_node(node: Object, caps: Capabilities) -> None:
+    """Allow all of a node's capacity to be used."""
+    status = node.setdefault("status", {})
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))
+    round_up(status.get("capacity"))
+    round_up(status.get("allocatable"))
+    _match_ranges(node.setdefault("spec", {}))
+
+
+def _match_ranges(spec: Object) -> None:
+    """Keep the one address range and the list of them alike; where they differ, the one wins."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go
+    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
+    if one and (not many or many[0] != one):
+        spec["podCIDRs"] = [one]
+    elif many and not one and many[0]:
+        spec["podCIDR"] = many[0]
+
+
+def default_secret(secret: Object, caps: Capabilities) -> None:
+    """A secret is opaque unless it says what it is."""
+    secret.setdefault("type", "Opaque")
+
+
+def default_endpoints(endpoints: Object, caps: Capabilities) -> None:
+    """Ports speak TCP."""
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
+def default_limit_range(limit_range: Object, caps: Capabilities) -> None:
+    """Derive the defaults for containers from their bounds."""
+    for item in limit_range.get("spec", {}).get("limits") or ():
+        if item.get("type") == "Container":
+            _default_container_limits(item)
+        for amounts in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            round_up(item.get(amounts))
+
+
+def _default_container_limits(item: Object) -> None:
+    limits = item.get("max", {}) | item.get("default", {})
+    requests = item.get("min", {}) | limits | item.get("defaultRequest", {})
+    if limits:
+        item["default"] = limits
+    if requests:
+        item["defaultRequest"] = requests
+
+
+def default_resource_quota(quota: Object, caps: Capabilities) -> None:
+    """Round the amounts."""
+    round_up(quota.get("spec", {}).get("hard"))
+    status = quota.get("status", {})
+    round_up(status.get("hard"))
+    round_up(status.get("used"))
+
+
+def default_pod_template(template: Object, caps: Capabilities) -> None:
+    """Fill in the template."""
+    default_template(template.setdefault("template", {}), caps)
+
+
+def default_replication_controller(controller: Object, caps: Capabilities) -> None:
+    """Run one pod; take selector and labels from the template."""
+    spec = controller.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    template = spec.get("template")
+    if template is None:
+        return
+    labels = template.get("metadata", {}).get("labels")
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        controller["metadata"].setdefault("labels", dict(labels))
+    default_template(template, caps)

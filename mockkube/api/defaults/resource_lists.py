@@ -1,0 +1,36 @@
+"""Amounts of resources: none is kept finer than a thousandth."""
+
+from decimal import MAX_PREC, ROUND_UP, Context, Decimal
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.types import Object
+
+_MILLI: Final = Decimal("0.001")
+_EXACT: Final = Context(prec=MAX_PREC)
+
+
+def round_up(amounts: Object | None) -> None:
+    """Round the amounts of a resource list up to thousandths."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList
+    if amounts:
+        for name, text in amounts.items():
+            if text[-1] in "nu" or "." in text or "-" in text:
+                amounts[name] = _rounded(text)
+
+
+def round_up_resources(resources: Object | None) -> None:
+    """Round the limits and requests of a container, pod or claim."""
+    if resources:
+        round_up(resources.get("limits"))
+        round_up(resources.get("requests"))
+
+
+@lru_cache(maxsize=1024)
+def _rounded(text: str) -> str:
+    quantity = parse(text)
+    exponent = quantity.amount.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -3:
+        return Quantity(quantity.amount.quantize(_MILLI, ROUND_UP, _EXACT), quantity.format).text
+    return text
