@@ -1,0 +1,143 @@
+"""Affinity of a pod to nodes and to other pods."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, validateAffinity
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.labels import validate_label_name, validate_label_selector
+from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector, validate_node_selector_term
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_WEIGHT_TEXT: Final = "must be in the range 1-100"
+
+
+def validate_affinity(
+    affinity: ReadOnlyObject, at: str, selector_rules: SelectorRules, *, allow_invalid_values: bool
+) -> list[FieldError]:
+    """Judge affinity; `allow_invalid_values` is for pod selectors stored with such values before."""
+    found: list[FieldError] = []
+    if "nodeAffinity" in affinity:
+        found += _validate_node_affinity(affinity["nodeAffinity"], f"{at}.nodeAffinity", selector_rules)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if kind in affinity:
+            found += _validate_pod_affinity(affinity[kind], f"{at}.{kind}", allow_invalid_values)
+    return found
+
+
+def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+    found: list[FieldError] = []
+    if REQUIRED in affinity:
+        found += validate_node_selector(affinity[REQUIRED], f"{at}.{REQUIRED}", rules)
+    lenient = SelectorRules(True, rules.extensions, rules.allowed)
+    for i, term in enumerate(affinity.get(PREFERRED, ())):
+        here = f"{at}.{PREFERRED}[{i}]"
+        found += _validate_weight(term, here)
+        found += validate_node_selector_term(term.get("preference", {}), f"{here}.preference", lenient)
+    return found
+
+
+def _validate_weight(term: ReadOnlyObject, at: str) -> list[FieldError]:
+    weight = term.get("weight", 0)
+    return [] if 0 < weight <= 100 else [invalid(f"{at}.weight", weight, _WEIGHT_TEXT)]
+
+
+def _validate_pod_affinity(affinity: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    for i, term in enumerate(affinity.get(REQUIRED, ())):
+        found += _validate_pod_term(term, f"{at}.{REQUIRED}[{i}]", allow_invalid_values)
+    for i, weighted in enumerate(affinity.get(PREFERRED, ())):
+        here = f"{at}.{PREFERRED}[{i}]"
+        found += _validate_weight(weighted, here)
+        found += _validate_pod_term(
+            weighted.get("podAffinityTerm", {}), f"{here}.podAffinityTerm", allow_invalid_values
+        )
+    return found
+
+
+def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
+    found = validate_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
+    for name in term.get("namespaces", ()):
+        found += [invalid(f"{at}.namespace", name, text) for text in names.dns_label(name)]
+    found += validate_match_label_keys(term, at)
+    key = term.get("topologyKey", "")
+    if not key:
+        found.append(required(f"{at}.topologyKey", "can not be empty"))
+    return found + validate_label_name(key, f"{at}.topologyKey")
+
+
+def validate_term_selectors(term: ReadOnlyObject, at: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
+    """Judge the selectors of pods and of namespaces in a term."""
+    found: list[FieldError] = []
+    for name in ("labelSelector", "namespaceSelector"):
+        if name in term:
+            found += validate_label_selector(term[name], f"{at}.{name}", allow_invalid_values=allow_invalid_values)
+    return found
+
+
+def validate_match_label_keys(term: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the keys taken from the pod's own labels: there is a selector, and they say one thing."""
+    keys, mismatched = term.get("matchLabelKeys", ()), term.get("mismatchLabelKeys", ())
+    if not keys and not mismatched:
+        return []
+    selector = term.get("labelSelector")
+    found = _validate_label_keys(keys, selector, f"{at}.matchLabelKeys")
+    found += _validate_label_keys(mismatched, selector, f"{at}.mismatchLabelKeys")
+    if selector is not None:
+        found += _validate_merged_selector(keys, selector, at)
+    for i, key in enumerate(keys):
+        if key in mismatched:
+            text = "exists in both matchLabelKeys and mismatchLabelKeys"
+            found.append(invalid(f"{at}.matchLabelKeys[{i}]", key, text))
+    return found
+
+
+def _validate_label_keys(keys: Sequence[str], selector: ReadOnlyObject | None, at: str) -> list[FieldError]:
+    if keys and selector is None:
+        return [forbidden(at, "must not be specified when labelSelector is not set")]
+    found: list[FieldError] = []
+    for i, key in enumerate(keys):
+        found += validate_label_name(key, f"{at}[{i}]")
+    return found
+
+
+def _validate_merged_selector(keys: Sequence[str], selector: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the selector the keys were merged into: each key may be asked for once more, by the merge."""
+    positions = {key: i for i, key in enumerate(keys)}
+    seen = set(selector.get("matchLabels", ()))
+    found = []
+    for requirement in selector.get("matchExpressions", ()):
+        key = requirement.get("key", "")
+        if key in positions and key in seen:
+            text = "exists in both matchLabelKeys and labelSelector"
+            found.append(invalid(f"{at}[{positions[key]}]", key, text))
+        seen.add(key)
+    return found
+
+
+def pod_affinity_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    """Yield every term about other pods, the weight taken off."""
+    affinity: Mapping[str, ReadOnlyObject] = spec.get("affinity", {})
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind, {})
+        yield from terms.get(REQUIRED, ())
+        yield from (weighted.get("podAffinityTerm", {}) for weighted in terms.get(PREFERRED, ()))
+
+
+def node_selector_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    """Yield every term about nodes, required and preferred."""
+    affinity = spec.get("affinity", {}).get("nodeAffinity", {})
+    preferred = (weighted.get("preference", {}) for weighted in affinity.get(PREFERRED, ()))
+    return chain(affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ()), preferred)
+
+
+def required_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    """Return the terms about nodes of which one must match."""
+    affinity = spec.get("affinity", {}).get("nodeAffinity", {})
+    terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ())
+    return terms

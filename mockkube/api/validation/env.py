@@ -1,0 +1,209 @@
+"""Environment variables of a container, and the references to fields they share with volumes."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEnv and ValidateEnvFrom
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.paths import validate_no_backsteps
+
+_ENV_FIELDS: Final = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_KNOWN_FIELDS: Final = frozenset(
+    (
+        *_ENV_FIELDS,
+        "metadata.annotations",
+        "metadata.labels",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "status.phase",
+    )
+)
+_RESOURCES: Final = tuple(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
+)
+_HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
+_SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_SIZES_TEXT: Final = f"only divisor's values {', '.join(_SIZES)} are supported with the"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvRules:
+    """How names of variables are judged, and whether values may come from files."""
+
+    relaxed_names: bool = True
+    files: bool = True
+
+
+def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
+    """Judge environment variables."""
+    check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
+    found: list[FieldError] = []
+    for i, variable in enumerate(variables):
+        name = variable.get("name")
+        if not name:
+            found.append(required(f"{at}[{i}].name"))
+        else:
+            found += [invalid(f"{at}[{i}].name", name, text) for text in check_name(name)]
+        if "valueFrom" in variable:
+            found += _validate_source(variable, f"{at}[{i}].valueFrom", rules)
+    return found
+
+
+def _validate_source(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list[FieldError]:
+    source = variable["valueFrom"]
+    found: list[FieldError] = []
+    given = 0
+    for name, check in _SOURCES.items():
+        if name in source:
+            given += 1
+            found += check(source[name], f"{at}.{name}")
+    if not given:
+        files = (
+            "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+            if rules.files
+            else "`configMapKeyRef` or `secretKeyRef`"
+        )
+        found.append(invalid(at, "", f"must specify one of: `fieldRef`, `resourceFieldRef`, {files}"))
+    elif variable.get("value"):
+        found.append(invalid(at, "", "may not be specified when `value` is not empty"))
+    elif given > 1:
+        found.append(invalid(at, "", "may not have more than one field specified at a time"))
+    return found
+
+
+def _validate_env_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    return validate_field_reference(reference, at, _ENV_FIELDS)
+
+
+def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collection[str]) -> list[FieldError]:
+    """Judge a reference to a field of the pod: one of `fields`, or one label or annotation."""
+    version, label = reference.get("apiVersion", ""), reference.get("fieldPath", "")
+    if not version:
+        return [required(f"{at}.apiVersion")]
+    if not label:
+        return [required(f"{at}.fieldPath")]
+    path, subscript = _split_subscript(label)
+    if text := _conversion_error(version, label, path, subscript):
+        return [invalid(f"{at}.fieldPath", label, f"error converting fieldPath: {text}")]
+    if subscript is not None:
+        key = subscript.lower() if path == "metadata.annotations" else subscript
+        return [invalid(at, key, text) for text in names.qualified_name(key)]
+    field = "spec.nodeName" if path == "spec.host" else path
+    return [] if field in fields else [not_supported(f"{at}.fieldPath", field, sorted(fields))]
+
+
+def _conversion_error(version: str, label: str, path: str, subscript: str | None) -> str:
+    if version != "v1":
+        return f"unsupported pod version: {version}"
+    if subscript is not None:
+        subscripted = path in ("metadata.annotations", "metadata.labels")
+        return "" if subscripted else f"field label does not support subscript: {label}"
+    known = label in _KNOWN_FIELDS or label == "spec.host"
+    return "" if known else f"field label not supported: {label}"
+
+
+def _split_subscript(path: str) -> tuple[str, str | None]:
+    """Split `metadata.labels['a']` into the path and the key."""
+    if not path.endswith("']"):
+        return path, None
+    head, bracket, key = path.removesuffix("']").partition("['")
+    return (head, key) if bracket and head else (path, None)
+
+
+def _validate_env_resource(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    return validate_resource_reference(reference, at, named=False)
+
+
+def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bool) -> list[FieldError]:
+    """Judge a reference to requests or limits; in a volume the container must be `named`."""
+    resource = reference.get("resource", "")
+    found = []
+    if named and not reference.get("containerName"):
+        found.append(required(f"{at}.containerName"))
+    elif not resource:
+        found.append(required(f"{at}.resource"))
+    elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+        found.append(not_supported(f"{at}.resource", resource, _RESOURCES))
+    divisor = reference.get("divisor", "0")
+    if parse(divisor).sign and (text := _divisor_error(resource, divisor)):
+        found.append(invalid(f"{at}.divisor", resource, text))
+    return found
+
+
+def _divisor_error(resource: str, divisor: str) -> str:
+    name = resource.partition(".")[2]
+    if resource in ("limits.cpu", "requests.cpu"):
+        return "" if divisor in ("1m", "1") else "only divisor's values 1m and 1 are supported with the cpu resource"
+    if divisor in _SIZES:
+        return ""
+    if resource in _RESOURCES:
+        return f"{_SIZES_TEXT} {'memory' if name == 'memory' else 'local ephemeral storage'} resource"
+    return f"{_SIZES_TEXT} hugepages resource" if resource.startswith(_HUGE_PAGES) else ""
+
+
+def _validate_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    name, key = reference.get("name", ""), reference.get("key", "")
+    found = [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+    if not key:
+        return [*found, required(f"{at}.key")]
+    return found + [invalid(f"{at}.key", key, text) for text in names.config_map_key(key)]
+
+
+def _validate_file_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name, check in (("key", names.relaxed_env_var_name), ("volumeName", names.dns_label)):
+        value = reference.get(name, "")
+        if value:
+            found += [invalid(f"{at}.{name}", value, text) for text in check(value)]
+        else:
+            found.append(required(f"{at}.{name}"))
+    path = reference.get("path", "")
+    return found + (validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")])
+
+
+_SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = {
+    "fieldRef": _validate_env_field,
+    "resourceFieldRef": _validate_env_resource,
+    "configMapKeyRef": _validate_key,
+    "secretKeyRef": _validate_key,
+    "fileKeyRef": _validate_file_key,
+}
+
+
+def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
+    """Judge whole ConfigMaps and Secrets taken as variables."""
+    check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
+    found: list[FieldError] = []
+    for i, source in enumerate(sources):
+        if prefix := source.get("prefix"):
+            found += [invalid(f"{at}[{i}].prefix", prefix, text) for text in check_name(prefix)]
+        given = [name for name in ("configMapRef", "secretRef") if name in source]
+        for kind in given:
+            found += _validate_whole(source[kind], f"{at}[{i}].{kind}")
+        if not given:
+            found.append(invalid(at, "", "must specify one of: `configMapRef` or `secretRef`"))
+        elif len(given) > 1:
+            found.append(invalid(at, "", "may not have more than one field specified at a time"))
+    return found
+
+
+def _validate_whole(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    name = source.get("name")
+    if not name:
+        return [required(f"{at}.name")]
+    return [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name, prefix=True)]

@@ -1,0 +1,129 @@
+"""Volumes as a container sees them: mounted, or as raw devices."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumeMounts and ValidateVolumeDevices
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_found, not_supported, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.paths import validate_descending_path, validate_no_backsteps
+
+_PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
+_RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
+Volumes = Mapping[str, ReadOnlyObject]
+
+
+def validate_volume_mounts(
+    mounts: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
+) -> list[FieldError]:
+    """Judge the mounts of a container against the pod's volumes and the container's devices."""
+    devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())}
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for i, mount in enumerate(mounts):
+        name, path = mount.get("name", ""), mount.get("mountPath", "")
+        if not name:
+            found.append(required(f"{at}[{i}].name"))
+        if name not in volumes:
+            found.append(not_found(f"{at}[{i}].name", name))
+        if not path:
+            found.append(required(f"{at}[{i}].mountPath"))
+        if path in seen:
+            found.append(invalid(f"{at}[{i}].mountPath", path, "must be unique"))
+        seen.add(path)
+        if devices:
+            found += _validate_against(devices, name, path, f"{at}[{i}]", "mountPath", "volumeDevices")
+        if len(mount) > 2:
+            found += _validate_options(mount, at, f"{at}[{i}]", container)
+    return found
+
+
+def _validate_against(
+    others: Mapping[str, str], name: str, path: str, at: str, path_field: str, other_field: str
+) -> list[FieldError]:
+    found = []
+    if name in others:
+        found.append(invalid(f"{at}.name", name, f"must not already exist in {other_field}"))
+    if path in others.values():
+        found.append(invalid(f"{at}.{path_field}", path, f"must not already exist as a path in {other_field}"))
+    return found
+
+
+def _validate_options(mount: ReadOnlyObject, at: str, here: str, container: ReadOnlyObject) -> list[FieldError]:
+    """Judge the rarer fields of a mount; most complaints are, as upstream's, about the list."""
+    found: list[FieldError] = []
+    if path := mount.get("subPath"):
+        found += validate_descending_path(path, f"{at}.subPath")
+    if expression := mount.get("subPathExpr"):
+        if mount.get("subPath"):
+            text = "subPathExpr and subPath are mutually exclusive"
+            found.append(invalid(f"{here}.subPathExpr", expression, text))
+        found += validate_descending_path(expression, f"{at}.subPathExpr")
+    if "mountPropagation" in mount:
+        found += _validate_propagation(mount["mountPropagation"], f"{at}.mountPropagation", container)
+    if "recursiveReadOnly" in mount:
+        found += _validate_recursive(mount, f"{at}.recursiveReadOnly")
+    return found
+
+
+def _validate_propagation(propagation: str, at: str, container: ReadOnlyObject) -> list[FieldError]:
+    if propagation not in _PROPAGATIONS:
+        return [not_supported(at, propagation, _PROPAGATIONS)]
+    if propagation == "Bidirectional" and not container.get("securityContext", {}).get("privileged"):
+        return [forbidden(at, "Bidirectional mount propagation is available only to privileged containers")]
+    return []
+
+
+def _validate_recursive(mount: ReadOnlyObject, at: str) -> list[FieldError]:
+    value = mount["recursiveReadOnly"]
+    if value not in _RECURSIVE:
+        return [not_supported(at, value, _RECURSIVE)]
+    if value == "Disabled":
+        return []
+    found = []
+    if not mount.get("readOnly"):
+        found.append(forbidden(at, "may only be specified when readOnly is true"))
+    if mount.get("mountPropagation", "None") != "None":
+        found.append(forbidden(at, "may only be specified when mountPropagation is None or not specified"))
+    return found
+
+
+def validate_volume_devices(
+    devices: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
+) -> list[FieldError]:
+    """Judge the raw devices of a container against the pod's volumes and the container's mounts."""
+    mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())}
+    found: list[FieldError] = []
+    seen_names: set[str] = set()
+    seen_paths: set[str] = set()
+    for i, device in enumerate(devices):
+        here, name, path = f"{at}[{i}]", device.get("name", ""), device.get("devicePath", "")
+        found += _validate_device_name(name, here, volumes, seen_names)
+        if not path:
+            found.append(required(f"{here}.devicePath"))
+        if path in seen_paths:
+            found.append(invalid(f"{here}.devicePath", path, "must be unique"))
+        if validate_no_backsteps(path, here):
+            found.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
+        else:
+            seen_paths.add(path)
+        found += _validate_against(mounts, name, path, here, "devicePath", "volumeMounts")
+        if name:
+            seen_names.add(name)
+    return found
+
+
+def _validate_device_name(name: str, at: str, volumes: Volumes, seen: set[str]) -> list[FieldError]:
+    found = []
+    if not name:
+        found.append(required(f"{at}.name"))
+    if name in seen:
+        found.append(invalid(f"{at}.name", name, "must be unique"))
+    volume = volumes.get(name)
+    if volume is None:
+        found.append(not_found(f"{at}.name", name))
+    elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
+        text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        found.append(invalid(f"{at}.name", name, text))
+    return found

@@ -1,0 +1,29 @@
+"""Paths inside volumes and on nodes."""
+
+from mockkube.api.fields import FieldError, invalid
+
+FILE_MODE_TEXT = "must be a number between 0 and 0777 (octal), both inclusive"
+
+
+def validate_no_backsteps(path: str, at: str) -> list[FieldError]:
+    """Refuse a path that leads upwards."""
+    return [invalid(at, path, "must not contain '..'")] if ".." in path and ".." in path.split("/") else []
+
+
+def validate_descending_path(path: str, at: str) -> list[FieldError]:
+    """Refuse a path that is absolute or leads upwards."""
+    found = [invalid(at, path, "must be a relative path")] if path.startswith("/") else []
+    return found + validate_no_backsteps(path, at)
+
+
+def validate_free_path(path: str, at: str) -> list[FieldError]:
+    """Refuse a path that does not descend, or whose name is reserved for the kubelet."""
+    found = validate_descending_path(path, at)
+    if path.startswith("..") and not path.startswith("../"):
+        found.append(invalid(at, path, "must not start with '..'"))
+    return found
+
+
+def validate_file_mode(mode: int | None, at: str) -> list[FieldError]:
+    """Refuse permissions that are none."""
+    return [] if mode is None or 0 <= mode <= 0o777 else [invalid(at, mode, FILE_MODE_TEXT)]

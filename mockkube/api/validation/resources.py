@@ -1,0 +1,206 @@
+"""Requests and limits: names of resources, amounts, and how the two go together."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, validateResourceRequirements; pkg/apis/core/helper/helpers.go
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+
+HUGE_PAGES: Final = "hugepages-"
+_COMPUTE: Final = ("cpu", "memory")
+_CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
+_INTEGER_RESOURCES: Final = frozenset(
+    (
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    )
+)
+_STANDARD_RESOURCES: Final = (
+    _CONTAINER_RESOURCES
+    | _INTEGER_RESOURCES
+    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in _CONTAINER_RESOURCES}
+    | {"storage", "requests.storage"}
+)
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_POD_LEVEL: Final = ("cpu", HUGE_PAGES, "memory")
+_NO_CLAIMS: Final = "must be one of the names in pod.spec.resourceClaims"
+NameRule = Callable[[str, str], list[FieldError]]
+
+
+def is_native(name: str) -> bool:
+    """Whether the resource is Kubernetes' own: no domain, or Kubernetes' domain."""
+    return "/" not in name or _NATIVE_DOMAIN in name
+
+
+def is_extended(name: str) -> bool:
+    """Whether the resource belongs to somebody else and may stand in a quota too."""
+    return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
+
+
+def allows_overcommit(name: str) -> bool:
+    """Whether limits may exceed requests."""
+    return is_native(name) and not name.startswith(HUGE_PAGES)
+
+
+def is_standard(name: str) -> bool:
+    """Whether the name without a domain is one Kubernetes knows."""
+    return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
+
+
+def validate_resource_name(name: str, at: str) -> list[FieldError]:
+    """Judge the name of any resource."""
+    found = [invalid(at, name, text) for text in names.qualified_name(name)]
+    if not found and "/" not in name and not is_standard(name):
+        found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
+    return found
+
+
+def _validate_container_resource(name: str, at: str) -> list[FieldError]:
+    if name in _CONTAINER_RESOURCES:
+        return []
+    found = validate_resource_name(name, at)
+    if "/" not in name:
+        if not name.startswith(HUGE_PAGES):
+            found.append(invalid(at, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        found.append(invalid(at, name, "doesn't follow extended resource name standard"))
+    return found
+
+
+def _validate_pod_resource(name: str, at: str) -> list[FieldError]:
+    found = validate_resource_name(name, at)
+    if not found and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
+        return [not_supported(at, name, _POD_LEVEL)]
+    return found
+
+
+def validate_quantity(name: str, amount: str, at: str) -> list[FieldError]:
+    """Judge an amount of a resource: not negative, and whole for what comes in pieces."""
+    quantity = parse(amount)
+    found = []
+    if quantity.sign < 0:
+        found.append(invalid(at, amount, "must be greater than or equal to 0"))
+    if (
+        name not in _CONTAINER_RESOURCES
+        and (name in _INTEGER_RESOURCES or is_extended(name))
+        and quantity.milli() % 1000
+    ):
+        found.append(invalid(at, amount, "must be an integer"))
+    return found
+
+
+def validate_container_resources(
+    resources: ReadOnlyObject, at: str, claim_names: Collection[str], *, allow_indivisible: bool = False
+) -> list[FieldError]:
+    """Judge requests, limits and claims of a container."""
+    return _validate_requirements(resources, at, claim_names, _validate_container_resource, allow_indivisible)
+
+
+def validate_pod_resources(
+    resources: ReadOnlyObject, at: str, claim_names: Collection[str], *, allow_indivisible: bool = False
+) -> list[FieldError]:
+    """Judge requests and limits of a pod as a whole."""
+    return _validate_requirements(resources, at, claim_names, _validate_pod_resource, allow_indivisible)
+
+
+# hot: per container
+def _validate_requirements(
+    resources: ReadOnlyObject, at: str, claim_names: Collection[str], check_name: NameRule, allow_indivisible: bool
+) -> list[FieldError]:
+    limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    found: list[FieldError] = []
+    for name, amount in limits.items():
+        found += _validate_amount(name, amount, f"{at}.limits[{name}]", check_name, allow_indivisible)
+    for name, amount in requests.items():
+        here = f"{at}.requests[{name}]"
+        found += check_name(name, here)
+        found += validate_quantity(name, amount, here)
+        found += _validate_overcommit(name, amount, limits, at)
+        found += _validate_huge_pages(name, amount, here, allow_indivisible)
+    if not any(name in limits or name in requests for name in _COMPUTE):
+        if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
+            found.append(forbidden(at, "HugePages require cpu or memory"))
+    if claims := resources.get("claims"):
+        found += _validate_claims(claims, f"{at}.claims", claim_names)
+    return found
+
+
+def _validate_amount(
+    name: str, amount: str, at: str, check_name: NameRule, allow_indivisible: bool
+) -> list[FieldError]:
+    found = check_name(name, at)
+    found += validate_quantity(name, amount, at)
+    return found + _validate_huge_pages(name, amount, at, allow_indivisible)
+
+
+def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: str) -> list[FieldError]:
+    limit = limits.get(name)
+    if limit is None:
+        if allows_overcommit(name):
+            return []
+        return [required(f"{at}.limits", "Limit must be set for non overcommitable resources")]
+    wanted, most = parse(amount), parse(limit)
+    if wanted != most and not allows_overcommit(name):
+        return [invalid(f"{at}.requests", amount, f"must be equal to {name} limit of {limit}")]
+    if wanted > most:
+        return [invalid(f"{at}.requests", amount, f"must be less than or equal to {name} limit of {limit}")]
+    return []
+
+
+def _validate_huge_pages(name: str, amount: str, at: str, allow_indivisible: bool) -> list[FieldError]:
+    if not name.startswith(HUGE_PAGES) or allow_indivisible or huge_pages_divide(name, amount):
+        return []
+    return [invalid(at, amount, f"{amount} is not positive integer multiple of {name}")]
+
+
+def huge_pages_divide(name: str, amount: str) -> bool:
+    """Whether the amount is a whole number of pages of the size the resource is named for."""
+    try:
+        page = parse(name.removeprefix(HUGE_PAGES))
+    except ValueError:
+        return False
+    return page.sign > 0 and page.milli() % 1000 == 0 and parse(amount).value() % page.value() == 0
+
+
+def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Collection[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: dict[str, None] = {}
+    for i, claim in enumerate(claims):
+        here, name = f"{at}[{i}]", claim.get("name", "")
+        if not name:
+            found.append(required(here))
+            continue
+        found += _validate_claim_request(claim, here, seen)
+        if name not in claim_names:
+            known = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
+            found.append(not_found(here, name, _NO_CLAIMS + known))
+    return found
+
+
+def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: dict[str, None]) -> list[FieldError]:
+    """Judge a request of a claim, and remember it: a claim is used as a whole or in parts, each once."""
+    name, request = claim["name"], claim.get("request")
+    if name in seen:
+        return [duplicate(at, name)]
+    found: list[FieldError] = []
+    key = name
+    if request:
+        found = [invalid(f"{at}.request", request, text) for text in names.dns_label(request)]
+        key = f"{name}/{request}"
+    if key in seen:
+        found.append(duplicate(at, key))
+    elif not request:
+        found += [duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
+    seen[key] = None
+    return found
