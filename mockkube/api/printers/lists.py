@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from mockkube.api.printers.reading import sections, string
+from mockkube.api.printers.table import UNSET
 from mockkube.api.types import ReadOnlyObject
 
 SHOWN_MAX = 3
 
 
-def shortened(shown: Sequence[str], count: int, *, empty: str = "<unset>") -> str:
+def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
     """Return the texts with commas, and how many of `count` are left out; `empty` when there is nothing to see."""
     line = ",".join(shown[:SHOWN_MAX])
     if count > SHOWN_MAX:

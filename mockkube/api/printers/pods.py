@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mockkube.api.printers.ages import age, human_duration, parse_time
-from mockkube.api.printers.labels import NONE, format_labels
+from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.lists import containers
 from mockkube.api.printers.reading import (
-    condition,
     elements,
     has_condition,
     is_deleting,
@@ -20,7 +19,7 @@ from mockkube.api.printers.reading import (
     truth,
     value_at,
 )
-from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, RowCondition, text, wide
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, RowCondition, text, wide
 from mockkube.api.types import ReadOnlyObject
 
 COLUMNS = (

@@ -9,6 +9,9 @@ from mockkube.api.types import ReadOnlyObject
 
 Cell = str | int | float | bool | None
 
+NONE = "<none>"
+UNSET = "<unset>"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -1,0 +1,75 @@
+"""Admission: webhooks, policies and their bindings."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, name, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, integer, text
+from mockkube.api.types import ReadOnlyObject
+
+
+def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a webhook configuration."""
+    return [name(obj), len(elements(obj, "webhooks")), age(obj, now)]
+
+
+def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
+    """Return what shows a policy whose rules stand in the spec under that key."""
+
+    def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+        return [name(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
+
+    return cells
+
+
+def _parameter_kind(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "paramKind") is None:
+        return UNSET
+    kind = section(obj, "spec", "paramKind")
+    return f"{string(kind, 'apiVersion')}/{string(kind, 'kind')}"
+
+
+def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a policy's binding."""
+    return [name(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
+
+
+def _parameter(obj: ReadOnlyObject) -> str:
+    """Return the name of the parameter, with a star for a namespace that is not given, or what selects it."""
+    reference = section(obj, "spec", "paramRef")
+    if named := string(reference, "name"):
+        return f"{string(reference, 'namespace') or '*'}/{named}"
+    if reference.get("selector") is not None:
+        return _printed_selector(section(reference, "selector"))
+    return UNSET
+
+
+def _printed_selector(selector: ReadOnlyObject) -> str:
+    """Return the selector as the memory of a Go program prints it."""
+    # upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
+    pairs = "".join(f"{key}: {value}," for key, value in sorted(section(selector, "matchLabels").items()))
+    requirements = "".join(
+        f"LabelSelectorRequirement{{Key:{string(item, 'key')},Operator:{string(item, 'operator')},"
+        f"Values:[{' '.join(str(value) for value in elements(item, 'values'))}],}},"
+        for item in sections(selector, "matchExpressions")
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )
+
+
+_PARAMETER_KIND = text("ParamKind", "The kind of its parameters.")
+
+WEBHOOK_CONFIGURATION = Printer((NAME, integer("Webhooks", "How many webhooks it has."), AGE), webhook_cells)
+VALIDATING_POLICY = Printer(
+    (NAME, integer("Validations", "How many rules it has."), _PARAMETER_KIND, AGE), _policy_cells("validations")
+)
+MUTATING_POLICY = Printer(
+    (NAME, integer("Mutations", "How many mutations it has."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
+)
+POLICY_BINDING = Printer(
+    (NAME, text("PolicyName", "The policy it puts into force."), text("ParamRef", "The parameters it uses."), AGE),
+    policy_binding_cells,
+)

@@ -1,0 +1,139 @@
+"""Workloads that keep pods running: deployments, replica sets, daemon sets, stateful sets, replication controllers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.labels import format_labels, format_selector, selector_text
+from mockkube.api.printers.lists import containers
+from mockkube.api.printers.reading import name, number, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, SELECTOR, WORKLOAD, Cell, Printer, integer, text
+from mockkube.api.types import ReadOnlyObject
+
+_READY = text("Ready", "Pods that are ready, of all that should run.")
+
+
+def _numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
+    return [number(obj, part, key) for key in keys]
+
+
+def _template(obj: ReadOnlyObject) -> list[str]:
+    return containers(section(obj, "spec", "template"))
+
+
+def _ready(obj: ReadOnlyObject) -> str:
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+
+
+def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a Deployment; its selector is left empty where others say that there is none."""
+    selector = selector_text(section(obj, "spec", "selector"))
+    return [
+        name(obj),
+        _ready(obj),
+        *_numbers(obj, "status", "updatedReplicas", "availableReplicas"),
+        age(obj, now),
+        *_template(obj),
+        "<invalid>" if selector is None else selector,
+    ]
+
+
+def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
+    current = _numbers(obj, "status", "replicas", "readyReplicas")
+    return [name(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
+
+
+def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ReplicaSet."""
+    return _replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
+
+
+def replication_controller_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ReplicationController, whose selector is a plain map."""
+    return _replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
+
+
+def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a DaemonSet."""
+    scheduled = _numbers(obj, "status", "desiredNumberScheduled", "currentNumberScheduled")
+    progress = _numbers(obj, "status", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    return [
+        name(obj),
+        *scheduled,
+        *progress,
+        format_labels(section(obj, "spec", "template", "spec", "nodeSelector")),
+        age(obj, now),
+        *_template(obj),
+        format_selector(section(obj, "spec", "selector")),
+    ]
+
+
+def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a StatefulSet."""
+    return [name(obj), _ready(obj), age(obj, now), *_template(obj)]
+
+
+def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ControllerRevision."""
+    return [name(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
+
+
+def _controller(obj: ReadOnlyObject) -> str:
+    owners = sections(obj, "metadata", "ownerReferences")
+    owner = next((owner for owner in owners if owner.get("controller") is True), None)
+    if owner is None:
+        return NONE
+    group, slash, _ = string(owner, "apiVersion").partition("/")
+    kind = f"{string(owner, 'kind')}.{group}" if slash and group else string(owner, "kind")
+    return f"{kind.lower()}/{string(owner, 'name')}" if kind else string(owner, "name")
+
+
+_REPLICAS = (
+    NAME,
+    integer("Desired", "Pods that should run."),
+    integer("Current", "Pods there are."),
+    integer("Ready", "Pods that are ready."),
+    AGE,
+    *WORKLOAD,
+    SELECTOR,
+)
+
+DEPLOYMENT = Printer(
+    (
+        NAME,
+        _READY,
+        text("Up-to-date", "Pods made from the template as it is now."),
+        text("Available", "Pods that have been ready for long enough."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    deployment_cells,
+)
+REPLICA_SET = Printer(_REPLICAS, replica_set_cells)
+REPLICATION_CONTROLLER = Printer(_REPLICAS, replication_controller_cells)
+DAEMON_SET = Printer(
+    (
+        NAME,
+        integer("Desired", "Nodes that should run the pod."),
+        integer("Current", "Nodes that run it, and should."),
+        integer("Ready", "Nodes on which it is ready."),
+        integer("Up-to-date", "Nodes that run it as the template is now."),
+        integer("Available", "Nodes on which it has been ready for long enough."),
+        text("Node Selector", "The labels of the nodes that should run the pod."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    daemon_set_cells,
+)
+STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD), stateful_set_cells)
+CONTROLLER_REVISION = Printer(
+    (
+        NAME,
+        text("Controller", "The object whose state is kept here."),
+        text("Revision", "The number of the state: the higher, the later."),
+        AGE,
+    ),
+    controller_revision_cells,
+)

@@ -1,0 +1,135 @@
+"""Which printer prints which kind, by group and kind."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.printers import (
+    admission,
+    apiregistration,
+    apps,
+    autoscaling,
+    batch,
+    certificates,
+    coordination,
+    core,
+    events,
+    flowcontrol,
+    networking,
+    nodes,
+    pods,
+    policy,
+    rbac,
+    resource,
+    scheduling,
+    services,
+    storage,
+    storage_versions,
+    volumes,
+)
+from mockkube.api.printers.reading import name, string
+from mockkube.api.printers.table import NAME, Cell, Column, Printer
+from mockkube.api.types import ReadOnlyObject
+
+_NEVER = "0001-01-01T00:00:00Z"
+
+
+def _default_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    return [name(obj), string(obj, "metadata", "creationTimestamp", missing=_NEVER)]
+
+
+DEFAULT: Final = Printer(
+    (NAME, Column("Created At", "date", description="When the object was created.")),
+    _default_cells,
+)
+"""For kinds without a printer of their own: limit ranges, roles, custom resource definitions and the like."""
+
+PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
+    ("", "ComponentStatus"): core.COMPONENT_STATUS,
+    ("", "ConfigMap"): core.CONFIG_MAP,
+    ("", "Endpoints"): services.ENDPOINTS,
+    ("", "Event"): events.EVENT,
+    ("", "Namespace"): core.NAMESPACE,
+    ("", "Node"): nodes.NODE,
+    ("", "PersistentVolume"): volumes.PERSISTENT_VOLUME,
+    ("", "PersistentVolumeClaim"): volumes.PERSISTENT_VOLUME_CLAIM,
+    ("", "Pod"): pods.POD,
+    ("", "PodTemplate"): pods.POD_TEMPLATE,
+    ("", "ReplicationController"): apps.REPLICATION_CONTROLLER,
+    ("", "ResourceQuota"): core.RESOURCE_QUOTA,
+    ("", "Secret"): core.SECRET,
+    ("", "Service"): services.SERVICE,
+    ("", "ServiceAccount"): core.PLAIN,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): admission.MUTATING_POLICY,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): admission.POLICY_BINDING,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): admission.WEBHOOK_CONFIGURATION,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): admission.VALIDATING_POLICY,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): admission.POLICY_BINDING,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): admission.WEBHOOK_CONFIGURATION,
+    ("apiregistration.k8s.io", "APIService"): apiregistration.API_SERVICE,
+    ("apps", "ControllerRevision"): apps.CONTROLLER_REVISION,
+    ("apps", "DaemonSet"): apps.DAEMON_SET,
+    ("apps", "Deployment"): apps.DEPLOYMENT,
+    ("apps", "ReplicaSet"): apps.REPLICA_SET,
+    ("apps", "StatefulSet"): apps.STATEFUL_SET,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.HORIZONTAL_POD_AUTOSCALER,
+    ("autoscaling", "Scale"): autoscaling.SCALE,
+    ("batch", "CronJob"): batch.CRON_JOB,
+    ("batch", "Job"): batch.JOB,
+    ("certificates.k8s.io", "CertificateSigningRequest"): certificates.CERTIFICATE_SIGNING_REQUEST,
+    ("certificates.k8s.io", "ClusterTrustBundle"): certificates.CLUSTER_TRUST_BUNDLE,
+    ("certificates.k8s.io", "PodCertificateRequest"): certificates.POD_CERTIFICATE_REQUEST,
+    ("coordination.k8s.io", "Lease"): coordination.LEASE,
+    ("coordination.k8s.io", "LeaseCandidate"): coordination.LEASE_CANDIDATE,
+    ("discovery.k8s.io", "EndpointSlice"): services.ENDPOINT_SLICE,
+    ("events.k8s.io", "Event"): events.EVENT,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): flowcontrol.FLOW_SCHEMA,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): flowcontrol.PRIORITY_LEVEL,
+    ("internal.apiserver.k8s.io", "StorageVersion"): storage_versions.STORAGE_VERSION,
+    ("networking.k8s.io", "IPAddress"): networking.IP_ADDRESS,
+    ("networking.k8s.io", "Ingress"): networking.INGRESS,
+    ("networking.k8s.io", "IngressClass"): networking.INGRESS_CLASS,
+    ("networking.k8s.io", "NetworkPolicy"): networking.NETWORK_POLICY,
+    ("networking.k8s.io", "ServiceCIDR"): networking.SERVICE_CIDR,
+    ("node.k8s.io", "RuntimeClass"): nodes.RUNTIME_CLASS,
+    ("policy", "PodDisruptionBudget"): policy.POD_DISRUPTION_BUDGET,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rbac.BINDING,
+    ("rbac.authorization.k8s.io", "RoleBinding"): rbac.BINDING,
+    ("resource.k8s.io", "DeviceClass"): core.PLAIN,
+    ("resource.k8s.io", "DeviceTaintRule"): resource.DEVICE_TAINT_RULE,
+    ("resource.k8s.io", "ResourceClaim"): resource.RESOURCE_CLAIM,
+    ("resource.k8s.io", "ResourceClaimTemplate"): core.PLAIN,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): resource.RESOURCE_POOL_STATUS_REQUEST,
+    ("resource.k8s.io", "ResourceSlice"): resource.RESOURCE_SLICE,
+    ("scheduling.k8s.io", "PodGroup"): scheduling.POD_GROUP,
+    ("scheduling.k8s.io", "PriorityClass"): scheduling.PRIORITY_CLASS,
+    ("scheduling.k8s.io", "Workload"): core.PLAIN,
+    ("storage.k8s.io", "CSIDriver"): storage.CSI_DRIVER,
+    ("storage.k8s.io", "CSINode"): storage.CSI_NODE,
+    ("storage.k8s.io", "StorageClass"): storage.STORAGE_CLASS,
+    ("storage.k8s.io", "VolumeAttachment"): storage.VOLUME_ATTACHMENT,
+    ("storage.k8s.io", "VolumeAttributesClass"): storage.VOLUME_ATTRIBUTES_CLASS,
+    ("storagemigration.k8s.io", "StorageVersionMigration"): storage_versions.STORAGE_VERSION_MIGRATION,
+}
+
+NOT_STORED: Final = frozenset(
+    {
+        ("", "Binding"),
+        ("authentication.k8s.io", "SelfSubjectReview"),
+        ("authentication.k8s.io", "TokenRequest"),
+        ("authentication.k8s.io", "TokenReview"),
+        ("authorization.k8s.io", "LocalSubjectAccessReview"),
+        ("authorization.k8s.io", "SelfSubjectAccessReview"),
+        ("authorization.k8s.io", "SelfSubjectRulesReview"),
+        ("authorization.k8s.io", "SubjectAccessReview"),
+        ("policy", "Eviction"),
+    }
+)
+"""Kinds that are asked and answered but never kept: there is no table of them, and asking for one is an error."""
+
+
+def printer_for(group: str, kind: str) -> Printer | None:
+    """Return how a built-in kind is printed; None if there are no tables of it."""
+    if (group, kind) in NOT_STORED:
+        return None
+    return PRINTERS.get((group, kind), DEFAULT)

@@ -1,0 +1,107 @@
+"""Ingresses, network policies, and the addresses services are given."""
+
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.labels import format_selector
+from mockkube.api.printers.lists import SHOWN_MAX
+from mockkube.api.printers.reading import elements, name, section, sections, string, value_at
+from mockkube.api.printers.services import balancer_addresses
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text
+from mockkube.api.types import ReadOnlyObject
+
+DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+
+
+def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of an Ingress."""
+    return [
+        name(obj),
+        string(obj, "spec", "ingressClassName", missing=NONE),
+        _hosts(obj),
+        ",".join(balancer_addresses(obj)),
+        "80, 443" if elements(obj, "spec", "tls") else "80",
+        age(obj, now),
+    ]
+
+
+def _hosts(obj: ReadOnlyObject) -> str:
+    """Return the first hosts, and how many more rules than shown hosts there are once the hosts no longer fit."""
+    shown: list[str] = []
+    rules = sections(obj, "spec", "rules")
+    for rule in rules:
+        if len(shown) == SHOWN_MAX:
+            return f"{','.join(shown)} + {len(rules) - SHOWN_MAX} more..."
+        if host := string(rule, "host"):
+            shown.append(host)
+    return ",".join(shown) or "*"
+
+
+def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of an IngressClass."""
+    is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS) == "true"
+    return [
+        f"{name(obj)} (default)" if is_default else name(obj),
+        string(obj, "spec", "controller"),
+        _parameters(obj),
+        age(obj, now),
+    ]
+
+
+def _parameters(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "parameters") is None:
+        return NONE
+    parameters = section(obj, "spec", "parameters")
+    kind = string(parameters, "kind")
+    if parameters.get("apiGroup") is not None:
+        kind += f".{parameters['apiGroup']}"
+    return f"{kind}/{string(parameters, 'name')}"
+
+
+def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a NetworkPolicy."""
+    return [name(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
+
+
+def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ServiceCIDR."""
+    return [name(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
+
+
+def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of an IPAddress: an age too, though no column announces it, as upstream does."""
+    return [name(obj), _parent(obj), age(obj, now)]
+
+
+def _parent(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "parentRef") is None:
+        return NONE
+    parent = section(obj, "spec", "parentRef")
+    resource, group, namespace = string(parent, "resource"), string(parent, "group"), string(parent, "namespace")
+    owner = (f"{resource}.{group}" if group else resource).lower()
+    return "/".join([owner, *([namespace] if namespace else []), string(parent, "name")])
+
+
+INGRESS = Printer(
+    (
+        NAME,
+        text("Class", "The class that says who serves it."),
+        text("Hosts", "The hosts its rules are for."),
+        text("Address", "Where the load balancer can be reached."),
+        text("Ports", "The ports it listens on."),
+        AGE,
+    ),
+    ingress_cells,
+)
+INGRESS_CLASS = Printer(
+    (
+        NAME,
+        text("Controller", "Who serves ingresses of this class."),
+        text("Parameters", "An object with further settings."),
+        AGE,
+    ),
+    ingress_class_cells,
+)
+NETWORK_POLICY = Printer((NAME, text("Pod-Selector", "The pods it is for."), AGE), network_policy_cells)
+SERVICE_CIDR = Printer((NAME, text("CIDRs", "The ranges of addresses."), AGE), service_cidr_cells)
+IP_ADDRESS = Printer((NAME, text("ParentRef", "The object the address belongs to.")), ip_address_cells)

@@ -1,0 +1,44 @@
+"""Bindings of roles to those who hold them; the roles themselves have no printer."""
+
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text, wide
+from mockkube.api.types import ReadOnlyObject
+
+
+def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a RoleBinding or ClusterRoleBinding; subjects of other kinds are not shown."""
+    role = section(obj, "roleRef")
+    subjects = sections(obj, "subjects")
+    accounts = [
+        f"{string(subject, 'namespace')}/{string(subject, 'name')}"
+        for subject in subjects
+        if subject.get("kind") == "ServiceAccount"
+    ]
+    return [
+        name(obj),
+        f"{string(role, 'kind')}/{string(role, 'name')}",
+        age(obj, now),
+        _named(subjects, "User"),
+        _named(subjects, "Group"),
+        ", ".join(accounts),
+    ]
+
+
+def _named(subjects: list[ReadOnlyObject], kind: str) -> str:
+    return ", ".join(string(subject, "name") for subject in subjects if subject.get("kind") == kind)
+
+
+BINDING = Printer(
+    (
+        NAME,
+        text("Role", "The role that is given."),
+        AGE,
+        wide("Users", "The users it is given to."),
+        wide("Groups", "The groups."),
+        wide("ServiceAccounts", "The service accounts."),
+    ),
+    binding_cells,
+)

@@ -1,0 +1,129 @@
+"""Dynamic resource allocation: claims, what devices there are, and what is wrong with them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mockkube.api.printers.ages import age, since
+from mockkube.api.printers.reading import elements, is_deleting, name, number, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer, text
+from mockkube.api.types import ReadOnlyObject
+
+_DEVICE_COUNTS = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
+
+
+def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ResourceClaim."""
+    return [name(obj), ",".join(_claim_states(obj)), age(obj, now)]
+
+
+def _claim_states(obj: ReadOnlyObject) -> list[str]:
+    states = ["deleted"] if is_deleting(obj) else []
+    if value_at(obj, "status", "allocation") is None:
+        return states or ["pending"]
+    reserved = ["reserved"] if elements(obj, "status", "reservedFor") else []
+    return [*states, "allocated", *reserved]
+
+
+def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ResourceSlice."""
+    return [
+        name(obj),
+        string(obj, "spec", "nodeName"),
+        string(obj, "spec", "driver"),
+        string(obj, "spec", "pool", "name"),
+        age(obj, now),
+    ]
+
+
+def taint_rule_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a DeviceTaintRule: the taint, not what it is put on."""
+    added = string(obj, "spec", "taint", "timeAdded")
+    return [
+        name(obj),
+        *[string(obj, "spec", "taint", key) for key in ("key", "value", "effect")],
+        since(added, now) if added else "",
+        age(obj, now),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What has become of a request: its status, and when it was complete."""
+
+    status: str
+    completed: str = NONE
+
+
+def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a ResourcePoolStatusRequest: sums over the pools, once there is an answer."""
+    outcome = _outcome(obj, now)
+    return [
+        name(obj),
+        string(obj, "spec", "driver"),
+        *_sums(obj, outcome.status),
+        number(obj, "status", "poolCount"),
+        outcome.status,
+        outcome.completed,
+    ]
+
+
+def _outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
+    for found in sections(obj, "status", "conditions"):
+        match found.get("type"), found.get("status"):
+            case "Complete", "True":
+                return _Outcome(_complete(obj), since(string(found, "lastTransitionTime"), now))
+            case "Failed", "True":
+                return _Outcome("Failed")
+    return _Outcome("Pending")
+
+
+def _complete(obj: ReadOnlyObject) -> str:
+    shown, count = len(elements(obj, "status", "pools")), number(obj, "status", "poolCount")
+    return f"Complete ({shown}/{count} pools)" if count > shown else "Complete"
+
+
+def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
+    if value_at(obj, "status") is None or status == "Failed":
+        return ["-"] * (len(_DEVICE_COUNTS) + 1)
+    pools = sections(obj, "status", "pools")
+    errors = sum(pool.get("validationError") is not None for pool in pools)
+    return [*[str(sum(number(pool, key) for pool in pools)) for key in _DEVICE_COUNTS], str(errors)]
+
+
+RESOURCE_CLAIM = Printer((NAME, text("State", "Whether devices are allocated, and in use."), AGE), claim_cells)
+RESOURCE_SLICE = Printer(
+    (
+        NAME,
+        text("Node", "The node the devices are on."),
+        text("Driver", "The driver that offers them."),
+        text("Pool", "The pool they belong to."),
+        AGE,
+    ),
+    slice_cells,
+)
+DEVICE_TAINT_RULE = Printer(
+    (
+        NAME,
+        text("Key", "The key of the taint."),
+        text("Value", "Its value."),
+        text("Effect", "What it does to pods that do not tolerate it."),
+        text("TimeAdded", "How long it has been in force."),
+        AGE,
+    ),
+    taint_rule_cells,
+)
+RESOURCE_POOL_STATUS_REQUEST = Printer(
+    (
+        NAME,
+        text("Driver", "The driver whose pools are asked for."),
+        text("Total", "All devices."),
+        text("Available", "Devices that are free."),
+        text("Allocated", "Devices in use."),
+        text("Unavailable", "Devices that cannot be used."),
+        text("Errors", "Pools that make no sense."),
+        integer("Pools", "How many pools there are."),
+        text("Status", "What has become of the request."),
+        text("Completed", "How long ago it was answered."),
+    ),
+    pool_request_cells,
+)

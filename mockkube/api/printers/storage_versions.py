@@ -1,0 +1,51 @@
+"""How objects are encoded in the store, and their migration to another encoding."""
+
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.reading import name, sections, string
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Column, Printer, text
+from mockkube.api.types import ReadOnlyObject
+
+_PROGRESS = ("Running", "Failed", "Succeeded")
+
+
+def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a StorageVersion."""
+    servers = [
+        f"{string(server, 'apiServerID')}={string(server, 'encodingVersion')}"
+        for server in sections(obj, "status", "storageVersions")
+    ]
+    common = string(obj, "status", "commonEncodingVersion", missing=UNSET)
+    return [name(obj), common, shortened(servers, len(servers)), age(obj, now)]
+
+
+def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a StorageVersionMigration; of the conditions that hold the last counts."""
+    resource, group = string(obj, "spec", "resource", "resource"), string(obj, "spec", "resource", "group")
+    holding = [
+        string(found, "type")
+        for found in sections(obj, "status", "conditions")
+        if found.get("status") == "True" and found.get("type") in _PROGRESS
+    ]
+    return [name(obj), f"{resource}.{group}" if group else resource, holding[-1] if holding else "Unknown"]
+
+
+STORAGE_VERSION = Printer(
+    (
+        NAME,
+        text("CommonEncodingVersion", "The encoding all servers use."),
+        text("StorageVersions", "The encoding of each server."),
+        AGE,
+    ),
+    storage_version_cells,
+)
+STORAGE_VERSION_MIGRATION = Printer(
+    (
+        Column(NAME.name, description=NAME.description),
+        text("Resource", "What is migrated."),
+        text("Status", "How far the migration is."),
+    ),
+    migration_cells,
+)

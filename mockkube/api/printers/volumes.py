@@ -1,0 +1,91 @@
+"""Persistent volumes and claims."""
+
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, is_deleting, name, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text, wide
+from mockkube.api.types import ReadOnlyObject
+
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a PersistentVolume."""
+    claim = [string(obj, "spec", "claimRef", key) for key in ("namespace", "name")]
+    return [
+        name(obj),
+        string(obj, "spec", "capacity", "storage", missing="0"),
+        _modes(obj, "spec"),
+        string(obj, "spec", "persistentVolumeReclaimPolicy"),
+        _phase(obj),
+        "" if value_at(obj, "spec", "claimRef") is None else "/".join(claim),
+        _storage_class(obj),
+        string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
+        string(obj, "status", "reason"),
+        age(obj, now),
+        string(obj, "spec", "volumeMode", missing=UNSET),
+    ]
+
+
+def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return what is shown of a PersistentVolumeClaim; what it got is shown once it has a volume."""
+    volume = string(obj, "spec", "volumeName")
+    return [
+        name(obj),
+        _phase(obj),
+        volume,
+        string(obj, "status", "capacity", "storage", missing="0") if volume else "",
+        _modes(obj, "status") if volume else "",
+        _storage_class(obj),
+        string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
+        age(obj, now),
+        string(obj, "spec", "volumeMode", missing=UNSET),
+    ]
+
+
+def _phase(obj: ReadOnlyObject) -> str:
+    return "Terminating" if is_deleting(obj) else string(obj, "status", "phase")
+
+
+def _modes(obj: ReadOnlyObject, part: str) -> str:
+    modes = elements(obj, part, "accessModes")
+    return ",".join(short for mode, short in _MODES.items() if mode in modes)
+
+
+def _storage_class(obj: ReadOnlyObject) -> str:
+    annotated = value_at(obj, "metadata", "annotations", BETA_CLASS)
+    return string(obj, "spec", "storageClassName") if annotated is None else str(annotated)
+
+
+PERSISTENT_VOLUME = Printer(
+    (
+        NAME,
+        text("Capacity", "How much fits in."),
+        text("Access Modes", "How it may be mounted."),
+        text("Reclaim Policy", "What happens to it when its claim goes."),
+        text("Status", "Whether it is bound."),
+        text("Claim", "The claim it is bound to, or kept for."),
+        text("StorageClass", "The class it belongs to."),
+        text("VolumeAttributesClass", "The class of its changeable attributes."),
+        text("Reason", "Why it is as it is."),
+        AGE,
+        wide("VolumeMode", "Whether it is a file system or a bare device."),
+    ),
+    persistent_volume_cells,
+)
+PERSISTENT_VOLUME_CLAIM = Printer(
+    (
+        NAME,
+        text("Status", "Whether it is bound."),
+        text("Volume", "The volume it is bound to."),
+        text("Capacity", "How much fits into that."),
+        text("Access Modes", "How that may be mounted."),
+        text("StorageClass", "The class a volume is asked from."),
+        text("VolumeAttributesClass", "The class of the volume's changeable attributes."),
+        AGE,
+        wide("VolumeMode", "Whether a file system or a bare device is asked for."),
+    ),
+    persistent_volume_claim_cells,
+)
