@@ -1,0 +1,202 @@
+"""JSON patches (RFC 6902), with the liberties that evanphx/json-patch takes.
+
+`read` checks the outer form of a patch, `apply` plays it. The document given is never changed: the containers on
+the way to a change are copied, once, and the rest is shared.
+"""
+
+import copy
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.patching.errors import BadPatch, PatchRejected, TooManyOperations
+from mockkube.api.patching.gotext import json_kind
+from mockkube.api.types import ReadOnlyObject
+
+OPERATIONS_MAX: Final = 10_000
+
+_FIELDS: Final = ("op", "path", "from", "value")
+_INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
+    """Return the operations of a decoded patch; raise BadPatch or TooManyOperations.
+
+    `typed` is how a request with field validation is read; one that ignores it is read more loosely.
+    """
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
+    names = ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp") if typed else ("jsonpatch.Patch", "jsonpatch.Operation")
+    prefix = "error decoding patch: " if typed else ""
+    if patch is None:
+        return []
+    if not isinstance(patch, list):
+        raise BadPatch(f"{prefix}{BadPatch.kind(patch, names[0])}")
+    for operation in patch:
+        if operation is not None and not isinstance(operation, dict):
+            raise BadPatch(f"{prefix}{BadPatch.kind(operation, names[1])}")
+        if typed:
+            _check_texts(operation or {})
+    if len(patch) > OPERATIONS_MAX:
+        raise TooManyOperations(len(patch), OPERATIONS_MAX)
+    return [operation or {} for operation in patch]
+
+
+def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
+    """Name the fields no operation has, in upstream's words."""
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, operation in enumerate(operations)
+        for name in operation
+        if name not in _FIELDS
+    ]
+
+
+def apply(doc: ReadOnlyObject, operations: Sequence[ReadOnlyObject]) -> Any:
+    """Return the patched document (whatever kind of JSON it has become); raise PatchRejected."""
+    target = _Document(doc)
+    for operation in operations:
+        match operation.get("op"):
+            case "add":
+                target.add(_text(operation, "path"), operation.get("value"))
+            case "remove":
+                target.remove(_text(operation, "path"))
+            case "replace":
+                target.replace(_text(operation, "path"), operation.get("value"))
+            case "move":
+                target.move(_text(operation, "from"), operation)
+            case "copy":
+                target.copy(_text(operation, "from"), _text(operation, "path"))
+            case "test":
+                target.test(_text(operation, "path"), operation.get("value"))
+            case unknown:
+                raise PatchRejected(f"unknown operation: {unknown}")
+    return target.root
+
+
+def _check_texts(operation: ReadOnlyObject) -> None:
+    for name in _FIELDS[:-1]:
+        value = operation.get(name)
+        if value is not None and not isinstance(value, str):
+            place = f"Go struct field jsonPatchOp.{name} of type string"
+            raise BadPatch(f"error decoding patch: json: cannot unmarshal {json_kind(value)} into {place}")
+
+
+def _text(operation: ReadOnlyObject, name: str) -> str:
+    value = operation.get(name)
+    if not isinstance(value, str):
+        raise PatchRejected(f"the operation has no {name}")
+    return value
+
+
+class _Document:
+    """A document under change: what it shares with the original is copied before it is written to."""
+
+    def __init__(self, root: ReadOnlyObject) -> None:
+        self.root: Any = root
+        self._own: dict[int, Any] = {}
+
+    def add(self, path: str, value: Any) -> None:
+        container, key = self._find(path, change=True)
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            container.insert(_insertion(container, key), value)
+
+    def remove(self, path: str) -> Any:
+        container, key = self._find(path, change=True)
+        if isinstance(container, list):
+            return container.pop(_index(container, key))
+        if key not in container:
+            raise PatchRejected(f"nothing to remove at {path}")
+        return container.pop(key)
+
+    def replace(self, path: str, value: Any) -> None:
+        if path == "":
+            if not isinstance(value, dict | list):
+                raise PatchRejected("the whole document can only be replaced by an object or a list")
+            self.root = value
+            return
+        container, key = self._find(path, change=True)
+        # A key that is not there is replaced all the same.
+        container[_index(container, key) if isinstance(container, list) else key] = value
+
+    def move(self, source: str, operation: ReadOnlyObject) -> None:
+        value = self.remove(source)
+        self.add(_text(operation, "path"), value)
+
+    def copy(self, source: str, path: str) -> None:
+        # A key that is not there is copied as null. The copy is deep: later operations may change one of the two.
+        self.add(path, copy.deepcopy(self._get(source)))
+
+    def test(self, path: str, value: Any) -> None:
+        found = self.root if path == "" else self._get(path)
+        if _written(found) != _written(value):
+            raise PatchRejected(f"the value at {path} is another one")
+
+    def _get(self, path: str) -> Any:
+        container, key = self._find(path)
+        return container[_index(container, key)] if isinstance(container, list) else container.get(key)
+
+    def _find(self, path: str, *, change: bool = False) -> tuple[Any, str]:
+        """Return the container that holds the last part of a path, and that part; a copy of ours, to `change` it."""
+        # What stands before the first slash is not looked at.
+        _, *parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/"))
+        if not parts:
+            raise PatchRejected(f"no such path: {path}")
+        if change:
+            self.root = self._owned(self.root)
+        container = self.root
+        for part in parts[:-1]:
+            container = self._step(container, part, change=change)
+        if not isinstance(container, dict | list):
+            raise PatchRejected(f"no such path: {path}")
+        return container, parts[-1]
+
+    def _step(self, container: Any, part: str, *, change: bool) -> Any:
+        key = _index(container, part) if isinstance(container, list) else part
+        if isinstance(container, dict) and key not in container:
+            raise PatchRejected(f"no such key: {part}")
+        child = container[key]
+        if not isinstance(child, dict | list):
+            raise PatchRejected(f"not a container: {part}")
+        if change:
+            child = container[key] = self._owned(child)
+        return child
+
+    def _owned(self, container: Any) -> Any:
+        if id(container) in self._own:
+            return container
+        owned = container.copy()
+        self._own[id(owned)] = owned
+        return owned
+
+
+def _index(items: list[Any], key: str) -> int:
+    """The place of an item; a negative index counts from the end."""
+    index = _number(key)
+    if not -len(items) <= index < len(items):
+        raise PatchRejected(f"no such index: {key}")
+    return index
+
+
+def _insertion(items: list[Any], key: str) -> int:
+    """The place before which an item is inserted: `-` and -1 are the end."""
+    if key == "-":
+        return len(items)
+    index = _number(key)
+    if not -len(items) - 1 <= index <= len(items):
+        raise PatchRejected(f"no such index: {key}")
+    return index if index >= 0 else index + len(items) + 1
+
+
+def _number(key: str) -> int:
+    if not _INDEX.fullmatch(key):
+        raise PatchRejected(f"no index: {key}")
+    return int(key)
+
+
+def _written(value: Any) -> bytes:
+    """Write a value so that equal JSON is equal: true is not 1, nor 1.0."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

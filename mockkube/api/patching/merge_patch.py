@@ -1,0 +1,41 @@
+"""Merge patches (RFC 7386): null deletes, objects are merged, everything else replaces."""
+
+from typing import Any
+
+from mockkube.api.patching.errors import BadPatch
+from mockkube.api.types import Object, ReadOnlyObject
+
+
+def apply(doc: ReadOnlyObject, patch: Any) -> Object:
+    """Return the patched document; raise BadPatch if the patch is not an object."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go, evanphx/json-patch.v4
+    if patch is None:
+        raise BadPatch("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        raise BadPatch(f"error decoding patch: {BadPatch.kind(patch, 'map[string]interface {}')}")
+    return _merge(doc, patch)
+
+
+def _merge(doc: ReadOnlyObject, patch: ReadOnlyObject) -> Object:
+    merged = dict(doc)
+    for key, value in patch.items():
+        old = merged.get(key)
+        if value is None:
+            merged.pop(key, None)
+        elif not isinstance(old, dict):
+            merged[key] = _without_nulls(value)
+        else:
+            # A list that takes the place of an object keeps the nulls of its items; upstream overlooks them.
+            merged[key] = _merge(old, value) if isinstance(value, dict) else value
+    return merged
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave the null fields out, at any depth; null items of lists stay."""
+    match value:
+        case dict():
+            return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+        case list():
+            return [_without_nulls(one) for one in value]
+        case _:
+            return value
