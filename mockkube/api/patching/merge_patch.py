@@ -23,19 +23,19 @@ def _merge(doc: ReadOnlyObject, patch: ReadOnlyObject) -> Object:
         if value is None:
             merged.pop(key, None)
         elif not isinstance(old, dict):
-            merged[key] = _without_nulls(value)
+            merged[key] = without_nulls(value)
         else:
             # A list that takes the place of an object keeps the nulls of its items; upstream overlooks them.
             merged[key] = _merge(old, value) if isinstance(value, dict) else value
     return merged
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Leave the null fields out, at any depth; null items of lists stay."""
     match value:
         case dict():
-            return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+            return {key: without_nulls(one) for key, one in value.items() if one is not None}
         case list():
-            return [_without_nulls(one) for one in value]
+            return [without_nulls(one) for one in value]
         case _:
             return value

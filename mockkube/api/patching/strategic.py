@@ -1,0 +1,236 @@
+"""Strategic merge patches: objects are merged by the rules of their type, lists by key where the type says so.
+
+A patch is merged into an object field by field. Directives steer it: `$patch: replace|delete`, `$retainKeys`,
+`$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`. How lists are merged is in `strategic_lists`.
+"""
+
+# upstream 1.36: apimachinery/pkg/util/strategicpatch/patch.go
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from mockkube.api.patching.errors import BadPatch, PatchFailed
+from mockkube.api.patching.gotext import go_type, printed
+from mockkube.api.patching.merge_patch import without_nulls
+from mockkube.api.patching.strategic_lists import (
+    DIRECTIVE,
+    check_order,
+    element_kind,
+    identity,
+    merge_scalars,
+    reorder,
+    split_special,
+)
+from mockkube.api.types import Object, ReadOnlyObject
+
+_DELETE_PREFIX: Final = "$deleteFromPrimitiveList"
+_ORDER_PREFIX: Final = "$setElementOrder"
+_RETAIN_KEYS: Final = "$retainKeys"
+
+
+class PatchField(Protocol):
+    """What a merge asks of a field; `mockkube.api.schema.Field` is one."""
+
+    @property
+    def node(self) -> "PatchType":
+        """The type of the field's value."""
+
+    @property
+    def patch_strategy(self) -> str:
+        """`merge`, `replace`, `retainKeys`, comma separated; empty if the type does not say."""
+
+    @property
+    def merge_key(self) -> str:
+        """The key by which the items of a list are matched; empty if there is none."""
+
+
+class PatchType(Protocol):
+    """What a merge asks of a type; `mockkube.api.schema.Node` is one."""
+
+    @property
+    def go(self) -> str:
+        """Its Go name, for messages."""
+
+    @property
+    def fields(self) -> Mapping[str, PatchField]:
+        """The fields, if it is a struct."""
+
+    @property
+    def item(self) -> "PatchType | None":
+        """The type of the values, if it is a list or a map."""
+
+
+def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
+    """Return the patched document; raise BadPatch or PatchFailed."""
+    if patch is None:
+        return dict(doc)
+    if not isinstance(patch, dict):
+        raise BadPatch.kind(patch, "map[string]interface {}")
+    return _merge_map(doc, patch, schema)
+
+
+def _merge_map(original: ReadOnlyObject, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
+    if DIRECTIVE in patch:
+        return _directed(patch)
+    merged, patch = _retain_keys(original, patch)
+    patch = _merge_ordered_lists(merged, patch, schema)
+    for key, value in patch.items():
+        if key.startswith(_DELETE_PREFIX):
+            _delete_scalars(merged, key, value)
+        elif value is None:
+            merged.pop(key, None)
+        else:
+            _merge_field(merged, key, value, schema)
+    return merged
+
+
+def _directed(patch: ReadOnlyObject) -> Object:
+    match patch[DIRECTIVE]:
+        case "replace":
+            return {key: value for key, value in patch.items() if key != DIRECTIVE}
+        case "delete":
+            return {}
+        case other:
+            raise PatchFailed(f"unknown patch type: {printed(other)} in map: {printed(patch)}")
+
+
+def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Object, Object]:
+    """Return copies of both, without what `$retainKeys` does not name, and without the directive."""
+    merged, patch = dict(original), dict(patch)
+    if _RETAIN_KEYS not in patch:
+        return merged, patch
+    retained = patch.pop(_RETAIN_KEYS)
+    named = isinstance(retained, list) and all(
+        value is None or key in retained or key.startswith((_DELETE_PREFIX, _ORDER_PREFIX))
+        for key, value in patch.items()
+    )
+    if not named:
+        raise BadPatch("invalid patch format of retainKeys")
+    return {key: value for key, value in merged.items() if key in retained}, patch
+
+
+def _merge_ordered_lists(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
+    """Merge the lists whose order the patch prescribes; return what is left of the patch."""
+    left = {key: value for key, value in patch.items() if not key.startswith(_ORDER_PREFIX)}
+    for key, order in patch.items():
+        if not key.startswith(_ORDER_PREFIX):
+            continue
+        _expect_list(order)
+        name = _named_field(key, _ORDER_PREFIX, "setElementOrder list")
+        for holder in (merged, left):
+            if name in holder:
+                _expect_list(holder[name])
+        _merge_ordered_list(merged, left, name, order, schema)
+        left.pop(name, None)
+    return left
+
+
+def _merge_ordered_list(
+    merged: Object, patch: ReadOnlyObject, name: str, order: list[Any], schema: PatchType | None
+) -> None:
+    field = _field(schema, name)
+    original: list[Any] | None = merged.get(name)
+    changes: list[Any] | None = patch.get(name)
+    check_order(changes or [], order, field.merge_key)
+    if original is None and changes is None:
+        return
+    if original is None:
+        result = _without_directives(changes)
+    else:
+        result = original if changes is None else _merge_list(original, changes, field)
+    element_kind(original or [], changes or [])
+    merged[name] = reorder(result, order, original or [], field.merge_key)
+
+
+def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
+    name = _named_field(key, _DELETE_PREFIX, "primitive list") or key
+    if unwanted is None:
+        merged.pop(name, None)
+    elif isinstance(merged.get(name), list) and isinstance(unwanted, list):
+        original = merged[name]
+        if original or unwanted:
+            element_kind(original, unwanted)
+        merged[name] = [item for item in original if item not in unwanted]
+
+
+def _merge_field(merged: Object, key: str, value: Any, schema: PatchType | None) -> None:
+    original = merged.get(key)
+    if isinstance(original, dict) and isinstance(value, dict):
+        field = _field(schema, key)
+        replaces = _strategy(field) == "replace"
+        merged[key] = value if replaces else _merge_map(original, value, field.node)
+    elif isinstance(original, list) and isinstance(value, list):
+        merged[key] = _merge_list(original, value, _field(schema, key))
+    elif isinstance(value, dict) and DIRECTIVE in value:
+        merged.pop(key, None)
+    else:
+        merged[key] = _without_directives(without_nulls(value))
+
+
+def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> list[Any]:
+    if _strategy(field) != "merge":
+        return patch
+    if not original and not patch:
+        return original
+    if element_kind(original, patch) is not dict:
+        return merge_scalars(original, patch)
+    if not field.merge_key:
+        raise PatchFailed("cannot merge lists without merge key for struct")
+    kept, changes = split_special(original, patch, field.merge_key)
+    merged = list(kept)
+    for change in changes:
+        _merge_item(merged, change, field)
+    return reorder(merged, changes, kept, field.merge_key)
+
+
+def _merge_item(items: list[Any], change: ReadOnlyObject, field: PatchField) -> None:
+    wanted = identity(change, field.merge_key)
+    for index, item in enumerate(items):
+        if item.get(field.merge_key) == wanted:
+            items[index] = _merge_map(item, change, field.node.item)
+            return
+    items.append(change)
+
+
+def _field(schema: PatchType | None, name: str) -> PatchField:
+    """Return the field; what is no struct has none, which upstream does not forgive."""
+    field = schema.fields.get(name) if schema else None
+    if field is None:
+        if schema is None or schema.item is not None:
+            raise PatchFailed("merging an object in json but data type is not struct, instead is: map")
+        struct = schema.go.rpartition(".")[2]
+        raise PatchFailed(f'unable to find api field in struct {struct} for the json field "{name}"')
+    return field
+
+
+def _strategy(field: PatchField) -> str:
+    """What remains of the strategy beside `retainKeys`, which only says that clients may send the directive."""
+    return next((one for one in field.patch_strategy.split(",") if one != "retainKeys"), "")
+
+
+def _named_field(directive: str, prefix: str, title: str) -> str:
+    """Return the field a directive like `$setElementOrder/containers` is about."""
+    start, slash, name = directive.partition("/")
+    if not slash or start != prefix:
+        raise BadPatch(f"invalid patch format of {title}")
+    return name
+
+
+def _expect_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise PatchFailed(f"expected a []interface {{}}, but received a {go_type(value)}")
+
+
+def _without_directives(value: Any) -> Any:
+    """Leave out the objects that carry a `$patch`, at any depth below this value."""
+    match value:
+        case dict():
+            return {key: _without_directives(one) for key, one in value.items() if not _has_directive(one)}
+        case list():
+            return [_without_directives(one) for one in value if not _has_directive(one)]
+        case _:
+            return value
+
+
+def _has_directive(value: Any) -> bool:
+    return isinstance(value, dict) and DIRECTIVE in value
