@@ -48,6 +48,11 @@ def is_extended(name: str) -> bool:
     return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
 
 
+def comes_in_pieces(name: str) -> bool:
+    """Whether amounts of the resource are whole numbers."""
+    return name in _INTEGER_RESOURCES or is_extended(name)
+
+
 def allows_overcommit(name: str) -> bool:
     """Whether limits may exceed requests."""
     return is_native(name) and not name.startswith(HUGE_PAGES)
@@ -91,11 +96,7 @@ def validate_quantity(name: str, amount: str, at: str) -> list[FieldError]:
     found = []
     if quantity.sign < 0:
         found.append(invalid(at, amount, "must be greater than or equal to 0"))
-    if (
-        name not in _CONTAINER_RESOURCES
-        and (name in _INTEGER_RESOURCES or is_extended(name))
-        and quantity.milli() % 1000
-    ):
+    if name not in _CONTAINER_RESOURCES and comes_in_pieces(name) and quantity.milli() % 1000:
         found.append(invalid(at, amount, "must be an integer"))
     return found
 
@@ -128,12 +129,16 @@ def _validate_requirements(
         found += validate_quantity(name, amount, here)
         found += _validate_overcommit(name, amount, limits, at)
         found += _validate_huge_pages(name, amount, here, allow_indivisible)
-    if not any(name in limits or name in requests for name in _COMPUTE):
-        if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
-            found.append(forbidden(at, "HugePages require cpu or memory"))
+    if _lacks_compute({**limits, **requests}):
+        found.append(forbidden(at, "HugePages require cpu or memory"))
     if claims := resources.get("claims"):
         found += _validate_claims(claims, f"{at}.claims", claim_names)
     return found
+
+
+def _lacks_compute(amounts: Mapping[str, str]) -> bool:
+    huge = any(name.startswith(HUGE_PAGES) for name in amounts)
+    return huge and not any(name in amounts for name in _COMPUTE)
 
 
 def _validate_amount(

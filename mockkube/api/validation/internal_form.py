@@ -1,0 +1,61 @@
+"""Objects as the server's own Go types print them: what some bad values and all diffs in messages look like.
+
+`internal.json` says of each type, in order: the name of a field in Go, its name in JSON, and its Go type.
+"""
+
+# upstream 1.36: pkg/apis/core/types.go
+
+import difflib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.fields import go_json
+from mockkube.api.types import ReadOnlyObject
+
+_ZERO: Final = {"string": "", "int": 0, "bool": False, "Quantity": "0", "IntOrString": 0}
+_HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+_CONTEXT_LINES: Final = 3
+
+
+@cache
+def _types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
+    raw = orjson.loads(resources.files(__package__).joinpath("internal.json").read_bytes())
+    return {name: tuple(tuple(row.split(" ")) for row in rows) for name, rows in raw.items()}
+
+
+def internal_form(go_type: str, value: Any) -> Any:
+    """Return the value as Go would print it: every field, in Go's order and under Go's names."""
+    if go_type.startswith("*"):
+        return None if value is None else internal_form(go_type[1:], value)
+    if go_type.startswith("[]"):
+        return [internal_form(go_type[2:], item) for item in value] if value else None
+    if go_type in _types():
+        return {name: internal_form(kind, part) for name, kind, part in _fields(go_type, value or {})}
+    if go_type == "map":
+        return dict(sorted(value.items())) if value else None
+    return _ZERO.get(go_type) if value is None else value
+
+
+def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
+    if go_type == "PodSpec":
+        value = _with_host_fields(value)
+    for name, key, kind in _types()[go_type]:
+        if name != "*":
+            yield name, kind, value.get(key)
+
+
+def _with_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
+    """Move what the API has in the spec to where Go has it: into the security context."""
+    moved = {name: spec[name] for name in _HOST_FIELDS if name in spec}
+    return {**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}
+
+
+def internal_diff(go_type: str, old: Any, new: Any) -> str:
+    """Return a unified diff of two values in their internal form."""
+    before, after = (go_json(internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
+    lines = list(difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm=""))[2:]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,21 @@
+"""The containers of a pod, whichever list they are in."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+
+CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+def all_containers(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
+    """Yield every container of a pod: init containers first, then the ordinary, then the ephemeral ones."""
+    for kind in CONTAINER_LISTS:
+        yield from spec.get(kind, ())
+
+
+def containers_with_paths(spec: ReadOnlyObject, at: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield every container with its path."""
+    for kind in CONTAINER_LISTS:
+        for i, container in enumerate(spec.get(kind, ())):
+            yield container, f"{at}.{kind}[{i}]"
