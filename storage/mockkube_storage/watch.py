@@ -57,6 +57,12 @@ class FanOut:
             del self._recent[: self._index(revision)]
             self._floor = revision
 
+    def jump(self, revision: int, reason: StoreError) -> None:
+        """Go on at a revision although the events up to it are lost; those who watch are ended."""
+        self.end(reason)
+        self._recent.clear()
+        self._floor = self.revision = revision
+
     def until(self, revision: int) -> Sequence[Event]:
         """The remembered events up to and including a revision."""
         return self._recent[: self._index(revision)]

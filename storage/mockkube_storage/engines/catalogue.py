@@ -3,6 +3,7 @@
 Each is imported when it is opened: who keeps everything in memory does not pay for loading SQLAlchemy.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -27,7 +28,17 @@ def _memory(_url: str) -> Store:
     return MemoryStore()
 
 
-ENGINES: Final = (Engine("memory", ("memory:",), "memory:", _memory),)
+def _sqlite(url: str) -> Store:
+    from mockkube_storage.engines.sqlite import SqliteStore
+
+    return SqliteStore(url.removeprefix("sqlite:///"))
+
+
+ENGINES: Final = (
+    Engine("memory", ("memory:",), "memory:", _memory),
+    Engine("sqlite", ("sqlite:///",), "sqlite:///path", _sqlite),
+)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 
 
 def open_store(url: str) -> Store:
@@ -38,4 +49,6 @@ def open_store(url: str) -> Store:
     for engine in ENGINES:
         if url.startswith(engine.prefixes):
             return engine.open(url)
+    if url and not _SCHEME.match(url):
+        return _sqlite(url)
     raise UnknownEngine(url, ", ".join(engine.example for engine in ENGINES))

@@ -1,0 +1,344 @@
+"""What the SQL engines share: reading, group commit, history, compaction. Each adds how it opens and decides.
+
+Reads run as tasks of the store, so that a caller who gives up never tears a driver out of a query.
+"""
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import bindparam, inspect, update
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from mockkube_storage.engines import sql_tables as tables
+from mockkube_storage.engines.sql_plan import Head, Write, plan_writes
+from mockkube_storage.engines.sql_tasks import Tasks
+from mockkube_storage.engines.sql_writer import Writer
+from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
+from mockkube_storage.keys import check_key
+from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
+from mockkube_storage.store import Store
+from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
+
+RECENT_MAX: Final = 4_096
+"""Events kept in memory for watchers that come back."""
+HISTORY_MAX: Final = 1_000
+"""Events read from the database at once."""
+SWEEP_MAX: Final = 500
+"""Revisions whose leftovers one transaction of a compaction removes."""
+
+_RAISE_COMPACTED: Final = (
+    update(tables.META)
+    .where(tables.META.c.name == "compacted", tables.META.c.value < bindparam("to"))
+    .values(value=bindparam("to"))
+)
+_RAISE_SWEPT: Final = update(tables.META).where(tables.META.c.name == "swept").values(value=bindparam("to"))
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a store holds between its start and its close."""
+
+    engine: AsyncEngine
+    tasks: Tasks
+    writer: Writer
+
+
+class SqlStore(Store):
+    """A Store in the two tables of `sql_tables`."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._fan_out = FanOut(REVISION_FIRST)
+        self._compacted = 0
+        self._in_doubt = False
+        self._open_session: Session | None = None
+
+    @property
+    def revision(self) -> int:
+        """The newest revision published to watchers."""
+        return self._fan_out.revision
+
+    @abstractmethod
+    async def _open(self) -> AsyncEngine:
+        """Return the engine; may claim what `_release` lets go of. Changes nothing in the database."""
+
+    async def _release(self) -> None:
+        """Let go of what `_open` claimed. Called once per start, whatever became of it."""
+        return
+
+    async def _load(self, connection: AsyncConnection) -> None:
+        """Read what the engine keeps in memory, at the store's revision."""
+
+    async def _lay_out(self, connection: AsyncConnection) -> None:
+        """Set the database up for speed and durability; it has been found to be ours."""
+
+    async def _lock(self, connection: AsyncConnection) -> None:
+        """Keep other processes from writing until the end of the transaction."""
+
+    @abstractmethod
+    async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
+        """Return a look-up of the newest versions of these keys, having published all that is committed."""
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        """Bring what the engine keeps in memory up to these events."""
+
+    async def start(self) -> None:
+        """Open the database, lay out its tables if it is empty, and begin to write."""
+        assert self._open_session is None, "started twice"
+        try:
+            with self._translated():
+                engine = await self._open()
+                try:
+                    await self._prepare(engine)
+                except BaseException:
+                    await engine.dispose()
+                    raise
+        except BaseException:
+            await self._release()
+            raise
+        tasks, writer = Tasks(), Writer(self._where, self._commit)
+        await tasks.open()
+        tasks.start(writer.run())
+        self._open_session = Session(engine, tasks, writer)
+
+    async def close(self) -> None:
+        """Finish the transaction under way, then let go of the database."""
+        session, self._open_session = self._open_session, None
+        if session is None:
+            return
+        session.writer.stop()
+        await session.tasks.close()
+        self._fan_out.end(Unavailable(self._where, "it has been closed"))
+        await session.engine.dispose()
+        await self._release()
+
+    async def current_revision(self) -> int:
+        """Return the newest revision of the database, after publishing what led to it."""
+        await self.poll()
+        return self.revision
+
+    async def poll(self) -> None:
+        """Publish what other processes have committed."""
+        await self._session.tasks.call(self._poll())
+
+    async def get(self, key: str, *, revision: int = 0) -> Entry | None:
+        """Ask the database for the newest version up to a revision."""
+        await self._check_readable(revision)
+        return await self._session.tasks.call(self._read_entry(key, revision))
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """Ask the database for the versions that were current at a revision."""
+        await self._check_readable(revision)
+        while True:
+            at = revision or await self.current_revision()
+            try:
+                return await self._session.tasks.call(self._read_page(prefix, start, limit, at))
+            except Compacted:
+                if revision:
+                    raise
+                # the present became the past, and was compacted, while we read it: once more
+
+    async def create(self, key: str, value: bytes) -> Entry:
+        """Write the first version of a key."""
+        return await self._write(Write(key, value, None))
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
+        """Write the next version of a key."""
+        return await self._write(Write(key, value, expected))
+
+    async def delete(self, key: str, *, expected: int) -> Entry:
+        """Write the version that ends a key."""
+        return await self._write(Write(key, None, expected))
+
+    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+        """Watch, from memory if it reaches back so far, else from the database first."""
+        assert self._session is not None
+        return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
+
+    async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
+        """The history of a watcher, a chunk at a time."""
+        return await self._session.tasks.call(self._read_history(prefix, after))
+
+    async def compact(self, revision: int) -> None:
+        """Refuse the past first, then remove it in small transactions, between those of writers."""
+        if revision > self.revision and revision > (current := await self.current_revision()):
+            raise FutureRevision(revision, current)
+        swept = 0
+        while swept < revision:
+            swept = await self._session.writer.between(lambda: self._sweep(revision))
+
+    @property
+    def _session(self) -> Session:
+        if self._open_session is None:
+            raise Unavailable(self._where, "it is not started, or has been closed")
+        return self._open_session
+
+    async def _write(self, write: Write) -> Entry:
+        check_key(write.key)
+        return await self._session.writer.write(write)
+
+    async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
+        """Decide and commit a group. When the outcome is in doubt, the next group finds it out first."""
+        if self._in_doubt:
+            await self._poll()
+            self._in_doubt = False
+        try:
+            async with self._transaction() as connection:
+                await self._lock(connection)
+                head_of = await self._heads(connection, writes)
+                plan = plan_writes(writes, newest=self.revision, head_of=head_of)
+                if plan.rows:
+                    await connection.execute(tables.INSERT, plan.rows)
+        except BaseException:
+            self._in_doubt = True
+            raise
+        self._publish(plan.events)
+        return plan.outcomes
+
+    async def _poll(self) -> None:
+        async with self._connection() as connection:
+            await self._refresh(connection)
+
+    async def _refresh(self, connection: AsyncConnection) -> None:
+        """Publish every event after our revision; if some are compacted already, watchers must start over."""
+        full = True
+        while full:
+            since = self.revision
+            statement = tables.history("", after=since, up_to=tables.REVISION_MAX, limit=HISTORY_MAX)
+            rows = (await connection.execute(statement)).all()
+            newest = await self._newest(connection)  # after the events: nothing was swept from among them
+            if self._compacted > self.revision:
+                self._fan_out.jump(newest, Compacted(since, self._compacted))
+                return
+            self._publish(tables.events_of(rows))
+            full = len(rows) == HISTORY_MAX
+
+    async def _newest(self, connection: AsyncConnection) -> int:
+        """Return the database's revision; learn what is compacted."""
+        row = (await connection.execute(tables.NEWEST)).one()
+        self._set_compacted(row.compacted)
+        newest: int = max(REVISION_FIRST, row.newest or 0, row.compacted)
+        return newest
+
+    def _publish(self, events: Sequence[Event]) -> None:
+        """Hand on the events that no other reader of the database has handed on yet."""
+        new = [event for event in events if event.revision > self.revision]
+        if new:
+            self._apply(new)
+            self._fan_out.publish(new)
+
+    def _set_compacted(self, revision: int) -> None:
+        if revision > self._compacted:
+            self._compacted = revision
+            self._fan_out.forget(min(revision, self.revision))
+
+    async def _check_readable(self, revision: int) -> None:
+        if revision > self.revision and revision > (current := await self.current_revision()):
+            raise FutureRevision(revision, current)
+        self._check_not_compacted(revision)
+
+    def _check_not_compacted(self, revision: int) -> None:
+        if 0 < revision < self._compacted:
+            raise Compacted(revision, self._compacted)
+
+    async def _read_entry(self, key: str, revision: int) -> Entry | None:
+        at = revision or tables.REVISION_MAX
+        async with self._connection() as connection:
+            row = (await connection.execute(tables.VERSION_AT, {"key": key, "at": at})).first()
+            await self._newest(connection)
+        self._check_not_compacted(revision)
+        return None if row is None else tables.entry_of(row)
+
+    async def _read_page(self, prefix: str, start: str, limit: int, at: int) -> Page:
+        remaining = 0
+        async with self._connection() as connection:
+            rows = (await connection.execute(tables.page(prefix, start=start, limit=limit, at=at))).all()
+            if limit and len(rows) == limit:
+                total = (await connection.execute(tables.count(prefix, start=start, at=at))).scalar_one()
+                remaining = total - len(rows)
+            await self._newest(connection)
+        self._check_not_compacted(at)
+        entries = [entry for row in rows if (entry := tables.entry_of(row)) is not None]
+        return Page(tuple(entries), at, remaining)
+
+    async def _read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
+        up_to = self.revision
+        async with self._connection() as connection:
+            statement = tables.history(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
+            rows = (await connection.execute(statement)).all()
+            await self._newest(connection)
+        if after < self._compacted:
+            raise Compacted(after, self._compacted)
+        return tables.events_of(rows), up_to
+
+    async def _sweep(self, revision: int) -> int:
+        """Refuse reads before `revision`; remove one window of what they needed. Return how far that got."""
+        async with self._transaction() as connection:
+            await self._lock(connection)
+            await connection.execute(_RAISE_COMPACTED, {"to": revision})
+            marks = await _read_marks(connection)
+            swept = min(marks["swept"] + SWEEP_MAX, marks["compacted"])
+            await connection.execute(tables.sweep(marks["swept"], swept))
+            await connection.execute(_RAISE_SWEPT, {"to": swept})
+        self._set_compacted(marks["compacted"])
+        return swept
+
+    async def _prepare(self, engine: AsyncEngine) -> None:
+        async with engine.begin() as connection:
+            await self._lock(connection)
+            empty = await self._is_empty(connection)
+            await self._lay_out(connection)
+            if empty:
+                await connection.run_sync(tables.METADATA.create_all)
+                names = ("format", "compacted", "swept")
+                rows = [{"name": name, "value": tables.FORMAT if name == "format" else 0} for name in names]
+                await connection.execute(tables.META.insert(), rows)
+            self._fan_out = FanOut(await self._newest(connection), recent_max=RECENT_MAX)
+            await self._load(connection)
+
+    async def _is_empty(self, connection: AsyncConnection) -> bool:
+        """Whether the database is for us to lay out; raise if it is not ours, or too new."""
+        found = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
+        ours = set(tables.METADATA.tables)
+        if ours <= found and "format" in (marks := await _read_marks(connection)):
+            if marks["format"] > tables.FORMAT:
+                raise FormatTooNew(self._where, marks["format"], tables.FORMAT)
+            return False
+        if found - ours:
+            raise Unavailable(self._where, f"it holds a table of another program, {min(found - ours)}")
+        return True
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncConnection]:
+        with self._translated():
+            async with self._session.engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
+        with self._translated():
+            async with self._session.engine.begin() as connection:
+                yield connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            raise Unavailable(self._where, _cause(error)) from error
+
+
+def _cause(error: SQLAlchemyError | OSError) -> str:
+    """What the driver or the system said, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(said).partition("\n")[0]
+
+
+async def _read_marks(connection: AsyncConnection) -> dict[str, int]:
+    return {row.name: row.value for row in await connection.execute(tables.MARKS)}

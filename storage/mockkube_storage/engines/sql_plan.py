@@ -1,0 +1,79 @@
+"""Deciding a group of writes: which take place, as which rows and events, and what each caller is told.
+
+Pure: the newest versions of the keys come in, the plan goes out; nothing is done until it is committed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockkube_storage.errors import Conflict
+from mockkube_storage.model import Entry, Event, deletion, put
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write asked for: no value deletes; `expected` is the revision to follow, None for a creation."""
+
+    key: str
+    value: bytes | None
+    expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest version of a key, deletions included: 0 and None when there is none."""
+
+    revision: int
+    entry: Entry | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to commit, and the outcome of each write, in order."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    outcomes: list[Entry | Conflict] = field(default_factory=list)
+
+
+def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], Head]) -> Plan:
+    """Decide the writes one after the other, each seeing those before it, on top of revision `newest`."""
+    plan = Plan()
+    changed: dict[str, Head] = {}
+    for write in writes:
+        head = changed.get(write.key) or head_of(write.key)
+        if not _meets(write, head.entry):
+            plan.outcomes.append(Conflict(write.key, head.entry))
+            continue
+        newest += 1
+        event = _event(write, head.entry, newest)
+        changed[write.key] = Head(newest, None if write.value is None else event.entry)
+        plan.rows.append(_row(write, event, head))
+        plan.events.append(event)
+        plan.outcomes.append(event.entry)
+    return plan
+
+
+def _meets(write: Write, current: Entry | None) -> bool:
+    if write.expected is None:
+        return current is None
+    return current is not None and current.revision == write.expected
+
+
+def _event(write: Write, current: Entry | None, revision: int) -> Event:
+    if write.value is None:
+        assert current is not None  # only a creation expects nothing
+        return deletion(current, revision)
+    created = revision if current is None else current.create_revision
+    return put(Entry(write.key, write.value, created, revision), current)
+
+
+def _row(write: Write, event: Event, head: Head) -> dict[str, Any]:
+    return {
+        "revision": event.revision,
+        "key": write.key,
+        "previous": head.revision,
+        "create_revision": event.entry.create_revision,
+        "value": write.value,
+    }

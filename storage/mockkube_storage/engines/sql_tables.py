@@ -1,0 +1,145 @@
+"""The two tables of an SQL database, and the statements every SQL engine sends to them.
+
+`entries` holds every version of every key until it is compacted. `previous` is the revision of the
+version it replaced, 0 for none, and `(key, previous)` is unique: of two writes that both mean to follow
+the same version the database refuses one, whatever the programs in front of it believe. A deletion is a
+version without a value. `meta` holds the format and how far compaction has come.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Delete,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Select,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    union_all,
+)
+
+from mockkube_storage.keys import prefix_end
+from mockkube_storage.model import Entry, Event, deletion, put
+
+FORMAT: Final = 1
+"""What this program writes; raise it when an older program could no longer read the result."""
+REVISION_MAX: Final = 2**63 - 1
+
+_Revision = BigInteger().with_variant(Integer, "sqlite")
+_Key = Text().with_variant(Text(collation="C"), "postgresql")
+
+METADATA: Final = MetaData()
+ENTRIES: Final = Table(
+    "entries",
+    METADATA,
+    Column("revision", _Revision, primary_key=True, autoincrement=False),
+    Column("key", _Key, nullable=False),
+    Column("previous", _Revision, nullable=False),
+    Column("create_revision", _Revision, nullable=False),
+    Column("value", LargeBinary),
+    Index("entries_follow", "key", "previous", unique=True),
+)
+META: Final = Table(
+    "meta",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", _Revision, nullable=False),
+)
+
+_entry = (ENTRIES.c.revision, ENTRIES.c.key, ENTRIES.c.create_revision, ENTRIES.c.value)
+_before = ENTRIES.alias("before")
+_later = ENTRIES.alias("later")
+
+INSERT: Final = ENTRIES.insert()
+MARKS: Final = select(META.c.name, META.c.value)
+NEWEST: Final = select(
+    select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
+).where(META.c.name == "compacted")
+LAST_VERSIONS: Final = select(*_entry).where(
+    ~exists().where(_later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision)
+)
+VERSION_AT: Final = (
+    select(*_entry)
+    .where(ENTRIES.c.key == bindparam("key"), ENTRIES.c.revision <= bindparam("at"))
+    .order_by(ENTRIES.c.previous.desc())
+    .limit(1)
+)
+
+
+def page(prefix: str, *, start: str, limit: int, at: int) -> Select[Any]:
+    """Select the entries of a prefix at a revision, in key order."""
+    statement = select(*_entry).where(_in_prefix(prefix, start), _alive(at)).order_by(ENTRIES.c.key)
+    return statement.limit(limit) if limit else statement
+
+
+def count(prefix: str, *, start: str, at: int) -> Select[Any]:
+    """Count the entries of a prefix at a revision."""
+    return select(func.count()).select_from(ENTRIES).where(_in_prefix(prefix, start), _alive(at))
+
+
+def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
+    """Select versions of a prefix in revision order, each beside the version it replaced."""
+    return (
+        select(ENTRIES, _before)
+        .outerjoin(_before, and_(_before.c.revision == ENTRIES.c.previous, _before.c.value.is_not(None)))
+        .where(ENTRIES.c.revision > after, ENTRIES.c.revision <= up_to, _in_prefix(prefix, prefix))
+        .order_by(ENTRIES.c.revision)
+        .limit(limit)
+    )
+
+
+def sweep(after: int, up_to: int) -> Delete:
+    """Delete what the writes of these revisions replaced, and those of them that are deletions.
+
+    Nobody may still read at a revision before `up_to`; the sweeps before it must be done.
+    """
+    window = and_(ENTRIES.c.revision > after, ENTRIES.c.revision <= up_to)
+    replaced = select(ENTRIES.c.previous).where(window)
+    deletions = select(ENTRIES.c.revision).where(window, ENTRIES.c.value.is_(None))
+    return delete(ENTRIES).where(ENTRIES.c.revision.in_(union_all(replaced, deletions)))
+
+
+def entry_of(row: Sequence[Any]) -> Entry | None:
+    """The entry of a row, None for a deletion."""
+    revision, key, create_revision, value = row
+    return None if value is None else Entry(key, value, create_revision, revision)
+
+
+def events_of(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
+    """The events of the rows of `history`."""
+    return tuple([_event_of(row) for row in rows])
+
+
+def _event_of(row: Sequence[Any]) -> Event:
+    revision, key, _, create_revision, value, before_revision, _, _, before_created, before_value = row
+    before = None if before_revision is None else Entry(key, before_value, before_created, before_revision)
+    if value is not None:
+        return put(Entry(key, value, create_revision, revision), before)
+    assert before is not None  # what is deleted was there, and outlives its deletion in every compaction
+    return deletion(before, revision)
+
+
+def _in_prefix(prefix: str, start: str) -> ColumnElement[bool]:
+    end = prefix_end(prefix)
+    low = ENTRIES.c.key >= max(prefix, start)
+    return low if end is None else and_(low, ENTRIES.c.key < end)
+
+
+def _alive(at: int) -> ColumnElement[bool]:
+    """Whether a version is a current entry at a revision: written, not replaced, not a deletion."""
+    replaced = exists().where(
+        _later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision, _later.c.revision <= at
+    )
+    return and_(ENTRIES.c.revision <= at, ENTRIES.c.value.is_not(None), ~replaced)

@@ -1,0 +1,59 @@
+"""The tasks a store owns, from its start to its close."""
+
+import asyncio
+from asyncio import Event as Flag
+from asyncio import Future, Task, TaskGroup, get_running_loop
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Tasks:
+    """One TaskGroup, in a task of its own so that different tasks may open and close it."""
+
+    def __init__(self) -> None:
+        self._closing = Flag()
+        self._group = TaskGroup()
+        self._host: Task[None] | None = None
+
+    async def open(self) -> None:
+        """Begin to accept work."""
+        opened = Flag()
+        self._host = asyncio.create_task(self._run_group(opened))  # noqa: TID251  it runs the group
+        await opened.wait()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in the background; it ends before `close` returns."""
+        self._group.create_task(work)
+
+    async def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what work returns. Cancelling the call leaves the work to finish: drivers hate half a read."""
+        answer: Future[T] = get_running_loop().create_future()
+        self._group.create_task(_settle(work, answer))
+        return await answer
+
+    async def close(self) -> None:
+        """Accept no more work, and wait until all there is has ended."""
+        self._closing.set()
+        if self._host is not None:
+            await self._host
+
+    async def _run_group(self, opened: Flag) -> None:
+        async with self._group:
+            opened.set()
+            await self._closing.wait()
+
+
+async def _settle(work: Coroutine[Any, Any, T], answer: "Future[T]") -> None:
+    try:
+        result = await work
+    except Exception as error:  # whoever asked is told
+        if not answer.done():
+            answer.set_exception(error)
+    except BaseException:
+        answer.cancel()
+        raise
+    else:
+        if not answer.done():
+            answer.set_result(result)

@@ -1,0 +1,141 @@
+"""Group commit: the writes that come while one transaction runs make up the next.
+
+One task is the only writer of this process, so nothing here is ever rolled back over a conflict.
+"""
+
+from asyncio import Event as Flag
+from asyncio import Future, get_running_loop
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from mockkube_storage.engines.sql_plan import Write
+from mockkube_storage.errors import Conflict, Unavailable
+from mockkube_storage.model import Entry
+
+GROUP_WRITES_MAX: Final = 512
+GROUP_BYTES_MAX: Final = 8 * 1024 * 1024
+WAITING_MAX: Final = 65_536
+"""Writes that may wait; beyond, a write is refused with Unavailable."""
+
+Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Entry | Conflict]]]
+Job = Callable[[], Awaitable[int]]
+
+
+class Writer:
+    """The queue of writes and the loop that commits them, with other jobs in between."""
+
+    def __init__(self, where: str, commit: Commit) -> None:
+        self._where = where
+        self._commit = commit
+        self._writes: deque[tuple[Write, Future[Entry]]] = deque()
+        self._jobs: deque[tuple[Job, Future[int]]] = deque()
+        self._wake = Flag()
+        self._stopped = False
+
+    async def write(self, write: Write) -> Entry:
+        """Commit a write; raise Conflict or Unavailable."""
+        self._check_running()
+        if len(self._writes) >= WAITING_MAX:
+            raise Unavailable(self._where, f"{WAITING_MAX} writes are waiting already")
+        answer: Future[Entry] = get_running_loop().create_future()
+        self._writes.append((write, answer))
+        self._wake.set()
+        return await answer
+
+    async def between(self, job: Job) -> int:
+        """Return what a job returns, run between two groups, while no write is under way."""
+        self._check_running()
+        answer: Future[int] = get_running_loop().create_future()
+        self._jobs.append((job, answer))
+        self._wake.set()
+        return await answer
+
+    def stop(self) -> None:
+        """Refuse what waits and what comes; the loop ends after what it has in hand."""
+        self._stopped = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Commit until stopped, a group and a job in turn, so that neither starves the other."""
+        try:
+            while not self._stopped:
+                await self._wake.wait()
+                self._wake.clear()
+                while (self._writes or self._jobs) and not self._stopped:
+                    await self._commit_group()
+                    await self._run_job()
+        finally:
+            self._stopped = True
+            self._refuse_waiting()
+
+    async def _commit_group(self) -> None:
+        group = self._take_group()
+        if not group:
+            return
+        try:
+            outcomes = await self._commit([write for write, _ in group])
+        except Exception as error:  # the loop must survive one group; each of its callers is told
+            for _, answer in group:
+                _fail(answer, _copy(error))
+            return
+        except BaseException:
+            for _, answer in group:
+                answer.cancel()
+            raise
+        for (_, answer), outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Conflict):
+                _fail(answer, outcome)
+            elif not answer.done():
+                answer.set_result(outcome)
+
+    def _take_group(self) -> list[tuple[Write, "Future[Entry]"]]:
+        """Take what waits, up to the bounds, without the writes nobody waits for any more."""
+        group: list[tuple[Write, Future[Entry]]] = []
+        size = 0
+        while self._writes and len(group) < GROUP_WRITES_MAX and size < GROUP_BYTES_MAX:
+            write, answer = self._writes.popleft()
+            if not answer.done():
+                group.append((write, answer))
+                size += len(write.value or b"")
+        return group
+
+    async def _run_job(self) -> None:
+        if not self._jobs:
+            return
+        job, answer = self._jobs.popleft()
+        try:
+            result = await job()
+        except Exception as error:  # as above
+            _fail(answer, error)
+        except BaseException:
+            answer.cancel()
+            raise
+        else:
+            if not answer.done():
+                answer.set_result(result)
+
+    def _check_running(self) -> None:
+        if self._stopped:
+            raise self._closed()
+
+    def _refuse_waiting(self) -> None:
+        for _, answer in self._writes:
+            _fail(answer, self._closed())
+        for _, job_answer in self._jobs:
+            _fail(job_answer, self._closed())
+        self._writes.clear()
+        self._jobs.clear()
+
+    def _closed(self) -> Unavailable:
+        return Unavailable(self._where, "it has been closed")
+
+
+def _copy(error: Exception) -> Exception:
+    """A fresh error for each caller: one that is raised in many tasks gathers all their tracebacks."""
+    return Unavailable(error.where, error.cause) if isinstance(error, Unavailable) else error
+
+
+def _fail(answer: "Future[Entry] | Future[int]", error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)
