@@ -17,6 +17,7 @@ from mockkube.api.patching.strategic_lists import (
     check_order,
     element_kind,
     identity,
+    live_order,
     merge_scalars,
     reorder,
     split_special,
@@ -139,7 +140,8 @@ def _merge_ordered_list(
     else:
         result = original if changes is None else _merge_list(original, changes, field)
     element_kind(original or [], changes or [])
-    merged[name] = reorder(result, order, original or [], field.merge_key)
+    live = live_order(original or [], changes or [], field.merge_key)
+    merged[name] = reorder(result, order, live, field.merge_key)
 
 
 def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:

@@ -73,6 +73,20 @@ def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
         )
 
 
+def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
+    """Return the order of the live object as upstream sees it, once deleted items have made room for new ones.
+
+    It works in place: what is deleted frees places behind the last item, and the first of the items that are
+    appended take them. With `$setElementOrder` these count as items of the live object.
+    """
+    if not merge_key:
+        return original
+    kept, changes = split_special(original, patch, merge_key)
+    known = _places(kept, merge_key)
+    new = [item for item in changes if identity(item, merge_key) not in known]
+    return [*kept, *new][: len(original)]
+
+
 def reorder(merged: Sequence[Any], order: list[Any], live_order: list[Any], merge_key: str) -> list[Any]:
     """Sort the items named in `order` by it, the others by `live_order`, and weave the two together."""
     named, live = _places(order, merge_key), _places(live_order, merge_key)

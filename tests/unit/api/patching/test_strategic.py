@@ -129,6 +129,9 @@ def test_the_lists_of_an_item_are_merged_in_turn():
         pytest.param("abc", "zba", [c("z")], "zbac", id="new item where it is said; the rest keeps its place"),
         pytest.param("abcd", "dc", None, "abdc", id="the others before the first that was behind them"),
         pytest.param("ab", "b", [c("a", **{"$patch": "delete"}), c("b")], "b", id="a deletion needs no place"),
+        pytest.param(
+            "abd", "bc", [c("c"), c("a", **{"$patch": "delete"})], "bdc", id="a new item in the place of a deleted one"
+        ),
         pytest.param(None, "ba", [c("b"), c("a")], "ba", id="a new list"),
         pytest.param(None, "ba", None, None, id="no list at all"),
     ],
