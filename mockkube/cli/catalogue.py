@@ -1,0 +1,27 @@
+"""The commands: their names, the modules that hold them, and one line each for `mockkube --help`."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command. Its module is imported when it is called, so `--help` costs nothing of what others need."""
+
+    name: str
+    summary: str
+
+    @property
+    def module(self) -> str:
+        """The module that holds the command, under the attribute `command`."""
+        return f"mockkube.cli.{self.name}"
+
+
+COMMANDS: Final = (
+    Entry("up", "Start a cluster in the foreground."),
+    Entry("down", "Stop a running cluster."),
+    Entry("status", "Show the clusters of this user."),
+    Entry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
+    Entry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
+    Entry("completion", "Print a completion script for a shell."),
+)

@@ -1,0 +1,46 @@
+"""`mockkube down`: stop a running cluster."""
+
+import asyncio
+from typing import Final
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cli.options import directory_of, name_option
+from mockkube.cluster.state import StateDirectory
+
+WAIT_SECONDS: Final = 10.0
+
+
+@click.command(short_help="Stop a running cluster.")
+@name_option
+@click.option("--delete", is_flag=True, help="Also delete what it keeps: its database, keys and token.")
+def command(name: str | None, *, delete: bool) -> Exit:
+    """Stop a running cluster and take its context out of the kubeconfig it was merged into.
+
+    What it stores stays for the next 'mockkube up' of the same name, unless --delete is given.
+    """
+    from mockkube.cluster.ending import end
+    from mockkube.runtime.clock import RealClock
+
+    directory = directory_of(name)
+    try:
+        stopped = asyncio.run(end(directory, clock=RealClock(), wait_seconds=WAIT_SECONDS))
+    except TimeoutError:
+        click.echo(f"Cluster {directory.name!r} has not ended after {WAIT_SECONDS:.0f} seconds", err=True)
+        return Exit.TIMED_OUT
+    click.echo(f"Cluster {directory.name!r} {'is stopped' if stopped else 'was not running'}")
+    if delete:
+        _delete(directory)
+    return Exit.OK
+
+
+def _delete(directory: StateDirectory) -> None:
+    import shutil
+
+    from mockkube.cluster.state import StateLock
+
+    if directory.path.exists():
+        with StateLock(directory):  # nobody starts it meanwhile
+            shutil.rmtree(directory.path)
+        click.echo(f"Deleted {directory.path}")

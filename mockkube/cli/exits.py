@@ -1,0 +1,14 @@
+"""Exit codes: what a script learns without reading any text."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    FAILED = 1  # the question was understood and the answer is no
+    USAGE = 2
+    NOT_STARTED = 3
+    TIMED_OUT = 4
+    INTERRUPTED = 130

@@ -1,0 +1,84 @@
+"""The entry point: finds the command, and turns what went wrong into one line and an exit code."""
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from mockkube.cli.catalogue import COMMANDS
+from mockkube.cli.exits import Exit
+from mockkube.cluster.errors import ConfigurationError, StartError
+
+_BY_NAME = {entry.name: entry for entry in COMMANDS}
+
+
+class Commands(click.Group):
+    """The commands of the catalogue, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the catalogue's order."""
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, None if there is no such."""
+        if cmd_name not in _BY_NAME:
+            return None
+        command = import_module(_BY_NAME[cmd_name].module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands' own lines without importing one of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.summary) for entry in COMMANDS])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        if args and args[0] not in _BY_NAME and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], _BY_NAME, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_BY_NAME)}"
+            ctx.fail(f"no command {args[0]!r}: {remedy}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def mockkube() -> None:
+    """Run a whole Kubernetes control plane in one process.
+
+    Start a cluster with 'mockkube up', then use kubectl with the KUBECONFIG it prints.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit as `Exit` says."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Return the exit code of a command line; what a user did wrong gets one line on stderr."""
+    try:
+        answer = mockkube.main(arguments, prog_name="mockkube", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        return _complain(error.format_message(), Exit.USAGE)
+    except ConfigurationError as error:
+        return _complain(str(error), Exit.USAGE)
+    except StartError as error:
+        return _complain(str(error), Exit.NOT_STARTED)
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains while it exits
+        return Exit.FAILED
+    return answer if isinstance(answer, int) else Exit.OK
+
+
+def _complain(text: str, code: Exit) -> Exit:
+    print(f"mockkube: {text}", file=sys.stderr)
+    return code

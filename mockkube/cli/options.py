@@ -1,0 +1,31 @@
+"""Options that several commands share."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.readings import read_name
+from mockkube.cluster.state import StateDirectory
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+name_option: Decorator = click.option("--name", metavar="NAME", help="The cluster's name. [default, or MOCKKUBE_NAME]")
+
+
+def output_option(*formats: str) -> Decorator:
+    """Return `-o`, with the first of the formats as the default."""
+    return click.option(
+        "-o", "--output", type=click.Choice(formats), default=formats[0], show_default=True, help="How to print it."
+    )
+
+
+def directory_of(name: str | None) -> StateDirectory:
+    """Return the state directory of the cluster a command is about."""
+    given = os.environ.get("MOCKKUBE_NAME") or "default" if name is None else name
+    try:
+        return StateDirectory.of(read_name(given), os.environ)
+    except ValueError as error:
+        raise ConfigurationError(f"{'MOCKKUBE_NAME' if name is None else '--name'}: {error}") from None

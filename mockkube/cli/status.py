@@ -1,0 +1,65 @@
+"""`mockkube status`: which clusters there are, and where."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cli.options import directory_of, name_option, output_option
+from mockkube.cluster.state import RunningRecord, StateDirectory, state_root
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is known of one cluster without asking it."""
+
+    name: str
+    state: str
+    version: str = ""
+    url: str = ""
+    pid: int = 0
+    database: str = ""
+    kubeconfig: str = ""
+
+
+@click.command(short_help="Show the clusters of this user.")
+@name_option
+@output_option("text", "json")
+def command(name: str | None, output: str) -> Exit:
+    """Show the clusters of this user, or one of them; the exit code is 1 if none of these is running."""
+    if name is not None or os.environ.get("MOCKKUBE_NAME"):
+        statuses = [status_of(directory_of(name))]
+    else:
+        statuses = [status_of(directory) for directory in _directories()]
+    if output == "json":
+        click.echo(json.dumps([asdict(status) for status in statuses], indent=2))
+    else:
+        click.echo(_table(statuses) if statuses else "No clusters; start one with 'mockkube up'.")
+    return Exit.OK if any(status.state == "Running" for status in statuses) else Exit.FAILED
+
+
+def status_of(directory: StateDirectory) -> Status:
+    """Return what the state directory says."""
+    pid = directory.holder()
+    if pid is None:
+        return Status(directory.name, "Stopped" if directory.path.exists() else "Absent")
+    record = RunningRecord.read(directory)
+    if record is None or record.pid != pid:
+        return Status(directory.name, "Starting", pid=pid)
+    return Status(directory.name, "Running", record.version, record.url, pid, record.database, record.kubeconfig)
+
+
+def _directories() -> list[StateDirectory]:
+    root = state_root(os.environ)
+    if not root.is_dir():
+        return []
+    return [StateDirectory(path) for path in sorted(root.iterdir()) if path.is_dir()]
+
+
+def _table(statuses: list[Status]) -> str:
+    rows = [("NAME", "STATE", "VERSION", "URL", "PID", "DATABASE")]
+    rows += [(s.name, s.state, s.version, s.url, str(s.pid or ""), s.database) for s in statuses]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

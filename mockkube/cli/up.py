@@ -1,0 +1,75 @@
+"""`mockkube up`: a cluster in the foreground, until somebody stops it."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mockkube.cli.exits import Exit
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _value(*names: str, metavar: str, text: str, multiple: bool = False) -> Decorator:
+    """Make an option whose text is read, and complained about, with all other layers of the configuration."""
+    completed = click.Path() if metavar in ("PATH", "FILE") else click.STRING
+    return click.option(*names, metavar=metavar, help=text, multiple=multiple, type=completed)
+
+
+def _switch(names: str, *, text: str) -> Decorator:
+    return click.option(names, default=None, is_flag=True, help=text)
+
+
+@click.command(short_help="Start a cluster in the foreground.")
+@_value("--port", metavar="N", text="Port to listen on; 0 picks a free one. [6443]")
+@_value("--bind", metavar="ADDRESS", text="Address to listen on. [127.0.0.1]")
+@_value("--name", metavar="NAME", text="Name of the cluster; each has a state directory of its own. [default]")
+@_value("--version", metavar="VERSION", text="Kubernetes version to emulate. [1.36]")
+@_value("--feature-gates", multiple=True, metavar="GATES", text="A=true,B=false; or component:Gate=BOOL.")
+@_value(
+    "--component", "components", multiple=True, metavar="NAME=VERSION[,GATES]",
+    text="Version and gates of one component, like kube-scheduler=1.35,A=false. May be repeated.",
+)  # fmt: skip
+@_value("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")
+@_value("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")
+@_value("--db", metavar="URL", text="Where to keep the cluster. [SQLite in the state directory]")
+@_switch("--ephemeral", text="Keep the cluster in memory; nothing outlives it.")
+@_value("--kubeconfig", metavar="PATH", text="Merge the cluster's context into this kubeconfig too.")
+@_switch("--set-context", text="Make it the current context of that kubeconfig.")
+@_value("--ready-file", metavar="PATH", text="Write where the cluster is, as JSON, once it answers.")
+@_switch("--tls/--no-tls", text="Serve HTTPS, or plain HTTP on loopback. [--tls]")
+@_value("--token", metavar="TOKEN", text="The administrator's bearer token. [a random one]")
+@_value("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
+@_value("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
+@_value("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")
+@_value("--config", metavar="FILE", text="Read what is not said here from a ClusterConfiguration file.")
+def command(config: str | None, **flags: Any) -> Exit:
+    """Start a cluster in the foreground; Ctrl-C or 'mockkube down' stops it.
+
+    Every flag can also be given as a variable, like MOCKKUBE_PORT, or in the --config file. Flags come first, then
+    variables, then the file.
+    """
+    from mockkube.cluster.configuration import resolve
+
+    given = {name: value for name, value in flags.items() if value is not None and value != ()}
+    path = None if config is None else Path(config).expanduser()
+    configuration = resolve(given, os.environ, path)
+
+    from mockkube.cluster.foreground import run_in_foreground
+
+    def ready(url: str, kubeconfig: str) -> None:
+        click.echo(f"Cluster {configuration.name!r} (Kubernetes {configuration.version}) is ready at {url}")
+        click.echo(export_line(kubeconfig))
+        sys.stdout.flush()
+
+    run_in_foreground(configuration, os.environ, ready=ready)
+    return Exit.OK
+
+
+def export_line(kubeconfig: str) -> str:
+    """Return what a user copies into the shell to reach the cluster."""
+    return f"export KUBECONFIG={shlex.quote(kubeconfig)}"

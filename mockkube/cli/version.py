@@ -1,0 +1,30 @@
+"""`mockkube version`: which mockkube this is, and which Kubernetes it can be."""
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cli.options import output_option
+from mockkube.features.versions import DEFAULT, NEWEST, OLDEST
+
+
+@click.command(short_help="Print the version of mockkube and of the Kubernetes it emulates.")
+@output_option("text", "json", "yaml")
+def command(output: str) -> Exit:
+    """Print the version of mockkube and of the Kubernetes it emulates."""
+    from importlib.metadata import version
+
+    facts = {
+        "mockkube": version("mockkube"),
+        "kubernetes": str(DEFAULT),
+        "kubernetesOldest": str(OLDEST),
+        "kubernetesNewest": str(NEWEST),
+    }
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(facts, indent=2))
+    elif output == "yaml":
+        click.echo("\n".join(f'{name}: "{value}"' for name, value in facts.items()))
+    else:
+        click.echo(f"mockkube {facts['mockkube']} (Kubernetes {DEFAULT} by default, {OLDEST} to {NEWEST})")
+    return Exit.OK

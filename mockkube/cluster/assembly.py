@@ -1,0 +1,197 @@
+"""A cluster: the store, the API server and the socket, put together in the order that damages nothing.
+
+What can refuse (the lock, the port) is asked before anything is written; what was started is stopped in reverse, within
+a second. What the mode does not need is imported late.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
+from mockkube_storage.store import Store
+
+from mockkube.cluster.components import API_SERVER, capabilities_of
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.contexts import Contexts
+from mockkube.cluster.credentials import Credentials, authenticator_of
+from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cluster.files import write_atomically
+from mockkube.cluster.kubeconfig import Access, render
+from mockkube.cluster.listener import Handler, Listener, bind, url_of
+from mockkube.cluster.nodes import Registrar, register
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock, RealClock
+
+
+class Server(Registrar, Protocol):
+    """What a cluster asks of an API server."""
+
+    handler: Handler
+
+    async def start(self) -> None:
+        """Bring the store to what a new cluster contains, and begin to serve from it."""
+        ...
+
+    async def stop(self) -> None:
+        """End watches and whatever else runs, also after a `start` that failed; requests in hand get a clean end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a server is built with."""
+
+    store: Store
+    configuration: ClusterConfiguration
+    token: str
+    clock: Clock
+    chance: Chance
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where a cluster that answers is found."""
+
+    url: str
+    token: str
+    kubeconfig: Path
+    ca_file: Path | None = None
+
+    def as_ready_file(self) -> str:
+        """Return what `--ready-file` holds."""
+        fields = {
+            "url": self.url,
+            "token": self.token,
+            "caFile": str(self.ca_file or ""),
+            "kubeconfig": str(self.kubeconfig),
+            "pid": os.getpid(),
+        }
+        return json.dumps(fields) + "\n"
+
+
+class Cluster:
+    """One cluster: entering starts it and returns where it is, leaving stops it.
+
+    Entering raises ConfigurationError or StartError, and then nothing of it runs and no file of the user has changed.
+    """
+
+    def __init__(
+        self,
+        configuration: ClusterConfiguration,
+        directory: StateDirectory,
+        *,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        build: Callable[[Surroundings], Server] | None = None,
+    ) -> None:
+        self._configuration = configuration
+        self._directory = directory
+        self._clock = clock or RealClock()
+        self._chance = chance or Chance()
+        self._build = build or build_api_server
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Running:
+        async with AsyncExitStack() as stack:
+            running = await self._start(stack)
+            self._stack = stack.pop_all()
+        return running
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    async def _start(self, stack: AsyncExitStack) -> Running:
+        configuration, directory = self._configuration, self._directory
+        stack.enter_context(StateLock(directory))
+        listening = bind(configuration.bind, configuration.port)
+        stack.callback(listening.close)
+        credentials = Credentials.keep(configuration, directory, clock=self._clock, chance=self._chance)
+        store = await self._open_store(stack)
+        server = self._build(Surroundings(store, configuration, credentials.token, self._clock, self._chance))
+        listener = Listener(listening, server.handler, tls=credentials.tls())
+        stack.push_async_callback(listener.stop)
+        stack.push_async_callback(server.stop)
+        await server.start()
+        version = capabilities_of(configuration, API_SERVER).version
+        await register(server, configuration.nodes, version=version, now=self._clock.now())
+        stack.callback(listener.refuse)
+        await listener.start()
+        running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
+        await self._announce(stack, running, credentials)
+        return running
+
+    async def _open_store(self, stack: AsyncExitStack) -> Store:
+        """Return the started store; it is closed after everything that uses it."""
+        url = self._configuration.db or f"sqlite:///{self._directory.database}"
+        try:
+            return await stack.enter_async_context(open_store(url))
+        except UnknownEngine as error:
+            raise ConfigurationError(f"--db: {error}") from None
+        except (FormatTooNew, Locked) as error:
+            raise StartError(f"{error}; or give another --db") from None
+        except Unavailable as error:
+            raise StartError(f"{error}: make it available, or give another --db") from None
+
+    async def _announce(self, stack: AsyncExitStack, running: Running, credentials: Credentials) -> None:
+        """Tell everybody who waits: the own kubeconfig, the user's, the record for other commands, the ready file."""
+        configuration, directory = self._configuration, self._directory
+        own = render(Access(configuration.name, running.url, credentials.certificates, running.token))
+        record = RunningRecord(
+            pid=os.getpid(),
+            url=running.url,
+            version=str(configuration.version),
+            database=_without_password(configuration.db or f"sqlite:///{directory.database}"),
+            kubeconfig=str(running.kubeconfig),
+            ca_file=str(running.ca_file or ""),
+        )
+        try:
+            write_atomically(directory.kubeconfig, own)
+            record.write(directory)
+        except OSError as error:
+            raise unwritable(directory.path, error) from None
+        contexts = Contexts(directory, self._clock)
+        stack.push_async_callback(contexts.remove_all)
+        if configuration.kubeconfig is not None:
+            await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
+        if configuration.ready_file is not None:
+            _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
+
+
+def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:
+    authority = None if credentials.certificates is None else credentials.certificates.authority
+    return Running(url, credentials.token, directory.kubeconfig, authority)
+
+
+def build_api_server(surroundings: Surroundings) -> Server:
+    """Return the API server of a configuration, not started."""
+    from mockkube.apiserver.server import ApiServer, ApiServerOptions
+
+    configuration = surroundings.configuration
+    options = ApiServerOptions(
+        caps=capabilities_of(configuration, API_SERVER),
+        authenticator=authenticator_of(configuration, surroundings.token),
+        enable_admission=configuration.enable_admission_plugins,
+        disable_admission=configuration.disable_admission_plugins,
+    )
+    return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)
+
+
+def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise StartError(f"ready file {path}: {error.strerror}: give one that can be written, --ready-file") from None
+    stack.callback(path.unlink, missing_ok=True)
+
+
+def _without_password(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}"

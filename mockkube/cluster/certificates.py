@@ -1,0 +1,241 @@
+"""The keys of one cluster: a CA, the server's certificate, the administrator's; made once, kept while valid.
+
+Reading what is kept needs no cryptography library, which would cost more of the start than everything else here.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mockkube.cluster.files import make_private_directory, write_atomically
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+LIFETIME: Final = timedelta(days=365)
+AUTHORITY_LIFETIME: Final = timedelta(days=3650)
+RENEW_BEFORE: Final = timedelta(days=30)
+ADMIN: Final = "kubernetes-admin"
+MASTERS: Final = "system:masters"
+CLOCK_SKEW: Final = timedelta(hours=1)  # a client whose clock is late still believes a new certificate
+
+SERVICE_NAMES: Final = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+LOOPBACK: Final = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Where the keys and certificates of one cluster are."""
+
+    directory: Path
+
+    @property
+    def authority(self) -> Path:
+        """The CA's certificate: what clients trust."""
+        return self.directory / "ca.crt"
+
+    @property
+    def authority_key(self) -> Path:
+        """The CA's key."""
+        return self.directory / "ca.key"
+
+    @property
+    def serving(self) -> Path:
+        """The server's certificate."""
+        return self.directory / "apiserver.crt"
+
+    @property
+    def serving_key(self) -> Path:
+        """The server's key."""
+        return self.directory / "apiserver.key"
+
+    @property
+    def admin(self) -> Path:
+        """The administrator's client certificate."""
+        return self.directory / "admin.crt"
+
+    @property
+    def admin_key(self) -> Path:
+        """The administrator's key."""
+        return self.directory / "admin.key"
+
+    @property
+    def facts(self) -> Path:
+        """Until when the certificates hold, and for which names: written last, so that it vouches for the rest."""
+        return self.directory / "certificates.json"
+
+    def files(self) -> tuple[Path, ...]:
+        """Return every key and certificate."""
+        return (
+            self.authority,
+            self.authority_key,
+            self.serving,
+            self.serving_key,
+            self.admin,
+            self.admin_key,
+        )
+
+
+def keep_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
+    """Return certificates under which the server may be called each of `names`; OSError if they cannot be kept.
+
+    The CA survives a change of names and a renewal, so that clients that trust it go on doing so.
+    """
+    certificates = Certificates(directory)
+    hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
+    if not _usable(certificates, hosts, now):
+        make_private_directory(directory)
+        _issue(certificates, hosts, now)
+    return certificates
+
+
+def _usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
+    try:
+        facts = json.loads(certificates.facts.read_bytes())
+        until = datetime.fromisoformat(facts["notAfter"])
+        return (
+            now + RENEW_BEFORE < until
+            and set(hosts) <= set(facts["hosts"])
+            and all(path.stat().st_size > 0 for path in certificates.files())
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
+    """Make and keep what is missing, the CA included when there is none to go on with."""
+    authority, key = _kept_authority(certificates, now) or _new_authority(certificates, now)
+    until = min(now + LIFETIME, authority.not_valid_after_utc)
+    serving = _Leaf("kube-apiserver", (), tuple(hosts), now, until)
+    _write(certificates.serving, certificates.serving_key, *_leaf(serving, authority, key))
+    admin = _Leaf(ADMIN, (MASTERS,), (), now, until)
+    _write(certificates.admin, certificates.admin_key, *_leaf(admin, authority, key))
+    facts = {"notAfter": until.isoformat(), "hosts": list(hosts)}
+    write_atomically(certificates.facts, json.dumps(facts) + "\n")
+
+
+def _kept_authority(
+    certificates: Certificates, now: datetime
+) -> "tuple[x509.Certificate, EllipticCurvePrivateKey] | None":
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        certificate = x509.load_pem_x509_certificate(certificates.authority.read_bytes())
+        key = load_pem_private_key(certificates.authority_key.read_bytes(), None)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(key, EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
+        return None
+    return None if certificate.not_valid_after_utc < now + LIFETIME else (certificate, key)
+
+
+def _new_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("mockkube-ca", ())
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(now + AUTHORITY_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_authority_usage(), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    _write(certificates.authority, certificates.authority_key, certificate, key)
+    return certificate, key
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A certificate to be issued: for a server if it has hosts, else for a client."""
+
+    name: str
+    groups: tuple[str, ...]
+    hosts: tuple[str, ...]
+    now: datetime
+    until: datetime
+
+
+def _leaf(
+    leaf: _Leaf, authority: "x509.Certificate", authority_key: "EllipticCurvePrivateKey"
+) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if leaf.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+    subject = _name(leaf.name, leaf.groups)
+    builder = (
+        x509.CertificateBuilder(authority.subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(leaf.now - CLOCK_SKEW)
+        .not_valid_after(leaf.until)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
+    )
+    if leaf.hosts:
+        builder = builder.add_extension(_alternative_names(leaf.hosts), critical=False)
+    return builder.sign(authority_key, hashes.SHA256()), key
+
+
+def _name(common_name: str, organizations: Sequence[str]) -> "x509.Name":
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, text) for text in organizations]
+    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _alternative_names(hosts: Sequence[str]) -> "x509.SubjectAlternativeName":
+    from ipaddress import ip_address
+
+    from cryptography import x509
+
+    names: list[x509.GeneralName] = []
+    for host in hosts:
+        try:
+            names.append(x509.IPAddress(ip_address(host)))
+        except ValueError:
+            names.append(x509.DNSName(host))
+    return x509.SubjectAlternativeName(names)
+
+
+def _authority_usage() -> "x509.KeyUsage":
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write(path: Path, key_path: Path, certificate: "x509.Certificate", key: "EllipticCurvePrivateKey") -> None:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    write_atomically(key_path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    write_atomically(path, certificate.public_bytes(Encoding.PEM), mode=0o644)

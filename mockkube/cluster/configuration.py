@@ -1,0 +1,254 @@
+"""What a cluster is told: flags before variables before the file before defaults, each value checked where it is said.
+
+Read `ClusterConfiguration` for what there is to say, `SETTINGS` for how each is spelled, `resolve` for how they meet.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.readings import (
+    ComponentConfiguration,
+    Reader,
+    read_bind,
+    read_components,
+    read_flag,
+    read_gates,
+    read_log_level,
+    read_name,
+    read_nodes,
+    read_parts,
+    read_path,
+    read_plugins,
+    read_port,
+    read_text,
+    read_token,
+    read_version,
+)
+from mockkube.features.versions import DEFAULT, Version
+
+API_VERSION: Final = "mockkube.dev/v1alpha1"
+KIND: Final = "ClusterConfiguration"
+DEFAULT_PORT: Final = 6443
+MEMORY: Final = "memory:"
+FILE_BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfiguration:
+    """Everything a cluster is started with."""
+
+    name: str = "default"
+    bind: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    version: Version = DEFAULT
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    components: Mapping[str, ComponentConfiguration] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    nodes: int = 0
+    db: str | None = None  # None: a SQLite file in the state directory
+    kubeconfig: Path | None = None
+    set_context: bool = False
+    ready_file: Path | None = None
+    tls: bool = True
+    token: str | None = None  # None: a random one, kept with the cluster
+    enable_admission_plugins: tuple[str, ...] = ()
+    disable_admission_plugins: tuple[str, ...] = ()
+    log_level: str = "warning"
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether nothing outlives the process."""
+        return self.db == MEMORY
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return self.bind == "::1" or self.bind.startswith("127.")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of the configuration: its name in Python, and how a value is read."""
+
+    name: str
+    read: Reader
+
+    @property
+    def flag(self) -> str:
+        """How a flag spells it: `--ready-file`."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def variable(self) -> str:
+        """How the environment spells it: `MOCKKUBE_READY_FILE`."""
+        return f"MOCKKUBE_{self.name.upper()}"
+
+    @property
+    def key(self) -> str:
+        """How a file spells it: `readyFile`."""
+        first, *rest = self.name.split("_")
+        return first + "".join(word.capitalize() for word in rest)
+
+
+SETTINGS: Final = (
+    Setting("name", read_name),
+    Setting("bind", read_bind),
+    Setting("port", read_port),
+    Setting("version", read_version),
+    Setting("feature_gates", read_gates),
+    Setting("components", read_components),
+    Setting("without", read_parts),
+    Setting("nodes", read_nodes),
+    Setting("db", read_text),
+    Setting("ephemeral", read_flag),
+    Setting("kubeconfig", read_path),
+    Setting("set_context", read_flag),
+    Setting("ready_file", read_path),
+    Setting("tls", read_flag),
+    Setting("token", read_token),
+    Setting("enable_admission_plugins", read_plugins),
+    Setting("disable_admission_plugins", read_plugins),
+    Setting("log_level", read_log_level),
+)
+_BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+
+Values = dict[str, Any]
+
+
+def resolve(
+    flags: Mapping[str, Any], environment: Mapping[str, str], config_file: Path | None = None
+) -> ClusterConfiguration:
+    """Return what is meant; ConfigurationError for the first thing that cannot be.
+
+    `flags` holds, by Python name, what was given on the command line and nothing else. Mappings (gates, components) are
+    merged entry by entry, any other value replaces that of the lower layer.
+    """
+    if config_file is None and environment.get("MOCKKUBE_CONFIG"):
+        config_file = Path(environment["MOCKKUBE_CONFIG"]).expanduser()
+    merged: Values = {}
+    for layer in (_of_file(config_file), _of_environment(environment), _of_flags(flags)):
+        _lay_over(merged, layer)
+    configuration = ClusterConfiguration(**_split_gates(merged))
+    _check_together(configuration)
+    return configuration
+
+
+def _of_flags(flags: Mapping[str, Any]) -> Values:
+    given = ((setting, flags[setting.name], _flag_place(setting)) for setting in SETTINGS if setting.name in flags)
+    return _one_database(_read_all(given), "--db and --ephemeral")
+
+
+def _flag_place(setting: Setting) -> str:
+    return "--component" if setting.name == "components" else setting.flag
+
+
+def _of_environment(environment: Mapping[str, str]) -> Values:
+    given = (
+        (setting, environment[setting.variable], setting.variable)
+        for setting in SETTINGS
+        if environment.get(setting.variable)
+    )
+    return _one_database(_read_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
+
+
+def _of_file(path: Path | None) -> Values:
+    if path is None:
+        return {}
+    document = _document(path)
+    for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if (value := document.pop(key, None)) != expected:
+            raise ConfigurationError(f"{path}: {key} is {value!r}: it must be {expected!r}")
+    given = ((_setting_of(path, key), value, f"{path}: {key}") for key, value in document.items())
+    return _one_database(_read_all(given), f"{path}: db and ephemeral")
+
+
+def _document(path: Path) -> dict[str, Any]:
+    import yaml  # only a configuration file needs it
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
+            raise ConfigurationError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a {KIND} file with --config")
+        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # safe, either of them
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}: give a readable {KIND} file with --config") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ConfigurationError(f"{path}: not valid YAML: {_first_line(error)}") from None
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{path}: not a mapping: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
+    return document
+
+
+def _setting_of(path: Path, key: Any) -> Setting:
+    from difflib import get_close_matches  # only a mistake needs it
+
+    if key in _BY_KEY:
+        return _BY_KEY[key]
+    close = get_close_matches(str(key), _BY_KEY, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_BY_KEY)}"
+    raise ConfigurationError(f"{path}: unknown field {key!r}: {remedy}")
+
+
+def _read_all(given: Iterable[tuple[Setting, Any, str]]) -> Values:
+    values: Values = {}
+    for setting, raw, place in given:
+        try:
+            values[setting.name] = setting.read(raw)
+        except ValueError as error:
+            raise ConfigurationError(f"{place}: {error}") from None
+    return values
+
+
+def _one_database(layer: Values, place: str) -> Values:
+    """Say `ephemeral` in terms of `db`, so that either undoes what a lower layer said; refuse both at once."""
+    ephemeral = layer.pop("ephemeral", None)
+    if ephemeral and "db" in layer:
+        raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
+    if ephemeral is not None and "db" not in layer:
+        layer["db"] = MEMORY if ephemeral else None
+    return layer
+
+
+def _lay_over(merged: Values, layer: Values) -> None:
+    for name, value in layer.items():
+        lower = merged.get(name)
+        if name == "components" and lower is not None:
+            merged[name] = lower | {key: own.over(lower.get(key, own)) for key, own in value.items()}
+        elif name == "feature_gates" and lower is not None:
+            merged[name] = lower | value
+        else:
+            merged[name] = value
+
+
+def _split_gates(merged: Values) -> Values:
+    """Move gates given as `component:Gate` to their component; what `--component` itself says counts more."""
+    components = dict(merged.get("components", {}))
+    common = dict(_common(merged.get("feature_gates", {})))
+    for key, setting in merged.get("feature_gates", {}).items():
+        component, colon, gate = key.partition(":")
+        if colon:
+            own = components.get(component, ComponentConfiguration())
+            components[component] = own.over(ComponentConfiguration(None, {gate: setting}))
+    return merged | {"components": components, "feature_gates": common}
+
+
+def _common(gates: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
+    return ((key, setting) for key, setting in gates.items() if ":" not in key)
+
+
+def _check_together(configuration: ClusterConfiguration) -> None:
+    if configuration.set_context and configuration.kubeconfig is None:
+        raise ConfigurationError("--set-context: no file to set it in: give one with --kubeconfig PATH as well")
+    if not configuration.loopback and not configuration.tls:
+        raise ConfigurationError(
+            f"--bind: {configuration.bind} can be reached from other machines, which needs TLS and a token: "
+            "leave out --no-tls, or listen on 127.0.0.1"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,69 @@
+"""Who may come in: the token and the certificates of a cluster, kept in its directory, and who they stand for."""
+
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from mockkube.cluster.certificates import ADMIN, MASTERS, Certificates, keep_certificates
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.files import write_atomically
+from mockkube.cluster.listener import tls_context
+from mockkube.cluster.state import StateDirectory, unwritable
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.authentication import Authenticator
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What proves the server to clients, and the administrator to the server."""
+
+    token: str
+    certificates: Certificates | None
+
+    @classmethod
+    def keep(
+        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, chance: Chance
+    ) -> Self:
+        """Return what is kept in the directory, made where it is missing."""
+        try:
+            token = configuration.token or directory.kept_token()
+            if token is None:
+                token = chance.token()
+                write_atomically(directory.token, token + "\n")
+            if not configuration.tls:
+                return cls(token, None)
+            names = names_of_machine(configuration.bind)
+            return cls(token, keep_certificates(directory.certificates, names, now=clock.now()))
+        except OSError as error:
+            raise unwritable(directory.path, error) from None
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what the server speaks TLS with, None for plain HTTP."""
+        return None if self.certificates is None else tls_context(self.certificates)
+
+
+def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authenticator":
+    """Return who is who: without TLS, and with no token asked for, everybody on this machine is the administrator."""
+    from mockkube.apiserver.http.authentication import ANONYMOUS, UNSECURED, Authenticator, User
+
+    # kubectl sends no credentials over plain HTTP, so a token that is not asked for cannot be demanded there
+    open_to_all = not configuration.tls and configuration.token is None
+    admin = User(ADMIN, groups=(MASTERS,))
+    return Authenticator({token: admin}, anonymous=UNSECURED if open_to_all else ANONYMOUS)
+
+
+def names_of_machine(bind_address: str) -> list[str]:
+    """Return what else the serving certificate must be valid for: the address, and on a wildcard the host's name."""
+    if bind_address not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return [bind_address]
+    import socket
+
+    name = socket.gethostname()
+    with suppress(OSError):
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        return [name, *sorted({str(address[4][0]).partition("%")[0] for address in found})]
+    return [name]

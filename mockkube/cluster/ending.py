@@ -1,0 +1,43 @@
+"""Ending a cluster from another process, and undoing what one that was killed has left behind."""
+
+import os
+import signal
+from contextlib import suppress
+from typing import Final
+
+from mockkube.cluster.contexts import Contexts
+from mockkube.cluster.errors import StartError
+from mockkube.cluster.state import StateDirectory
+from mockkube.runtime.clock import Clock
+
+POLL_SECONDS: Final = 0.02
+
+
+async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -> bool:
+    """Stop the cluster and return True, False if it was not running; TimeoutError if it does not end in time.
+
+    Either way its entries are gone from the kubeconfigs they were merged into.
+    """
+    pid = directory.holder()
+    if pid is None:
+        await Contexts(directory, clock).remove_all()
+        directory.running.unlink(missing_ok=True)
+        return False
+    _signal(directory, pid)
+    deadline = clock.monotonic() + wait_seconds
+    while directory.holder() is not None:
+        if clock.monotonic() > deadline:
+            raise TimeoutError
+        await clock.sleep(POLL_SECONDS)
+    return True
+
+
+def _signal(directory: StateDirectory, pid: int) -> None:
+    try:
+        if pid:  # 0: somebody is just starting it, and has not signed yet
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+    except PermissionError:
+        raise StartError(
+            f"cluster {directory.name!r} belongs to process {pid} of another user: stop it as that user"
+        ) from None

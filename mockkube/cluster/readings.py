@@ -1,0 +1,246 @@
+"""How one configured value is read, from the text of a flag or variable or from the YAML of a file.
+
+A reader returns the value or raises ValueError with what is wrong and what would be right; it does not know where the
+value was found.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube.features.versions import NEWEST, OLDEST, Version
+
+PARTS: Final = ("scheduler", "controllers", "kubelets")
+LOG_LEVELS: Final = ("error", "warning", "info", "debug")
+
+_COMPONENT: Final = re.compile(
+    r"kube-apiserver(\.[0-9]+)?|kube-scheduler|kube-controller-manager|kubelet(\.[a-z0-9]([-.a-z0-9]*[a-z0-9])?)?"
+)
+_COMPONENTS_TEXT: Final = "kube-apiserver[.N], kube-scheduler, kube-controller-manager, kubelet or kubelet.NODE"
+_GATE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PLUGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_TOKEN: Final = re.compile(r"[!-~]+")
+_TRUE: Final = frozenset({"1", "t", "true"})
+_FALSE: Final = frozenset({"0", "f", "false"})
+
+Reader = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentConfiguration:
+    """What one component has of its own; the rest it takes from the cluster."""
+
+    version: Version | None = None
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+
+    def over(self, lower: "ComponentConfiguration") -> "ComponentConfiguration":
+        """Return both put together, this one's word counting where they differ."""
+        return ComponentConfiguration(self.version or lower.version, {**lower.feature_gates, **self.feature_gates})
+
+
+def read_text(value: Any) -> str:
+    """Return any text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{_shown(value)} is not a text: give one, in quotes if it looks like a number")
+    return value
+
+
+def read_name(value: Any) -> str:
+    """Return a cluster name, which also names a directory and a context."""
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise ValueError(
+            f"{_shown(value)} cannot name a cluster: use up to 63 lower case letters, digits and '-', "
+            "beginning and ending with a letter or digit"
+        )
+    return value
+
+
+def read_bind(value: Any) -> str:
+    """Return an address of this machine to listen on."""
+    import ipaddress  # the default needs none of it
+
+    if value == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise ValueError(f"{_shown(value)} is not an IP address: give one of this machine, like 127.0.0.1") from None
+
+
+def read_port(value: Any) -> int:
+    """Return a TCP port; 0 stands for a free one."""
+    number = _integer(value)
+    if number is None or not 0 <= number <= 65535:
+        raise ValueError(f"{_shown(value)} is not a port: give a number from 0 to 65535 (0 picks a free one)")
+    return number
+
+
+def read_nodes(value: Any) -> int:
+    """Return how many nodes to register."""
+    number = _integer(value)
+    if number is None or not 0 <= number <= 10_000:
+        raise ValueError(f"{_shown(value)} is not a number of nodes: give one from 0 to 10000")
+    return number
+
+
+def read_flag(value: Any) -> bool:
+    """Return a yes or no."""
+    text = value.lower() if isinstance(value, str) else value
+    if text is True or text in _TRUE:
+        return True
+    if text is False or text in _FALSE:
+        return False
+    raise ValueError(f"{_shown(value)} is neither true nor false: give one of the two")
+
+
+def read_version(value: Any) -> Version:
+    """Return a supported Kubernetes version."""
+    remedy = f"give one from {OLDEST} to {NEWEST}"
+    try:
+        version = Version.parse(str(value))
+    except ValueError:
+        raise ValueError(f"{_shown(value)} is not a version: {remedy}") from None
+    if not OLDEST <= version <= NEWEST:
+        raise ValueError(f"version {version} is not supported: {remedy}")
+    return version
+
+
+def read_path(value: Any) -> Path:
+    """Return an absolute path, `~` spelled out."""
+    return Path(os.path.abspath(os.path.expanduser(read_text(value))))
+
+
+def read_token(value: Any) -> str:
+    """Return a bearer token a header can carry."""
+    if not isinstance(value, str) or not _TOKEN.fullmatch(value):
+        raise ValueError("not a token (not shown here): use visible ASCII characters without spaces")
+    return value
+
+
+def read_log_level(value: Any) -> str:
+    """Return one of the four levels."""
+    if value not in LOG_LEVELS:
+        raise ValueError(f"{_shown(value)} is not a log level: give one of {', '.join(LOG_LEVELS)}")
+    return str(value)
+
+
+def read_parts(value: Any) -> tuple[str, ...]:
+    """Return the parts of the control plane to leave out, in the order of PARTS."""
+    given = _items(value)
+    for part in given:
+        if part not in PARTS:
+            raise ValueError(f"{_shown(part)} cannot be left out: give one or more of {','.join(PARTS)}")
+    return tuple(part for part in PARTS if part in given)
+
+
+def read_plugins(value: Any) -> tuple[str, ...]:
+    """Return names of admission plugins, each once."""
+    given = _items(value)
+    for plugin in given:
+        if not _PLUGIN.fullmatch(plugin):
+            raise ValueError(f"{_shown(plugin)} is not the name of an admission plugin: give one like ServiceAccount")
+    return tuple(dict.fromkeys(given))
+
+
+def read_gates(value: Any) -> dict[str, bool]:
+    """Return gates by name, or by `component:name` for those of one component."""
+    gates: dict[str, bool] = {}
+    for key, setting in _pairs(value):
+        component, _, name = key.rpartition(":")
+        if component and component != "kube":  # upstream's prefix for Kubernetes itself
+            _check_component(component)
+        _check_gate(name)
+        gates[f"{component}:{name}" if component not in ("", "kube") else name] = _gate_setting(name, setting)
+    return gates
+
+
+def read_components(value: Any) -> dict[str, ComponentConfiguration]:
+    """Return components by name, from `NAME=[VERSION][,Gate=BOOL...]` (`;` between several) or from YAML."""
+    if isinstance(value, Mapping):
+        return {_check_component(name): _component_of_mapping(fields) for name, fields in value.items()}
+    components: dict[str, ComponentConfiguration] = {}
+    for text in _items(value, separator=";"):
+        name, _, rest = text.partition("=")
+        _check_component(name)
+        components[name] = _component_of_text(text, rest).over(components.get(name, ComponentConfiguration()))
+    return components
+
+
+def _component_of_text(text: str, rest: str) -> ComponentConfiguration:
+    first, _, others = rest.partition(",")
+    if not first:
+        raise ValueError(f"{_shown(text)} says nothing of the component: give NAME=VERSION[,Gate=true...]")
+    if "=" in first:
+        return ComponentConfiguration(None, _own_gates(rest))
+    return ComponentConfiguration(read_version(first), _own_gates(others))
+
+
+def _component_of_mapping(fields: Any) -> ComponentConfiguration:
+    if not isinstance(fields, Mapping) or not set(fields) <= {"version", "featureGates"}:
+        raise ValueError(f"{_shown(fields)} does not describe a component: give version and featureGates")
+    version = read_version(fields["version"]) if "version" in fields else None
+    return ComponentConfiguration(version, _own_gates(fields.get("featureGates", {})))
+
+
+def _own_gates(value: Any) -> dict[str, bool]:
+    gates = read_gates(value)
+    for name in gates:
+        if ":" in name:
+            raise ValueError(f"{_shown(name)} names a component inside another: give the gate alone")
+    return gates
+
+
+def _check_component(name: Any) -> str:
+    if not isinstance(name, str) or not _COMPONENT.fullmatch(name):
+        raise ValueError(f"{_shown(name)} is not a component: give {_COMPONENTS_TEXT}")
+    return name
+
+
+def _check_gate(name: str) -> None:
+    if not _GATE.fullmatch(name):
+        raise ValueError(f"{_shown(name)} is not a feature gate: give pairs like TaintTolerationCEL=true")
+
+
+def _gate_setting(name: str, setting: Any) -> bool:
+    try:
+        return read_flag(setting)
+    except ValueError:
+        raise ValueError(f"feature gate {name} is set to {_shown(setting)}: give true or false") from None
+
+
+def _pairs(value: Any) -> list[tuple[str, Any]]:
+    """Split `A=true,B=false`, or take the items of a mapping."""
+    if isinstance(value, Mapping):
+        return [(str(key), setting) for key, setting in value.items()]
+    pairs = []
+    for item in _items(value):
+        key, equals, setting = item.partition("=")
+        if not equals:
+            raise ValueError(f"{_shown(item)} is not a pair: give NAME=true or NAME=false")
+        pairs.append((key.strip(), setting.strip()))
+    return pairs
+
+
+def _items(value: Any, *, separator: str = ",") -> list[str]:
+    """Split a text, or every text of a list, at the separator; empty pieces do not count."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{_shown(value)} is not a list of texts: give them separated by {separator!r}")
+    return [piece.strip() for text in texts for piece in text.split(separator) if piece.strip()]
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

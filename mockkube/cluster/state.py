@@ -1,0 +1,167 @@
+"""What a cluster keeps on disk: one directory per name, locked by the process that runs it."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from mockkube.cluster.errors import StartError
+from mockkube.cluster.files import make_private_directory, write_atomically
+
+_LOCK_BYTES_MAX: Final = 32
+
+
+def state_root(environment: Mapping[str, str]) -> Path:
+    """Return where clusters keep their directories: under XDG_STATE_HOME, by default ~/.local/state."""
+    base = environment.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # the specification says to ignore relative ones
+        base = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".local", "state")
+    return Path(base, "mockkube")
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """The files of one cluster. Reading them needs no lock; only the process that holds the lock writes."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, name: str, environment: Mapping[str, str]) -> Self:
+        """Return the directory of the cluster `name`, which need not exist."""
+        return cls(state_root(environment) / name)
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.path.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The cluster's own kubeconfig."""
+        return self.path / "kubeconfig"
+
+    @property
+    def database(self) -> Path:
+        """Where SQLite keeps the cluster unless told otherwise."""
+        return self.path / "cluster.db"
+
+    @property
+    def certificates(self) -> Path:
+        """The directory of keys and certificates."""
+        return self.path / "certificates"
+
+    @property
+    def token(self) -> Path:
+        """The administrator's bearer token, when it was drawn rather than given."""
+        return self.path / "token"
+
+    @property
+    def lock(self) -> Path:
+        """Locked while a process runs the cluster; holds its pid."""
+        return self.path / "lock"
+
+    @property
+    def running(self) -> Path:
+        """What `RunningRecord` says, while it is true."""
+        return self.path / "running.json"
+
+    @property
+    def merged(self) -> Path:
+        """Into which other kubeconfigs the cluster was merged."""
+        return self.path / "merged.json"
+
+    def kept_token(self) -> str | None:
+        """Return the token drawn at an earlier start, if there was one."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.token.read_text("ascii").strip() or None
+        return None
+
+    def holder(self) -> int | None:
+        """Return the pid of the process that runs the cluster, None when nobody does."""
+        try:
+            descriptor = os.open(self.lock, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = os.read(descriptor, _LOCK_BYTES_MAX).strip()
+            return int(text) if text.isdigit() else 0  # locked and not yet signed
+        finally:
+            os.close(descriptor)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRecord:
+    """What other commands are told of a running cluster."""
+
+    pid: int
+    url: str
+    version: str
+    database: str
+    kubeconfig: str
+    ca_file: str = ""
+
+    def write(self, directory: StateDirectory) -> None:
+        """Make it what `read` returns."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        write_atomically(directory.running, json.dumps(fields) + "\n")
+
+    @classmethod
+    def read(cls, directory: StateDirectory) -> Self | None:
+        """Return the record last written, None when there is none that can be read."""
+        try:
+            fields: dict[str, Any] = json.loads(directory.running.read_bytes())
+            return cls(**fields)
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+class StateLock:
+    """The right to run one cluster, held from entering to leaving; the system takes it back from a killed process."""
+
+    def __init__(self, directory: StateDirectory) -> None:
+        self._directory = directory
+        self._descriptor = -1
+
+    def __enter__(self) -> StateDirectory:
+        directory = self._directory
+        try:
+            make_private_directory(directory.path)
+            self._descriptor = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unwritable(directory.path, error) from None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise StartError(_taken(directory)) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        return directory
+
+    def __exit__(self, *exc_info: object) -> None:
+        with contextlib.suppress(OSError):
+            self._directory.running.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def unwritable(path: Path, error: OSError) -> StartError:
+    """Return why nothing can be kept in the state directory."""
+    return StartError(
+        f"state directory {path}: {error.strerror or error}: make it writable, or set XDG_STATE_HOME to one that is"
+    )
+
+
+def _taken(directory: StateDirectory) -> str:
+    pid = directory.holder()
+    process = f" by process {pid}" if pid else ""
+    return (
+        f"cluster {directory.name!r} is already running{process}: "
+        f"stop it with 'mockkube down --name {directory.name}', or give this one another --name"
+    )

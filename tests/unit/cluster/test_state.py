@@ -1,0 +1,69 @@
+"""One directory per cluster, one process at a time."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mockkube.cluster.errors import StartError
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, state_root
+
+RECORD = RunningRecord(pid=1, url="https://127.0.0.1:1", version="1.36", database="memory:", kubeconfig="/k")
+
+
+@pytest.mark.parametrize(
+    ("environment", "root"),
+    [
+        pytest.param({"XDG_STATE_HOME": "/s", "HOME": "/h"}, "/s/mockkube", id="XDG_STATE_HOME"),
+        pytest.param({"XDG_STATE_HOME": "s", "HOME": "/h"}, "/h/.local/state/mockkube", id="a relative one is ignored"),
+        pytest.param({"HOME": "/h"}, "/h/.local/state/mockkube", id="the home directory"),
+    ],
+)
+def test_where_state_is_kept(environment: dict[str, str], root: str) -> None:
+    assert state_root(environment) == Path(root)
+
+
+def test_the_lock_names_its_holder_and_is_private(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "a" / "lab")
+    assert directory.holder() is None
+    with StateLock(directory):
+        assert directory.holder() == os.getpid()
+        assert directory.path.stat().st_mode & 0o777 == 0o700
+    assert directory.holder() is None
+
+
+def test_a_second_holder_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    with StateLock(directory):
+        RECORD.write(directory)
+        with pytest.raises(StartError, match=rf"cluster 'lab' is already running by process {os.getpid()}: stop it"):
+            StateLock(directory).__enter__()
+        assert directory.holder() == os.getpid()
+        assert RunningRecord.read(directory) == RECORD
+
+
+def test_what_is_said_of_a_running_cluster_ends_with_it(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    with StateLock(directory):
+        RECORD.write(directory)
+    assert RunningRecord.read(directory) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', '{"unknown": 1}'])
+def test_a_record_that_cannot_be_read_is_no_record(tmp_path: Path, content: str) -> None:
+    directory = StateDirectory(tmp_path)
+    directory.running.write_text(content)
+    assert RunningRecord.read(directory) is None
+
+
+def test_a_state_directory_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError, match=r"state directory .*file/lab: .*: make it writable, or set XDG_STATE_HOME"):
+        StateLock(StateDirectory(tmp_path / "file" / "lab")).__enter__()
+
+
+def test_the_token_is_kept(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    assert directory.kept_token() is None
+    directory.token.write_text("abc\n")
+    assert directory.kept_token() == "abc"
