@@ -2,10 +2,12 @@
 
 from mockkube.api.defaults.resource_lists import round_up, round_up_resources
 from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
 
 
-def default_claim(claim: Object) -> None:
+def default_claim(claim: Object, caps: Capabilities) -> None:
     """Fill in a claim: a file system that waits for its volume."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim
     status = claim.setdefault("status", {})
     status.setdefault("phase", "Pending")
     round_up(status.get("capacity"))

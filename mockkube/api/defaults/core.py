@@ -1,5 +1,7 @@
 """Defaults of the core kinds that are no pods, services or volumes."""
 
+from base64 import b64encode
+
 from mockkube.api.defaults.pod_specs import default_template
 from mockkube.api.defaults.resource_lists import round_up
 from mockkube.api.types import Object
@@ -37,8 +39,11 @@ def _match_ranges(spec: Object) -> None:
 
 
 def default_secret(secret: Object, caps: Capabilities) -> None:
-    """A secret is opaque unless it says what it is."""
+    """A secret is opaque unless it says what it is; what was given as text is kept as data."""
     secret.setdefault("type", "Opaque")
+    # upstream 1.36: pkg/apis/core/v1/conversion.go
+    for name, text in secret.pop("stringData", {}).items():
+        secret.setdefault("data", {})[name] = b64encode(text.encode()).decode()
 
 
 def default_endpoints(endpoints: Object, caps: Capabilities) -> None:

@@ -1,14 +1,23 @@
 """Defaults of a pod's spec that hold in templates as well."""
 
+from typing import Final
+
 from mockkube.api.defaults.containers import default_container
 from mockkube.api.defaults.resource_lists import round_up, round_up_resources
 from mockkube.api.defaults.volumes import default_volume
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
+_OLD_ANNOTATIONS: Final = frozenset(
+    f"pod.{stage}.kubernetes.io/{name}"
+    for stage in ("alpha", "beta")
+    for name in ("init-containers", "init-container-statuses")
+)
+
 
 def default_template(template: Object, caps: Capabilities) -> None:
     """Fill in a pod template."""
+    drop_old_annotations(template.get("metadata", {}))
     default_pod_spec(template.setdefault("spec", {}), caps)
 
 
@@ -28,6 +37,16 @@ def default_pod_spec(spec: Object, caps: Capabilities) -> None:
             default_container(container)
     round_up(spec.get("overhead"))
     round_up_resources(spec.get("resources"))
+
+
+def drop_old_annotations(metadata: Object) -> None:
+    """Drop the annotations that once described init containers."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go, dropInitContainerAnnotations
+    annotations = metadata.get("annotations")
+    if annotations and not _OLD_ANNOTATIONS.isdisjoint(annotations):
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
+        if not metadata["annotations"]:
+            del metadata["annotations"]
 
 
 def _match_service_account(spec: Object) -> None:

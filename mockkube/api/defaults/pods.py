@@ -1,7 +1,7 @@
 """Defaults of a Pod, beyond those of a template."""
 
 from mockkube.api.defaults.pod_level_resources import default_pod_level_resources
-from mockkube.api.defaults.pod_specs import default_pod_spec
+from mockkube.api.defaults.pod_specs import default_pod_spec, drop_old_annotations
 from mockkube.api.defaults.resource_lists import round_up, round_up_resources
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
@@ -18,6 +18,7 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
     if spec.get("hostNetwork"):
         _default_host_ports(spec)
     default_pod_spec(spec, caps)
+    drop_old_annotations(pod["metadata"])
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     if caps.enabled("H2CContainerProbe"):

@@ -48,6 +48,18 @@ def test_the_range_of_a_node_and_the_list_of_ranges_agree(given, kept):
     assert obj["spec"] == {"podCIDR": kept[0], "podCIDRs": kept}
 
 
+def test_a_secret_is_opaque_and_keeps_text_as_data():
+    obj = {"metadata": {}, "data": {"a": "MQ==", "b": "Mg=="}, "stringData": {"a": "text", "c": ""}}
+    core.default_secret(obj, CAPS)
+    assert obj == {"metadata": {}, "type": "Opaque", "data": {"a": "dGV4dA==", "b": "Mg==", "c": ""}}
+
+
+def test_a_secret_of_a_type_stays_one():
+    obj = {"metadata": {}, "type": "kubernetes.io/tls"}
+    core.default_secret(obj, CAPS)
+    assert obj == {"metadata": {}, "type": "kubernetes.io/tls"}
+
+
 def test_ports_of_endpoints_speak_tcp():
     obj = {"metadata": {}, "subsets": [{"ports": [{"port": 1}, {"port": 2, "protocol": "UDP"}]}]}
     core.default_endpoints(obj, CAPS)

@@ -133,6 +133,19 @@ def test_a_negative_grace_period_becomes_a_second():
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        pytest.param({"pod.beta.kubernetes.io/init-containers": "[]"}, None, id="none is left"),
+        pytest.param({"pod.alpha.kubernetes.io/init-container-statuses": "[]", "a": "b"}, {"a": "b"}, id="others stay"),
+        pytest.param({"a": "b"}, {"a": "b"}, id="none was there"),
+    ],
+)
+def test_annotations_of_old_init_containers_are_dropped(given, kept):
+    obj = defaulted({**pod(), "metadata": {"name": "p", "annotations": given}})
+    assert obj["metadata"].get("annotations") == kept
+
+
+@pytest.mark.parametrize(
     ("given", "name"),
     [
         pytest.param({"serviceAccount": "old"}, "old", id="by the old name"),

@@ -1,0 +1,38 @@
+"""Defaults of autoscalers."""
+
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+# upstream 1.36: pkg/apis/autoscaling/v1/defaults.go, pkg/apis/autoscaling/v2/defaults.go
+
+
+def default_autoscaler_v1(autoscaler: Object, caps: Capabilities) -> None:
+    """Keep one pod; what to measure is filled in where the metrics of v2 are known."""
+    autoscaler.setdefault("spec", {}).setdefault("minReplicas", 1)
+
+
+def default_autoscaler(autoscaler: Object, caps: Capabilities) -> None:
+    """Keep one pod, and the processors busy at four fifths of what was requested."""
+    spec = autoscaler.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    if "behavior" in spec:
+        _default_behavior(spec["behavior"])
+
+
+def _default_behavior(behavior: Object) -> None:
+    """Complete the rules for both directions as soon as there are rules for one."""
+    rise = behavior.setdefault("scaleUp", {})
+    rise.setdefault("stabilizationWindowSeconds", 0)
+    rise.setdefault("selectPolicy", "Max")
+    rise.setdefault("policies", [_policy("Pods", 4), _policy("Percent", 100)])
+    # How long to wait before going down is for the controller to say.
+    fall = behavior.setdefault("scaleDown", {})
+    fall.setdefault("selectPolicy", "Max")
+    fall.setdefault("policies", [_policy("Percent", 100)])
+
+
+def _policy(kind: str, value: int) -> Object:
+    return {"type": kind, "value": value, "periodSeconds": 15}

@@ -1,0 +1,31 @@
+"""The one default that needs the present: when a device was tainted."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.types import Object
+
+_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def stamp_slice(resource_slice: Object, now: datetime) -> None:
+    """Say of the taints in a ResourceSlice that they were added now, unless they say when."""
+    # upstream 1.36: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint
+    _stamp(_taints(resource_slice.get("spec", {}).get("devices") or ()), now)
+
+
+def stamp_rule(rule: Object, now: datetime) -> None:
+    """Say of the taint in a DeviceTaintRule that it was added now, unless it says when."""
+    _stamp([rule.setdefault("spec", {}).setdefault("taint", {})], now)
+
+
+def _taints(devices: Iterable[Object]) -> Iterator[Object]:
+    """The taints of all devices; in v1beta1 a device keeps them one level deeper."""
+    for device in devices:
+        yield from device.get("basic", device).get("taints") or ()
+
+
+def _stamp(taints: Iterable[Object], now: datetime) -> None:
+    for taint in taints:
+        taint.setdefault("timeAdded", now.strftime(_FORMAT))

@@ -1,0 +1,37 @@
+"""Defaults of what adds kinds to the API: custom resource definitions and API services."""
+
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+
+def default_custom_resource_definition(definition: Object, caps: Capabilities) -> None:
+    """Derive names from the kind; do not convert; remember which version is stored."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
+    spec = definition.setdefault("spec", {})
+    _default_names(spec.setdefault("names", {}))
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    _default_service(conversion.get("webhook", {}).get("clientConfig", {}))
+    status = definition.setdefault("status", {})
+    if not status.get("storedVersions"):
+        stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
+        if stored:
+            status["storedVersions"] = stored[:1]
+
+
+def _default_names(names: Object) -> None:
+    kind = names.get("kind")
+    if kind:
+        names.setdefault("singular", kind.lower())
+        names.setdefault("listKind", f"{kind}List")
+
+
+def default_api_service(api_service: Object, caps: Capabilities) -> None:
+    """Servers listen where HTTPS does."""
+    # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/defaults.go
+    _default_service(api_service.get("spec", {}))
+
+
+def _default_service(client: Object) -> None:
+    service = client.get("service")
+    if service:
+        service.setdefault("port", 443)

@@ -1,0 +1,18 @@
+"""Defaults of requests for tokens and certificates."""
+
+from mockkube.api.types import Object
+from mockkube.features.capabilities import Capabilities
+
+
+def default_token_request(request: Object, caps: Capabilities) -> None:
+    """A token is good for an hour."""
+    # upstream 1.36: pkg/apis/authentication/v1/defaults.go
+    spec = request.setdefault("spec", {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = 60 * 60
+
+
+def default_pod_certificate_request(request: Object, caps: Capabilities) -> None:
+    """A pod's certificate is good for a day at most."""
+    # upstream 1.36: pkg/apis/certificates/v1beta1/zz_generated.defaults.go
+    request.setdefault("spec", {}).setdefault("maxExpirationSeconds", 24 * 60 * 60)
