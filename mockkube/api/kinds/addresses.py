@@ -176,4 +176,3 @@ def _plain(text: str) -> str:
 def _plain_tail(text: str) -> str:
     head, colon, tail = text.rpartition(":")
     return f"{head}{colon}{_plain(tail)}" if "." in tail else text
-

@@ -1,6 +1,6 @@
 """ConfigMap: keys, size, and what `immutable` freezes."""
 
-from typing import Any, Final
+from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, keyed, too_long
@@ -53,6 +53,6 @@ def formed_at(key: str, at: str) -> list[FieldError]:
     return formed(key, at, names.config_map_key)
 
 
-def decoded_bytes(base64: Any) -> int:
+def decoded_bytes(base64: str) -> int:
     """Return how many bytes a base64 text stands for."""
     return len(base64) // 4 * 3 - base64.count("=", -2)

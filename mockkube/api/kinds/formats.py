@@ -1,10 +1,11 @@
 """Rules for texts: what a field says when its value is not of the form it must have."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.fields import FieldError, invalid, not_supported, required, too_long
 
 
 def formed(value: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
@@ -27,12 +28,12 @@ def qualified(value: str, at: str) -> list[FieldError]:
     return formed(value, at, names.qualified_name)
 
 
-def one_of(value: str | None, at: str, supported: Iterable[str]) -> list[FieldError]:
+def one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
     """Complain about a value that is not one of the supported ones, shown in the order given."""
     return [] if value in supported else [not_supported(at, value or "", supported)]
 
 
-def required_one_of(value: str | None, at: str, supported: Iterable[str]) -> list[FieldError]:
+def required_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
     """Ask for a value, and for one of the supported ones."""
     return one_of(value, at, supported) if value else [required(at)]
 
@@ -48,3 +49,38 @@ def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str
 def label_map(labels: Mapping[str, str] | None) -> dict[str, str] | None:
     """Return a map of text in the order a Go server prints it; null when there is none."""
     return dict(sorted(labels.items())) if labels else None
+
+
+_URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_URL_PATH_FORM: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+
+
+def domain_prefixed_path(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no `domain/path`."""
+    if not value:
+        return [required(at)]
+    host, _, path = value.partition("/")
+    if not host or not path:
+        return [invalid(at, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid(at, host, message) for message in names.dns_subdomain(host)]
+    if not _URL_PATH.fullmatch(path):
+        errors.append(invalid(at, path, names.form_text("Invalid path", _URL_PATH_FORM)))
+    return errors
+
+
+def domain_prefixed_key(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no `domain/name`."""
+    if not value:
+        return [required(at)]
+    errors = qualified(value, at)
+    if not errors and "/" not in value:
+        return [invalid(at, value, 'must be a domain-prefixed key (such as "acme.io/foo")')]
+    return errors
+
+
+def csi_driver_name(value: str, at: str) -> list[FieldError]:
+    """Complain about what is no name of a storage driver; capitals are fine."""
+    if not value:
+        return [required(at)]
+    errors = [too_long(at, 63)] if len(value) > 63 else []
+    return errors + [invalid(at, value, message) for message in names.dns_subdomain(value.lower())]

@@ -7,10 +7,10 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.formats import formed
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 
 KUBERNETES: Final = "kubernetes"
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_STANDARD_FINALIZERS: Final = (KUBERNETES, "orphan", "foregroundDeletion")
 
 
 class NamespaceStrategy(StatusStrategy):
@@ -86,7 +86,7 @@ def _restore_finalizers(new: Object, old: ReadOnlyObject) -> None:
 
 def _validate_finalizer(name: str, at: str) -> list[FieldError]:
     errors = formed(name, at, names.qualified_name)
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
+    if "/" not in name and name not in STANDARD_FINALIZERS:
         errors.append(invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"))
     return errors
 

@@ -1,16 +1,12 @@
 """Rules for numbers: signs, ranges, integers or percentages."""
 
-import re
-from typing import Any, Final
+from typing import Final
 
+from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.types import ReadOnlyObject
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
-_PERCENT: Final = re.compile(r"[0-9]+%")
-_NOT_A_PERCENT: Final = (
-    "a valid percent string must be a numeric string followed by an ending '%' "
-    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
-)
 
 
 def nonnegative(value: int | None, at: str) -> list[FieldError]:
@@ -18,9 +14,9 @@ def nonnegative(value: int | None, at: str) -> list[FieldError]:
     return [invalid(at, value, NOT_NEGATIVE)] if value is not None and value < 0 else []
 
 
-def nonnegatives(obj: dict[str, Any], at: str, *names: str) -> list[FieldError]:
+def nonnegatives(obj: ReadOnlyObject, at: str, *fields: str) -> list[FieldError]:
     """Complain about each named field that is below zero."""
-    return [invalid(f"{at}.{name}", obj[name], NOT_NEGATIVE) for name in names if (obj.get(name) or 0) < 0]
+    return [invalid(f"{at}.{name}", obj[name], NOT_NEGATIVE) for name in fields if (obj.get(name) or 0) < 0]
 
 
 def positive(value: int | None, at: str) -> list[FieldError]:
@@ -30,19 +26,25 @@ def positive(value: int | None, at: str) -> list[FieldError]:
 
 def port(value: int | None, at: str) -> list[FieldError]:
     """Complain about what is no port number; absence is zero."""
-    number = value or 0
-    return [] if 1 <= number <= 65535 else [invalid(at, number, "must be between 1 and 65535, inclusive")]
+    return in_range(value or 0, at, 1, 65535)
+
+
+def port_or_name(value: int | str | None, at: str) -> list[FieldError]:
+    """Complain about what is neither a port's number nor its name."""
+    if isinstance(value, str):
+        return [invalid(at, value, message) for message in names.port_name(value)]
+    return port(value, at)
 
 
 def in_range(value: int, at: str, least: int, most: int) -> list[FieldError]:
     """Complain about a number outside `least` to `most`."""
-    return [] if least <= value <= most else [invalid(at, value, f"must be between {least} and {most}, inclusive")]
+    return [invalid(at, value, message) for message in names.in_range(value, least, most)]
 
 
 def int_or_percent(value: int | str, at: str) -> list[FieldError]:
     """Complain about what is neither a number from zero on nor a percentage."""
     if isinstance(value, str):
-        return [] if _PERCENT.fullmatch(value) else [invalid(at, value, _NOT_A_PERCENT)]
+        return [invalid(at, value, message) for message in names.percent(value)]
     return nonnegative(value, at)
 
 
@@ -54,7 +56,7 @@ def at_most_100_percent(value: int | str, at: str) -> list[FieldError]:
 
 def percent(value: int | str) -> int | None:
     """Return the number of a percentage; None for anything else."""
-    return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else None
+    return int(value[:-1]) if isinstance(value, str) and not names.percent(value) else None
 
 
 def amount(value: int | str | None) -> int:

@@ -4,6 +4,7 @@ import base64
 import json
 from typing import Final
 
+from mockkube.api import go_json
 from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
 from mockkube.api.kinds.config_map import DATA_BYTES_MAX, decoded_bytes, formed_key, frozen
 from mockkube.api.kinds.formats import immutable
@@ -87,24 +88,14 @@ def _validate_json(data: ReadOnlyObject, key: str) -> list[FieldError]:
 
 def json_object_complaint(text: bytes) -> str | None:
     """Say in Go's words why the text is no JSON object."""
-    if not text.strip():
-        return "unexpected end of JSON input"
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
-        return _syntax_complaint(text.decode(errors="replace"), error.pos)
-    except UnicodeDecodeError:
-        return "invalid character '\\ufffd' in string literal"
+    except ValueError:
+        return go_json.complaint(text)
     if value is None or isinstance(value, dict):
         return None
     kind = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-
-
-def _syntax_complaint(text: str, position: int) -> str:
-    if position >= len(text):
-        return "unexpected end of JSON input"
-    return f"invalid character {text[position]!r} looking for beginning of value"
 
 
 def _decoded(data: ReadOnlyObject, key: str) -> bytes:

@@ -1,0 +1,71 @@
+"""Role and ClusterRole: rules, and the selectors a cluster role is put together by."""
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.labels import validate_label_selector
+
+
+class RoleStrategy(Strategy):
+    """What may be done in a namespace; a PUT may create it."""
+
+    allow_create_on_update = True
+    namespaced = True
+
+    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+        """A role is named like a step in a path."""
+        return names.path_segment(name, prefix=prefix)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge each rule."""
+        errors: list[FieldError] = []
+        for index, rule in enumerate(obj.get("rules") or []):
+            errors += _validate_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the new rules as on creation."""
+        return self.validate_create(new, judge)
+
+
+class ClusterRoleStrategy(RoleStrategy):
+    """What may be done anywhere; perhaps put together from others."""
+
+    namespaced = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge rules and selectors."""
+        return super().validate_create(obj, judge) + _validate_aggregation(obj, lenient=False)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation; values of labels that were wrong may stay so."""
+        lenient = bool(_validate_aggregation(old, lenient=False))
+        return RoleStrategy.validate_create(self, new, judge) + _validate_aggregation(new, lenient=lenient)
+
+
+def _validate_rule(rule: ReadOnlyObject, at: str, *, namespaced: bool) -> list[FieldError]:
+    errors = [] if rule.get("verbs") else [required(f"{at}.verbs", "verbs must contain at least one value")]
+    urls = rule.get("nonResourceURLs")
+    if urls:
+        details = ["namespaced rules cannot apply to non-resource URLs"] if namespaced else []
+        if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+            details.append("rules cannot apply to both regular resources and non-resource URLs")
+        return errors + [invalid(f"{at}.nonResourceURLs", urls, detail) for detail in details]
+    if not rule.get("apiGroups"):
+        errors.append(required(f"{at}.apiGroups", "resource rules must supply at least one api group"))
+    if not rule.get("resources"):
+        errors.append(required(f"{at}.resources", "resource rules must supply at least one resource"))
+    return errors
+
+
+def _validate_aggregation(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
+    if obj.get("aggregationRule") is None:
+        return []
+    at = "aggregationRule.clusterRoleSelectors"
+    selectors = obj["aggregationRule"].get("clusterRoleSelectors") or []
+    detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+    errors = [] if selectors else [required(at, detail)]
+    for index, selector in enumerate(selectors):
+        errors += validate_label_selector(selector, f"{at}[{index}]", allow_invalid_values=lenient)
+    return errors
