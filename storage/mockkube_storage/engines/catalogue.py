@@ -34,9 +34,16 @@ def _sqlite(url: str) -> Store:
     return SqliteStore(url.removeprefix("sqlite:///"))
 
 
+def _postgresql(url: str) -> Store:
+    from mockkube_storage.engines.postgresql import PostgresqlStore
+
+    return PostgresqlStore(url)
+
+
 ENGINES: Final = (
     Engine("memory", ("memory:",), "memory:", _memory),
     Engine("sqlite", ("sqlite:///",), "sqlite:///path", _sqlite),
+    Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _postgresql),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 

@@ -249,7 +249,8 @@ class SqlStore(Store):
         at = revision or tables.REVISION_MAX
         async with self._connection() as connection:
             row = (await connection.execute(tables.VERSION_AT, {"key": key, "at": at})).first()
-            await self._newest(connection)
+            if revision:
+                await self._newest(connection)
         self._check_not_compacted(revision)
         return None if row is None else tables.entry_of(row)
 

@@ -1,0 +1,130 @@
+"""The PostgreSQL engine: several processes on one database, which decides.
+
+A writer holds one lock of the database to the end of its transaction, so commits happen in revision
+order, and whoever has the lock has seen everything before. Processes tell each other of commits by
+NOTIFY; when the listening connection breaks, the next `poll` opens another and fetches what was missed.
+One store per database: the lock and the channel have fixed names.
+"""
+
+import logging
+from asyncio import Event as Flag
+from asyncio import Lock
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ARRAY, Text, bindparam, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from mockkube_storage.engines import sql_tables as tables
+from mockkube_storage.engines.sql import SqlStore
+from mockkube_storage.engines.sql_plan import Head, Write
+from mockkube_storage.errors import Unavailable, UnknownEngine
+
+CHANNEL: Final = "store_commits"
+CONNECT_SECONDS_MAX: Final = 10
+COMMAND_SECONDS_MAX: Final = 60
+
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(4711023), pg_notify(:channel, :sender)")
+_HEADS: Final = text(
+    """
+    SELECT head.* FROM unnest(:keys) AS wanted(key) CROSS JOIN LATERAL (
+        SELECT revision, key, create_revision, value FROM entries
+        WHERE key = wanted.key COLLATE "C" ORDER BY previous DESC LIMIT 1
+    ) AS head
+    """
+).bindparams(bindparam("keys", type_=ARRAY(Text)))
+_ABSENT: Final = Head(0, None)
+_log = logging.getLogger(__name__)
+
+
+class PostgresqlStore(SqlStore):
+    """A Store in one PostgreSQL database, beside others on the same."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._url = make_url(url).set(drivername="postgresql+asyncpg")
+        except ArgumentError:
+            raise UnknownEngine(url, "postgresql://user@host/database") from None
+        super().__init__(self._url.set(drivername="postgresql").render_as_string(hide_password=True))
+        self._listening = Lock()
+        self._listener: AsyncConnection | None = None
+        self._driver: Any = None  # asyncpg's own connection, of the listener
+        self._name = ""  # by which we know our own notifications
+        self._news = Flag()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Open the database and follow what other processes commit."""
+        self._stopping = False
+        await super().start()
+        try:
+            await self.poll()
+        except BaseException:
+            await self.close()
+            raise
+        self._session.tasks.start(self._follow())
+
+    async def close(self) -> None:
+        """Stop following, finish, let go."""
+        self._stopping = True
+        self._news.set()
+        await super().close()
+
+    async def poll(self) -> None:
+        """Publish what other processes have committed; listen again if the connection broke."""
+        await self._session.tasks.call(self._listen())
+        await super().poll()
+
+    async def _open(self) -> AsyncEngine:
+        limits = {"timeout": CONNECT_SECONDS_MAX, "command_timeout": COMMAND_SECONDS_MAX}
+        try:
+            return create_async_engine(self._url, connect_args=limits)
+        except ModuleNotFoundError as error:
+            raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
+
+    async def _lock(self, connection: AsyncConnection) -> None:
+        await connection.execute(_LOCK, {"channel": CHANNEL, "sender": self._name})
+
+    async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
+        await self._refresh(connection)
+        keys = list({write.key: None for write in writes})
+        rows = await connection.execute(_HEADS, {"keys": keys})
+        heads = {row.key: Head(row.revision, tables.entry_of(row)) for row in rows}
+        return lambda key: heads.get(key, _ABSENT)
+
+    async def _follow(self) -> None:
+        """Poll whenever another process has announced a commit."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._stopping:
+                return
+            try:
+                await self._poll()
+            except Unavailable as error:
+                _log.warning("not following other writers until the next poll: %s", error)
+
+    async def _listen(self) -> None:
+        async with self._listening:
+            if self._driver is not None and not self._driver.is_closed():
+                return
+            await self._unlisten()
+            with self._translated():
+                self._listener = await self._session.engine.connect()
+                self._driver = (await self._listener.get_raw_connection()).driver_connection
+                self._name = str(self._driver.get_server_pid())
+                await self._driver.add_listener(CHANNEL, self._on_notify)
+
+    async def _release(self) -> None:
+        await self._unlisten()
+
+    async def _unlisten(self) -> None:
+        listener, self._listener, self._driver = self._listener, None, None
+        if listener is not None:
+            await listener.invalidate()  # it is not to go back to the pool while it still listens
+            await listener.close()
+
+    def _on_notify(self, _driver: object, _pid: int, _channel: str, sender: str) -> None:
+        if sender != self._name:
+            self._news.set()
