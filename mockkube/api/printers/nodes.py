@@ -45,7 +45,7 @@ def _roles(obj: ReadOnlyObject) -> str:
         if key.startswith(ROLE_PREFIX):
             roles.add(key.removeprefix(ROLE_PREFIX))
         elif key == ROLE_LABEL:
-            roles.add(value)
+            roles.add(str(value))
     return ",".join(sorted(roles - {""})) or NONE
 
 

@@ -1,0 +1,126 @@
+"""Custom resources: the columns their definition names, each a type and a path."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from mockkube.api.printers.ages import INVALID, since
+from mockkube.api.printers.jsonpath import Path, PathError, compile_path
+from mockkube.api.printers.reading import name, number, string
+from mockkube.api.printers.table import NAME, Cell, Column, Printer
+from mockkube.api.types import ReadOnlyObject
+
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
+_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+_AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+
+@dataclass(frozen=True, slots=True)
+class _CustomColumn:
+    """A column and where its cells come from."""
+
+    heading: Column
+    path: Path
+
+    def cell(self, obj: ReadOnlyObject, now: datetime) -> Cell:
+        """Return the first value at the path as the column's type has it; None when there is none."""
+        try:
+            found = self.path.find(obj)
+        except PathError:
+            return None
+        return _cell(self.heading.type, found[0], now) if found else None
+
+
+def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
+    """Return the printer for a version's `additionalPrinterColumns`: by default the age, besides the name.
+
+    A column that cannot be read ends them: a definition is accepted all the same.
+    """
+    # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/tableconvertor
+    shown = _read(columns or [_AGE])
+
+    def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+        return [name(obj), *[column.cell(obj, now) for column in shown]]
+
+    return Printer((NAME, *[column.heading for column in shown]), cells)
+
+
+def _read(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
+    shown: list[_CustomColumn] = []
+    for column in columns:
+        path = string(column, "jsonPath")
+        heading = Column(
+            string(column, "name"),
+            string(column, "type"),
+            string(column, "format"),
+            string(column, "description") or f"What the object holds at {path}.",
+            number(column, "priority"),
+        )
+        try:
+            shown.append(_CustomColumn(heading, compile_path(path)))
+        except PathError:
+            break
+    return shown
+
+
+def _cell(kind: str, value: Any, now: datetime) -> Cell:
+    """Return the value if it is of the column's type; text can be made of everything."""
+    match kind, value:
+        case "string", _:
+            return _text(value)
+        case "boolean", bool():
+            return value
+        case (("integer" | "number"), bool()):
+            return None
+        case "integer", int() | float():
+            return int(value)
+        case "number", int() | float():
+            return int(value) if value == int(value) else value
+        case "date", str():
+            return _date(value, now)
+    return None
+
+
+def _date(value: str, now: datetime) -> str:
+    if value in ("", "null"):
+        return since("", now)
+    return since(value, now) if _TIMESTAMP.fullmatch(value) else INVALID
+
+
+def _text(value: Any) -> str:
+    """Return the value as Go prints it, lists and objects as JSON."""
+    match value:
+        case str():
+            return value
+        case None:
+            return "<no value>"
+        case bool():
+            return str(value).lower()
+        case float():
+            return _float_text(value)
+        case dict() | list():
+            written = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            return written.translate(_ESCAPES)
+    return str(value)
+
+
+def _float_text(value: float) -> str:
+    """Return the shortest digits that mean the number, with an exponent only for the very small and very great."""
+    shortest = repr(value)
+    if value == 0 or 1e-4 <= abs(value) < 1e21:
+        return f"{Decimal(shortest):f}".removesuffix(".0")
+    return shortest
+
+
+CUSTOM_SCALE: Final = custom_printer(
+    [
+        {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
+        {"name": "Available", "type": "integer", "jsonPath": ".status.replicas"},
+        _AGE,
+    ]
+)
+"""For the scale of a custom resource."""

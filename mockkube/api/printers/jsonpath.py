@@ -1,0 +1,262 @@
+"""JSONPath, in the dialect that columns of custom resources are written in.
+
+`compile_path` reads `.status.conditions[?(@.type=="Ready")].status` once; the path it returns can then be asked of any
+object. What an object lacks gives no values; what makes no sense for it (an index of a number) is a `PathError`.
+"""
+
+# upstream 1.36: client-go/util/jsonpath
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+Values = list[Any]
+Step = Callable[[Values], Values]
+
+_FIELD: Final = re.compile(r"(?:\\.|[^\s.,\[\]$@{}\\])*", re.DOTALL)
+_WORD: Final = re.compile(r"[^\s.,\[\]$@{}]+")
+_NUMBER: Final = re.compile(r"[+-]?[\d.]*")
+_QUOTED: Final = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n])*)\1""")
+_BRACKET: Final = re.compile(r"\[([^\]\n]*)\]")
+_FILTER: Final = re.compile(r"""\[\?\(((?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^)"'\n])*)\)\]""")
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
+_KEY: Final = re.compile(r"'([^']*)'")
+_SLICE: Final = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
+_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class PathError(ValueError):
+    """The path cannot be read, or cannot be followed in this object."""
+
+
+class Path:
+    """A path that has been read."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = tuple(steps)
+
+    def find(self, value: Any) -> Values:
+        """Return what stands at the path in the value, in order; raise `PathError` if that makes no sense."""
+        return self.follow([value])
+
+    def follow(self, values: Values) -> Values:
+        """Return what stands at the path in each of the values."""
+        for step in self._steps:
+            values = step(values)
+        return values
+
+
+def compile_path(text: str) -> Path:
+    """Read a path; raise `PathError` where it breaks off or holds what no path does."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(text) and text[at] != "}":
+        at = _read(text, at, steps)
+    return Path(steps)
+
+
+def _read(text: str, at: int, steps: list[Step]) -> int:
+    """Read the step at that position into `steps`; return where the next one starts."""
+    if text.startswith("[?(", at):
+        match = _matched(_FILTER, text, at)
+        steps.append(_filter(match[1]))
+        return match.end()
+    if text.startswith("..", at):
+        return _read_recursive(text, at, steps)
+    char = text[at]
+    if char in " @$":
+        return at + 1
+    if char == "[":
+        match = _matched(_BRACKET, text, at)
+        steps.append(_bracket(match[1]))
+        return match.end()
+    if char in "\"'":
+        match = _matched(_QUOTED, text, at)
+        steps.append(_constant(re.sub(r"\\(.)", r"\1", match[2])))
+        return match.end()
+    if char == ".":
+        return _read_field(text, at + 1, steps)
+    return _read_word(text, at, steps)
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    match = pattern.match(text, at)
+    if match is None:
+        raise PathError(f"unterminated: {text[at:]}")
+    return match
+
+
+def _read_recursive(text: str, at: int, steps: list[Step]) -> int:
+    if steps and steps[-1] is _descend:
+        raise PathError("invalid multiple recursive descent")
+    steps.append(_descend)
+    after = at + len("..")
+    is_field = after < len(text) and (text[after].isalnum() or text[after] == "_")
+    return _read_field(text, after, steps) if is_field else after
+
+
+def _read_field(text: str, at: int, steps: list[Step]) -> int:
+    match = _matched(_FIELD, text, at)
+    steps.append(_each if match[0] == "*" else _field(match[0].replace("\\", "")))
+    return match.end()
+
+
+def _read_word(text: str, at: int, steps: list[Step]) -> int:
+    """Read a number or a truth value: the words that open and close loops have no place in a column."""
+    if text[at] in "+-" or text[at].isdigit():
+        match = _matched(_NUMBER, text, at)
+        steps.append(_constant(_number(match[0])))
+        return match.end()
+    match = _matched(_WORD, text, at)
+    if match[0] not in ("true", "false"):
+        raise PathError(f"unrecognized identifier {match[0]}")
+    steps.append(_constant(match[0] == "true"))
+    return match.end()
+
+
+def _number(text: str) -> int | float:
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise PathError(f"cannot parse number {text}") from None
+
+
+def _constant(value: Any) -> Step:
+    return lambda values: [value] * len(values)
+
+
+def _field(key: str) -> Step:
+    return lambda values: [value[key] for value in values if isinstance(value, dict) and key in value]
+
+
+def _children(value: Any) -> Values:
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value)]
+    return value if isinstance(value, list) else []
+
+
+def _each(values: Values) -> Values:
+    return [child for value in values for child in _children(value)]
+
+
+def _descend(values: Values) -> Values:
+    """Return every value that has something in it, and all such below."""
+    found: Values = []
+    for value in values:
+        if children := _children(value):
+            found += [value, *_descend(children)]
+    return found
+
+
+def _bracket(text: str) -> Step:
+    parts = text.split(",")
+    if len(parts) > 1:
+        steps = [_bracket(part.strip(" ")) for part in parts]
+        return lambda values: [value for step in steps for value in step(values)]
+    if key := _KEY.fullmatch(text):
+        return compile_path(f".{key[1]}").follow
+    return _slice(text)
+
+
+def _slice(text: str) -> Step:
+    bounds = _SLICE.fullmatch(":" if text == "*" else text)
+    if bounds is None:
+        raise PathError(f"invalid array index {text}")
+    first, last, stride = (_bound(bound) for bound in bounds.groups())
+    if bounds[2] is None:
+        last = (first or 0) + 1 or None  # a single index; the one after the last is the end
+    step = 1 if stride is None else stride
+
+    def cut(values: Values) -> Values:
+        found: Values = []
+        for value in values:
+            if value is not None:
+                found += _cut(value, first, last, step)
+        return found
+
+    return cut
+
+
+def _bound(text: str | None) -> int | None:
+    digits = (text or "").lstrip(":")
+    if digits == "-":
+        raise PathError("array index - is not a number")
+    return int(digits) if digits else None
+
+
+def _cut(value: Any, first: int | None, last: int | None, step: int) -> Values:
+    """Return a part of a list, negative bounds counting from its end; bounds beyond it make no sense."""
+    if not isinstance(value, list):
+        raise PathError(f"{type(value).__name__} is not array or slice")
+    length = len(value)
+    start = first or 0
+    start += length if start < 0 else 0
+    end = length if last is None else last
+    end += length if end < 0 else 0
+    if start == end:
+        return []
+    if not 0 <= start < end <= length:
+        raise PathError(f"array index out of bounds: index {start}, length {length}")
+    if step <= 0:
+        raise PathError("step must be > 0")
+    return value[start:end:step]
+
+
+def _filter(text: str) -> Step:
+    comparison = _COMPARISON.fullmatch(text)
+    if comparison is None:
+        return _selecting(_exists(compile_path(text)))
+    left, sign, right = comparison.groups()
+    if sign not in _OPERATORS:
+        raise PathError(f"unrecognized filter operator {sign}")
+    return _selecting(_compares(compile_path(left), sign, compile_path(right)))
+
+
+def _selecting(keeps: Callable[[Any], bool]) -> Step:
+    def select(values: Values) -> Values:
+        for value in values:
+            if not isinstance(value, list):
+                raise PathError(f"{type(value).__name__} is not array or slice and cannot be filtered")
+        return [item for value in values for item in value if keeps(item)]
+
+    return select
+
+
+def _exists(path: Path) -> Callable[[Any], bool]:
+    def keeps(item: Any) -> bool:
+        try:
+            return bool(path.find(item))
+        except PathError:
+            return False
+
+    return keeps
+
+
+def _compares(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
+    def keeps(item: Any) -> bool:
+        sides = [left.find(item), right.find(item)]
+        if not all(sides):
+            return False
+        if any(len(side) > 1 for side in sides):
+            raise PathError("can only compare one element at a time")
+        return _compare(sides[0][0], sign, sides[1][0])
+
+    return keeps
+
+
+def _compare(left: Any, sign: str, right: Any) -> bool:
+    """Compare two plain values of one type; truth values know no order."""
+    is_comparable = type(left) is type(right) and isinstance(left, str | int | float)
+    if not is_comparable or (isinstance(left, bool) and sign not in ("==", "!=")):
+        raise PathError("incompatible types for comparison")
+    return bool(_OPERATORS[sign](left, right))
