@@ -112,15 +112,15 @@ def _read_field(text: str, at: int, steps: list[Step]) -> int:
 
 
 def _read_word(text: str, at: int, steps: list[Step]) -> int:
-    """Read a number or a truth value: the words that open and close loops have no place in a column."""
+    """Read a number or a word. Of words only truth values mean something; others are found out when followed."""
     if text[at] in "+-" or text[at].isdigit():
         match = _matched(_NUMBER, text, at)
         steps.append(_constant(_number(match[0])))
         return match.end()
+    if not (text[at].isalnum() or text[at] == "_"):
+        raise PathError(f"unrecognized character in action: {text[at]}")
     match = _matched(_WORD, text, at)
-    if match[0] not in ("true", "false"):
-        raise PathError(f"unrecognized identifier {match[0]}")
-    steps.append(_constant(match[0] == "true"))
+    steps.append(_constant(match[0] == "true") if match[0] in ("true", "false") else _unknown(match[0]))
     return match.end()
 
 
@@ -133,6 +133,13 @@ def _number(text: str) -> int | float:
 
 def _constant(value: Any) -> Step:
     return lambda values: [value] * len(values)
+
+
+def _unknown(word: str) -> Step:
+    def refuse(values: Values) -> Values:
+        raise PathError(f"unrecognized identifier {word}")
+
+    return refuse
 
 
 def _field(key: str) -> Step:
@@ -217,8 +224,6 @@ def _filter(text: str) -> Step:
     if comparison is None:
         return _selecting(_exists(compile_path(text)))
     left, sign, right = comparison.groups()
-    if sign not in _OPERATORS:
-        raise PathError(f"unrecognized filter operator {sign}")
     return _selecting(_compares(compile_path(left), sign, compile_path(right)))
 
 
@@ -256,6 +261,8 @@ def _compares(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
     """Compare two plain values of one type; truth values know no order."""
+    if sign not in _OPERATORS:
+        raise PathError(f"unrecognized filter operator {sign}")
     is_comparable = type(left) is type(right) and isinstance(left, str | int | float)
     if not is_comparable or (isinstance(left, bool) and sign not in ("==", "!=")):
         raise PathError("incompatible types for comparison")
