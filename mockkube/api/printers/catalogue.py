@@ -112,24 +112,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("storagemigration.k8s.io", "StorageVersionMigration"): storage_versions.STORAGE_VERSION_MIGRATION,
 }
 
-NOT_STORED: Final = frozenset(
-    {
-        ("", "Binding"),
-        ("authentication.k8s.io", "SelfSubjectReview"),
-        ("authentication.k8s.io", "TokenRequest"),
-        ("authentication.k8s.io", "TokenReview"),
-        ("authorization.k8s.io", "LocalSubjectAccessReview"),
-        ("authorization.k8s.io", "SelfSubjectAccessReview"),
-        ("authorization.k8s.io", "SelfSubjectRulesReview"),
-        ("authorization.k8s.io", "SubjectAccessReview"),
-        ("policy", "Eviction"),
-    }
-)
-"""Kinds that are asked and answered but never kept: there is no table of them, and asking for one is an error."""
 
-
-def printer_for(group: str, kind: str) -> Printer | None:
-    """Return how a built-in kind is printed; None if there are no tables of it."""
-    if (group, kind) in NOT_STORED:
-        return None
+def printer_of(group: str, kind: str) -> Printer:
+    """Return how a built-in kind that is stored is printed; there are no tables of those that are only answered."""
     return PRINTERS.get((group, kind), DEFAULT)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.api.printers.catalogue import DEFAULT, NOT_STORED, PRINTERS, printer_for
+from mockkube.api.printers.catalogue import DEFAULT, PRINTERS, printer_of
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -58,7 +58,7 @@ def test_no_object_is_too_odd_to_print(obj: Object) -> None:
 
 
 def test_a_kind_without_a_printer_shows_its_name_and_creation() -> None:
-    printer = printer_for("", "LimitRange")
+    printer = printer_of("", "LimitRange")
     assert printer is DEFAULT
     assert [(column.name, column.type) for column in DEFAULT.columns] == [("Name", "string"), ("Created At", "date")]
     made = {"metadata": {"name": "l", "creationTimestamp": "2026-03-14T11:00:00Z"}}
@@ -66,10 +66,5 @@ def test_a_kind_without_a_printer_shows_its_name_and_creation() -> None:
     assert DEFAULT.row({"metadata": {"name": "l"}}, NOW).cells == ["l", "0001-01-01T00:00:00Z"]
 
 
-def test_kinds_that_are_never_stored_have_no_tables() -> None:
-    assert printer_for("authentication.k8s.io", "TokenReview") is None
-    assert not NOT_STORED & PRINTERS.keys()
-
-
 def test_both_groups_of_events_share_a_printer() -> None:
-    assert printer_for("", "Event") is printer_for("events.k8s.io", "Event")
+    assert printer_of("", "Event") is printer_of("events.k8s.io", "Event")
