@@ -42,6 +42,8 @@ class Kind:
     verbs: tuple[str, ...] = ALL
     versions: tuple[str, ...] = ("v1",)
     subresources: tuple[Subresource, ...] = ()
+    stored_as: tuple[str, str] | None = None
+    """Group and plural under which the objects are stored, when another kind shares them."""
 
     @property
     def list_kind(self) -> str:
@@ -153,7 +155,7 @@ KINDS: Final = (
         "apps", "StatefulSet", "statefulsets", short_names=("sts",), categories=("all",), subresources=(SCALE, STATUS)
     ),
     # events.k8s.io
-    Kind("events.k8s.io", "Event", "events", short_names=("ev",)),
+    Kind("events.k8s.io", "Event", "events", short_names=("ev",), stored_as=("", "events")),
     # authentication.k8s.io
     Kind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", namespaced=False, verbs=CREATE),
     Kind("authentication.k8s.io", "TokenReview", "tokenreviews", namespaced=False, verbs=CREATE),

@@ -141,3 +141,48 @@ def _parsed(shape: Shape, value: Any) -> Iterator[str]:
                 times.parse_time(value)
     except (ValueError, TypeError) as error:
         yield str(error)
+
+
+def misfit(node: Node, value: Any) -> str:
+    """The first type error, as the converter of unstructured objects words it."""
+    # upstream 1.36: apimachinery/pkg/runtime/converter.go
+    return next(_misfits(node, value), "cannot convert the value")
+
+
+_GO_KINDS: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (dict, "map"), (list, "slice"))
+
+
+def _misfits(node: Node, value: Any) -> Iterator[str]:
+    if value is None:
+        return
+    kind = next((name for python, name in _GO_KINDS if isinstance(value, python)), "")
+    match node.shape:
+        case Shape.STRUCT:
+            if kind != "map":
+                yield f"cannot restore struct from: {kind}"
+                return
+            for key, item in value.items():
+                if (field := node.fields.get(key)) is not None:
+                    yield from _misfits(field.node, item)
+        case Shape.LIST | Shape.MAP:
+            expected = "slice" if node.shape is Shape.LIST else "map"
+            if kind != expected:
+                yield f"cannot restore {expected} from {kind}"
+            elif node.item is not None:
+                for item in value if expected == "slice" else value.values():
+                    yield from _misfits(node.item, item)
+        case Shape.STRING | Shape.BOOL | Shape.INT32 | Shape.INT64 | Shape.FLOAT:
+            yield from _misfit_scalar(node, value, kind)
+        case _:
+            yield from _scalar_mismatch(node, value, "", "")
+
+
+def _misfit_scalar(node: Node, value: Any, kind: str) -> Iterator[str]:
+    wanted = {Shape.STRING: "string", **_GO_SCALARS}[node.shape]
+    if wanted == kind or (wanted == "float64" and kind == "int64"):
+        return
+    if wanted == "int32" and kind == "int64":
+        if not -(1 << 31) <= value < 1 << 31:
+            yield f"overflow converting {value} to int32"
+        return
+    yield f"cannot convert {kind} to {wanted}"

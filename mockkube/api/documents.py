@@ -1,5 +1,6 @@
 """Reading a request body: JSON or YAML in, a Python value out, with Go's complaints about what does not parse."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -7,8 +8,9 @@ from typing import Any, Final
 import orjson
 import yaml
 
-_DEPTH_MAX: Final = 10_000
-_SPACE: Final = " \t\r\n"
+from mockkube.api import go_json
+
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 class Unreadable(ValueError):
@@ -20,20 +22,96 @@ def read_json(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Unreadable(_json_complaint(body)) from error
+        raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
 
 
-def _json_complaint(body: bytes) -> str:
-    from mockkube.api import go_json
+def read_yaml(body: bytes) -> Any:
+    """The value of a YAML text, as the JSON it is turned into; Unreadable with the message of Go's parser."""
+    try:
+        return _as_json(yaml.load(body, _Loader))
+    except yaml.MarkedYAMLError as error:
+        raise Unreadable(f"yaml: {_place(error)}{_wording(error)}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise Unreadable("yaml: exceeded max depth") from error
 
-    return go_json.complaint(body)
+
+def duplicate_fields(body: bytes, value: Any) -> list[str]:
+    """Paths of the fields that stand more than once in a JSON text; `value` is what it parsed to."""
+    if _count_keys(value) == _STRINGS.sub(b"", body).count(b":"):
+        return []
+    return list(_duplicates(json.loads(body, object_pairs_hook=_Pairs), ""))
 
 
-class _Loader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]
-    """YAML 1.1 as Kubernetes reads it: dates stay text, keys become text."""
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object as they stand in the text."""
+
+
+def _duplicates(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen = set()
+        for key, item in value:
+            path = f"{at}.{key}" if at else key
+            if key in seen:
+                yield path
+            seen.add(key)
+            yield from _duplicates(item, path)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _duplicates(item, f"{at}[{index}]")
+
+
+def _count_keys(value: Any) -> int:  # hot: every write that is not told to ignore duplicates
+    if value.__class__ is dict:
+        return len(value) + sum([_count_keys(v) for v in value.values() if v.__class__ in (dict, list)])
+    if value.__class__ is list:
+        return sum([_count_keys(v) for v in value if v.__class__ in (dict, list)])
+    return 0
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML 1.1 as Kubernetes reads it, where a date stays text."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+def _as_json(value: Any) -> Any:
+    """Keys become text, as in JSON; what JSON cannot hold is refused."""
+    match value:
+        case dict():
+            return {_key(key): _as_json(item) for key, item in value.items()}
+        case list():
+            return [_as_json(item) for item in value]
+        case str() | int() | float() | None:
+            return value
+        case _:
+            raise ValueError(f"cannot turn {type(value).__name__} into JSON")
+
+
+def _key(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return str(key).lower()
+        case None:
+            return "null"
+        case int() | float():
+            return str(key)
+        case _:
+            raise ValueError(f"unsupported map key of type {type(key).__name__}")
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    return f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+
+
+def _wording(error: yaml.MarkedYAMLError) -> str:
+    """PyYAML's problem in go-yaml's words where they differ."""
+    problem = error.problem or "invalid document"
+    return problem.replace("are not allowed here", "are not allowed in this context")

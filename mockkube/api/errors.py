@@ -21,7 +21,13 @@ class ApiError(Exception):
 
     def status(self) -> Object:
         """The `Status` object that answers the request."""
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        status: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
         if self.reason:
             status["reason"] = self.reason
         if self.details is not None:

@@ -1,0 +1,162 @@
+"""Why a text is not JSON, in the words of Go's parser: asked only of texts that a faster parser refused."""
+
+import re
+from typing import Final
+
+_NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_SPACE: Final = b" \t\r\n"
+_DEPTH_MAX: Final = 10_000
+_END: Final = "unexpected end of JSON input"
+
+
+class _Complaint(Exception):
+    """Ends the scan."""
+
+
+def complaint(text: bytes) -> str:
+    """The message for the first place where the text stops being JSON."""
+    try:
+        _Scanner(text).document()
+    except _Complaint as found:
+        return str(found)
+    return "invalid character in string"  # text that Go's parser would mend: broken UTF-8, a lone surrogate
+
+
+def quoted(char: bytes) -> str:
+    """A byte as Go quotes a character."""
+    match char:
+        case b"'":
+            return r"'\''"
+        case b'"':
+            return "'\"'"
+    if b" " <= char <= b"~":
+        return f"'{char.decode()}'"
+    named = {b"\n": r"\n", b"\t": r"\t", b"\r": r"\r", b"\x00": r"\x00"}.get(char)
+    if named:
+        return f"'{named}'"
+    value = char[0]
+    return (
+        f"'\\x{value:02x}'"
+        if value < 0x20 or value == 0x7F
+        else f"'{chr(value)}'"
+        if value > 0xA0
+        else f"'\\u{value:04x}'"
+    )
+
+
+class _Scanner:
+    """Walks the containers with a stack of its own, so depth costs no recursion."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text, self.at = text, 0
+        self.open: list[bytes] = []
+
+    def document(self) -> None:
+        self.value()
+        while self.open:
+            self.after_value()
+        if char := self.peek():
+            self.bad(char, "after top-level value")
+
+    def peek(self) -> bytes:
+        while self.at < len(self.text) and self.text[self.at] in _SPACE:
+            self.at += 1
+        return self.text[self.at : self.at + 1]
+
+    def bad(self, char: bytes, where: str) -> None:
+        raise _Complaint(f"invalid character {quoted(char)} {where}" if char else _END)
+
+    def value(self) -> None:
+        char = self.peek()
+        match char:
+            case b"{" | b"[":
+                self.at += 1
+                self.enter(char)
+            case b'"':
+                self.string()
+            case b"t" | b"f" | b"n":
+                self.literal({b"t": b"true", b"f": b"false", b"n": b"null"}[char])
+            case _ if char == b"-" or char.isdigit():
+                self.number()
+            case _:
+                self.bad(char, "looking for beginning of value")
+
+    def enter(self, char: bytes) -> None:
+        if len(self.open) >= _DEPTH_MAX:
+            raise _Complaint("exceeded max depth")
+        closing = b"}" if char == b"{" else b"]"
+        if self.peek() == closing:
+            self.at += 1
+            return
+        self.open.append(char)
+        if char == b"{":
+            self.key()
+        else:
+            self.value()
+
+    def key(self) -> None:
+        if self.peek() != b'"':
+            self.bad(self.peek(), "looking for beginning of object key string")
+        self.string()
+        if self.peek() != b":":
+            self.bad(self.peek(), "after object key")
+        self.at += 1
+        self.value()
+
+    def after_value(self) -> None:
+        char, container = self.peek(), self.open[-1]
+        closing, where = (b"}", "after object key:value pair") if container == b"{" else (b"]", "after array element")
+        if char == closing:
+            self.at += 1
+            self.open.pop()
+        elif char == b",":
+            self.at += 1
+            if container == b"{":
+                self.key()
+            else:
+                self.value()
+        else:
+            self.bad(char, where)
+
+    def string(self) -> None:
+        self.at += 1
+        while True:
+            char = self.text[self.at : self.at + 1]
+            self.at += 1
+            match char:
+                case b'"':
+                    return
+                case b"\\":
+                    self.escape()
+                case _ if char < b" ":
+                    self.bad(char, "in string literal")
+
+    def escape(self) -> None:
+        char = self.text[self.at : self.at + 1]
+        self.at += 1
+        if char == b"u":
+            for digit in (self.text[self.at + i : self.at + i + 1] for i in range(4)):
+                if not re.fullmatch(rb"[0-9a-fA-F]", digit):
+                    self.bad(digit, "in \\u hexadecimal character escape")
+            self.at += 4
+        elif char not in (b'"', b"\\", b"/", b"b", b"f", b"n", b"r", b"t"):
+            self.bad(char, "in string escape code")
+
+    def literal(self, word: bytes) -> None:
+        for index in range(len(word)):
+            char = self.text[self.at : self.at + 1]
+            if char != word[index : index + 1]:
+                self.bad(char, f"in literal {word.decode()} (expecting '{chr(word[index])}')")
+            self.at += 1
+
+    def number(self) -> None:
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            self.bad(self.text[self.at + 1 : self.at + 2], "in numeric literal")
+            return
+        self.at = match.end()
+        char = self.text[self.at : self.at + 1]
+        if char == b".":
+            self.bad(self.text[self.at + 1 : self.at + 2], "after decimal point in numeric literal")
+        if char in (b"e", b"E"):
+            self.bad(self.text[self.at + 1 : self.at + 2], "in exponent of numeric literal")

@@ -1,0 +1,161 @@
+"""Discovery: what is served, group by group and all at once."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from mockkube.api.catalogue import Kind, Subresource
+from mockkube.api.types import Object
+from mockkube.apiserver.http.negotiation import clauses
+from mockkube.apiserver.registry.registry import Registry
+
+AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_GROUP_ORDER: Final = (
+    "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+    "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+    "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
+)  # fmt: skip
+
+
+def wants_aggregated(accept: str) -> bool:
+    """Whether the client asks for everything at once."""
+    for clause in clauses(accept):
+        if clause.parameter("as") == "APIGroupDiscoveryList":
+            return clause.parameter("v") == "v2" and clause.parameter("g") == "apidiscovery.k8s.io"
+    return False
+
+
+def storage_version_hash(group: str, version: str, kind: str) -> str:
+    """What tells clients that the stored form of a resource has changed."""
+    # upstream 1.36: apiserver/pkg/endpoints/discovery/storageversionhash.go
+    digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+class Discovery:
+    """The discovery documents of one server."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    @cached_property
+    def groups(self) -> dict[str, dict[str, list[Kind]]]:
+        """The kinds by group and version, groups and versions in upstream's order."""
+        found: dict[str, dict[str, list[Kind]]] = {}
+        for kind, versions in self._registry.served_kinds():
+            for version in versions:
+                found.setdefault(kind.group, {}).setdefault(version, []).append(kind)
+        rank = {group: index for index, group in enumerate(_GROUP_ORDER)}
+        return dict(sorted(found.items(), key=lambda item: rank.get(item[0], len(rank))))
+
+    def core_versions(self, address: str) -> Object:
+        """`/api`."""
+        return {
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        }
+
+    def group_list(self) -> Object:
+        """`/apis`."""
+        groups = [self._group(group) for group in self.groups if group]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+    def group(self, name: str) -> Object | None:
+        """`/apis/GROUP`."""
+        if not name or name not in self.groups:
+            return None
+        return {"kind": "APIGroup", "apiVersion": "v1", **self._group(name)}
+
+    def _group(self, name: str) -> Object:
+        versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in self.groups[name]]
+        return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+    def resource_list(self, group: str, version: str) -> Object | None:
+        """`/api/v1` and `/apis/GROUP/VERSION`."""
+        kinds = self.groups.get(group, {}).get(version)
+        if kinds is None:
+            return None
+        resources = [entry for kind in sorted(kinds, key=lambda kind: kind.plural) for entry in self._entries(kind)]
+        whole: Object = {"kind": "APIResourceList", "groupVersion": f"{group}/{version}" if group else version}
+        if group:
+            whole["apiVersion"] = "v1"
+        return {**whole, "resources": resources}
+
+    def _entries(self, kind: Kind) -> list[Object]:
+        entry: Object = {
+            "name": kind.plural,
+            "singularName": kind.singular or kind.kind.lower(),
+            "namespaced": kind.namespaced,
+            "kind": kind.kind,
+            "verbs": sorted(kind.verbs),
+        }
+        if kind.short_names:
+            entry["shortNames"] = list(kind.short_names)
+        if kind.categories:
+            entry["categories"] = list(kind.categories)
+        home = self._registry.stored(*(kind.stored_as or (kind.group, kind.plural)))
+        if home is not None:
+            entry["storageVersionHash"] = storage_version_hash(home.group, home.version, home.kind.kind)
+        return [entry, *(self._subentry(kind, one) for one in _by_name(kind.subresources))]
+
+    def _subentry(self, kind: Kind, sub: Subresource) -> Object:
+        entry: Object = {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": kind.namespaced}
+        if sub.group_version:
+            group, _, version = sub.group_version.rpartition("/")
+            entry |= {"group": group, "version": version}
+        return {**entry, "kind": sub.kind or kind.kind, "verbs": sorted(sub.verbs)}
+
+    def aggregated(self, *, core: bool) -> Object:
+        """All groups with their resources, in one answer: the core group at `/api`, the others at `/apis`."""
+        items = [self._aggregated_group(group) for group in self.groups if (group == "") is core]
+        return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+    def _aggregated_group(self, group: str) -> Object:
+        versions = [
+            {
+                "version": version,
+                "resources": [self._aggregated(kind) for kind in sorted(kinds, key=lambda kind: kind.plural)],
+                "freshness": "Current",
+            }
+            for version, kinds in self.groups[group].items()
+        ]
+        metadata = {"name": group} if group else {}
+        return {"metadata": metadata, "versions": versions}
+
+    def _aggregated(self, kind: Kind) -> Object:
+        entry: Object = {
+            "resource": kind.plural,
+            "responseKind": {"group": "", "version": "", "kind": kind.kind},
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "singularResource": kind.singular or kind.kind.lower(),
+            "verbs": sorted(kind.verbs),
+        }
+        if kind.short_names:
+            entry["shortNames"] = list(kind.short_names)
+        if kind.categories:
+            entry["categories"] = list(kind.categories)
+        if kind.subresources:
+            entry["subresources"] = [_aggregated_sub(kind, one) for one in _by_name(kind.subresources)]
+        return entry
+
+    def paths(self) -> list[str]:
+        """What `/` lists of the API."""
+        found = ["/api", "/api/v1", "/apis", "/apis/"]
+        for group, versions in self.groups.items():
+            if group:
+                found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
+        return found
+
+
+def _aggregated_sub(kind: Kind, sub: Subresource) -> Object:
+    group, _, version = sub.group_version.rpartition("/")
+    response = {"group": group, "version": version, "kind": sub.kind or kind.kind}
+    return {"subresource": sub.name, "responseKind": response, "verbs": sorted(sub.verbs)}
+
+
+def _by_name(subresources: Sequence[Subresource]) -> list[Subresource]:
+    return sorted(subresources, key=lambda sub: sub.name)

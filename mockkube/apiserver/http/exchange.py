@@ -1,0 +1,141 @@
+"""One request and the making of its answer: what every handler is given."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+from mockkube.api import documents
+from mockkube.api.errors import ApiError, TooLarge
+from mockkube.api.types import Object
+from mockkube.apiserver.http import negotiation, rendering
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.http.negotiation import JSON, PLAIN, YAML, Representation
+from mockkube.apiserver.http.rendering import View
+from mockkube.apiserver.registry.options import Query, first, flag
+
+BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+GZIP_BYTES_MIN: Final = 128 * 1024
+_GZIP_LEVEL: Final = 1
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request, its user, and the warnings its answer carries."""
+
+    request: web.BaseRequest
+    user: User
+    query: Query
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def accept(self) -> str:
+        """What the client accepts."""
+        return self.request.headers.get("Accept", "")
+
+    @property
+    def user_agent(self) -> str:
+        """Who the client says it is."""
+        return self.request.headers.get("User-Agent", "")
+
+    def view(self) -> View:
+        """The form the query and the client ask for: browsers and curl get indented JSON."""
+        if "pretty" in self.query:
+            pretty = flag(self.query, "pretty")
+        else:
+            pretty = self.user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
+        return View(pretty=pretty, include=first(self.query, "includeObject"))
+
+    async def body(self) -> bytes:
+        """The whole request body; TooLarge beyond what the server reads."""
+        request = self.request
+        if not request.body_exists:
+            return b""
+        if (request.content_length or 0) > BODY_BYTES_MAX:
+            raise _too_large()
+        parts, size = [], 0
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > BODY_BYTES_MAX:
+                raise _too_large()
+            parts.append(part)
+        return b"".join(parts)
+
+    def respond(self, body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:
+        """An answer with the headers every answer has, compressed when that is asked for and worth it."""
+        headers: CIMultiDict[str] = CIMultiDict()
+        headers["Content-Type"] = media
+        headers["Cache-Control"] = "no-cache, private"
+        for warning in self.warnings:
+            headers.add("Warning", f"299 - {_quoted(warning)}")
+        response = web.Response(body=body, status=status, headers=headers)
+        if len(body) >= GZIP_BYTES_MIN and "gzip" in self.request.headers.get("Accept-Encoding", ""):
+            headers["Vary"] = "Accept-Encoding"
+            response = web.Response(body=body, status=status, headers=headers)
+            response.enable_compression(web.ContentCoding.gzip)
+        return response
+
+    def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
+        """A JSON value in the negotiated format."""
+        body = rendering.to_bytes(value, representation, pretty=self.view().pretty)
+        return self.respond(body, status=status, media=representation.media)
+
+    def error(self, error: ApiError) -> web.Response:
+        """The Status of an error."""
+        response = self.json(error.status(), status=error.code, representation=negotiation.for_error(self.accept))
+        if error.retry_after_seconds:
+            response.headers["Retry-After"] = str(error.retry_after_seconds)
+        return response
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"Request entity too large: limit is {BODY_BYTES_MAX}")
+
+
+def _quoted(text: str) -> str:
+    """A warning as its header holds it: quoted, what a header cannot hold escaped or dropped."""
+    printable = "".join(char for char in text if char.isprintable())
+    escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def parse_query(text: str) -> Query:
+    """The parameters of a query, each with its values in order."""
+    if not text:
+        return {}
+
+    return parse_qs(text, keep_blank_values=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A request body and the value it holds."""
+
+    text: bytes
+    value: Any
+    media: str
+
+    def duplicates(self) -> Sequence[str]:
+        """Paths of fields that stand twice."""
+        return documents.duplicate_fields(self.text, self.value) if self.media == JSON else ()
+
+
+def read_document(text: bytes, content_type: str) -> Document:
+    """Parse a body; documents.Unreadable when it is none."""
+    media = negotiation.body_media(content_type)
+    value = documents.read_yaml(text) if media == YAML else documents.read_json(text)
+    return Document(text, value, media)
+
+
+def status_success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Object:
+    """A Status that says all is well."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        status["details"] = dict(details)
+    if code:
+        status["code"] = code
+    return status

@@ -1,0 +1,48 @@
+"""What the server measures of itself, under upstream's names."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_BUCKETS = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+)  # fmt: skip
+_LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "dry_run")
+
+
+class Metrics:
+    """The metrics of one server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "apiserver_request",
+            "Counter of apiserver requests broken out for each verb, resource, scope and HTTP response code.",
+            (*_LABELS, "code"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "apiserver_request_duration_seconds",
+            "Response latency distribution in seconds for each verb, resource and scope.",
+            _LABELS,
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.watchers = Gauge(
+            "apiserver_longrunning_requests",
+            "Gauge of all active long-running requests.",
+            ("verb", "group", "version", "resource"),
+            registry=self.registry,
+        )
+        self._cache: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
+
+    def observe(self, labels: tuple[str, ...], code: int, seconds: float) -> None:  # hot: per request
+        """Count a finished request."""
+        key = (*labels, str(code))
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = (self._requests.labels(*key), self._seconds.labels(*labels))
+        found[0].inc()
+        found[1].observe(seconds)
+
+    def render(self) -> bytes:
+        """The text Prometheus scrapes."""
+        return generate_latest(self.registry)

@@ -1,0 +1,118 @@
+"""Which representation a client gets, and which formats it may send."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_SERVED: Final = (JSON, YAML, PROTOBUF)
+_ROUTED: Final = (*_SERVED, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_TRANSFORMS: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+NONE_ACCEPTED: Final = f"only the following media types are accepted: {', '.join(_SERVED)}"
+_NONE_STREAMED: Final = (
+    "only the following media types are accepted: application/json;stream=watch, "
+    "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One media type of an Accept header."""
+
+    media: str
+    parameters: tuple[tuple[str, str], ...]
+    quality: float
+
+    def parameter(self, name: str) -> str:
+        """The value of a parameter; empty when it is not there."""
+        return dict(self.parameters).get(name, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How an answer is written."""
+
+    media: str = JSON
+    transform: str = ""
+    version: str = "v1"
+    """Of the meta.k8s.io kind it is transformed to."""
+
+
+PLAIN: Final = Representation()
+AS_YAML: Final = Representation(YAML)
+
+
+@lru_cache(maxsize=512)
+def clauses(accept: str) -> tuple[Clause, ...]:
+    """The media types of an Accept header, the preferred first."""
+    found = []
+    for text in accept.split(","):
+        media, *rest = (part.strip() for part in text.split(";"))
+        if not media:
+            continue
+        pairs = [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in rest)]
+        quality = next((_quality(value) for name, value in pairs if name == "q"), 1.0)
+        found.append(Clause(media, tuple(pair for pair in pairs if pair[0] != "q"), quality))
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+@lru_cache(maxsize=512)
+def negotiate(accept: str, *, watch: bool = False) -> Representation:
+    """Choose a representation; NotAcceptable when there is none the client takes."""
+    if accept in ("", JSON):
+        return PLAIN
+    offered = clauses(accept)
+    if not any(clause.media in (*_SERVED, "*/*") for clause in offered):
+        listed = ", ".join(_ROUTED)
+        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {listed}", details={})
+    for clause in offered:
+        if (chosen := _chosen(clause, watch)) is not None:
+            return chosen
+    raise NotAcceptable(_NONE_STREAMED if watch else NONE_ACCEPTED)
+
+
+def _chosen(clause: Clause, watch: bool) -> Representation | None:
+    media = {"*/*": JSON, "application/*": JSON}.get(clause.media, clause.media)
+    if media not in (JSON, YAML) or (watch and media == YAML):
+        return None
+    transform = clause.parameter("as")
+    if not transform:
+        return Representation(media)
+    group, version = clause.parameter("g"), clause.parameter("v")
+    if transform not in _TRANSFORMS or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    return Representation(media, transform, version)
+
+
+def for_error(accept: str) -> Representation:
+    """How an error is written: as YAML if that is what the client prefers, else as JSON."""
+    for clause in clauses(accept):
+        if clause.media == YAML:
+            return AS_YAML
+        if clause.media in (JSON, "*/*"):
+            break
+    return PLAIN
+
+
+def body_media(content_type: str) -> str:
+    """The format of a request body, JSON or YAML; UnsupportedMediaType for any other."""
+    if content_type in ("", JSON):
+        return JSON
+    media = content_type.partition(";")[0].strip()
+    if media in (JSON, YAML):
+        return media
+    listed = ", ".join(_SERVED)
+    raise UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    )

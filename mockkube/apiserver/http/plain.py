@@ -1,0 +1,125 @@
+"""Paths that name no stored resource: discovery, health, version, metrics, OpenAPI, and requests that only ask."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from mockkube.api.errors import MethodNotAllowed, NotAcceptable, NotFound
+from mockkube.api.types import Object
+from mockkube.apiserver.http import discovery, health, negotiation
+from mockkube.apiserver.http.discovery import Discovery
+from mockkube.apiserver.http.exchange import TEXT, Exchange
+from mockkube.apiserver.http.health import Check
+from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.openapi import OpenApi
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.features.versions import Version
+
+Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
+_OPENMETRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_HEALTH: Final = ("healthz", "livez", "readyz")
+
+
+class PlainPaths:
+    """Answers what `paths.parse` does not read as a resource."""
+
+    def __init__(
+        self, registry: Registry, metrics: Metrics, checks: list[Check], reviews: dict[tuple[str, str], Review]
+    ) -> None:
+        self._registry = registry
+        self._metrics = metrics
+        self._checks = checks
+        self._reviews = reviews
+        self.discovery = Discovery(registry)
+        self._openapi = OpenApi(registry)
+
+    def review(self, target: Target) -> Review | None:
+        """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""
+        review = self._reviews.get((target.group, target.resource))
+        if review is None or target.version != "v1":
+            return None
+        if target.verb != "create":
+            raise MethodNotAllowed
+        return review
+
+    async def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
+        """Answer, or say that nothing is here."""
+        parts = path.strip("/").split("/")
+        match parts:
+            case ["api"] | ["apis"] | ["api", _] | ["apis", _] | ["apis", _, _]:
+                return self._discover(exchange, parts)
+            case [endpoint, *rest] if endpoint in _HEALTH:
+                return self._health(exchange, endpoint, "/".join(rest))
+            case ["version"]:
+                return exchange.json(version_info(self._registry.services.caps.version))
+            case ["metrics"]:
+                return exchange.respond(self._metrics.render(), media=_OPENMETRICS)
+            case ["openapi", *_]:
+                return self._openapi.answer(exchange, path)
+            case [""]:
+                return exchange.json({"paths": self._paths()})
+        return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+
+    def _discover(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
+        if exchange.request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        if len(parts) == 1 and discovery.wants_aggregated(exchange.accept):
+            whole = self.discovery.aggregated(core=parts[0] == "api")
+            return exchange.respond(orjson.dumps(whole), media=discovery.AGGREGATED)
+        representation = negotiation.negotiate(exchange.accept)
+        if representation.transform:
+            raise NotAcceptable(negotiation.NONE_ACCEPTED)
+        document = self._document(exchange, parts)
+        if document is None:
+            if parts[0] == "apis" and len(parts) == 2:
+                return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+            raise NotFound.path()
+        return exchange.json(document, representation=representation)
+
+    def _document(self, exchange: Exchange, parts: list[str]) -> Object | None:
+        match parts:
+            case ["api"]:
+                return self.discovery.core_versions(exchange.request.host)
+            case ["apis"]:
+                return self.discovery.group_list()
+            case ["api", version]:
+                return self.discovery.resource_list("", version)
+            case ["apis", group]:
+                return self.discovery.group(group)
+            case ["apis", group, version]:
+                return self.discovery.resource_list(group, version)
+        return None
+
+    def _health(self, exchange: Exchange, endpoint: str, name: str) -> web.StreamResponse:
+        report = health.report(endpoint, name, self._checks, exchange.query)
+        if report is None:
+            return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+        return exchange.respond(report.text.encode(), status=report.code, media=TEXT)
+
+    def _paths(self) -> list[str]:
+        more = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+        more += [f"/{endpoint}/{check.name}" for endpoint in _HEALTH for check in self._checks]
+        return sorted([*self.discovery.paths(), *more])
+
+
+def version_info(version: Version) -> Object:
+    """What `/version` says: the version this server speaks as."""
+    previous = str(version.minor - 1)
+    return {
+        "major": str(version.major),
+        "minor": str(version.minor),
+        "emulationMajor": str(version.major),
+        "emulationMinor": str(version.minor),
+        "minCompatibilityMajor": str(version.major),
+        "minCompatibilityMinor": previous,
+        "gitVersion": f"v{version}.0",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "",
+    }

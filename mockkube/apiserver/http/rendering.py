@@ -1,0 +1,188 @@
+"""Objects, lists and tables as bytes, in the representation that was negotiated.
+
+A plain object or list is made of bytes that were encoded when the objects were stored. Only tables, metadata and YAML
+decode what they show.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+import yaml
+
+from mockkube.api.errors import BadRequest, NotAcceptable
+from mockkube.api.types import Object
+from mockkube.apiserver.http.negotiation import YAML, Representation
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.listing import Listed
+from mockkube.apiserver.registry.resource import Resource
+
+_INCLUDES: Final = ("", "Metadata", "Object", "None")
+
+
+class _Dumper(yaml.CSafeDumper):
+    """YAML as Kubernetes writes it: sorted keys, block style, text that looks like something else quoted."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value again where it stands again."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value and not value.startswith(" ") else None
+    if value in ("y", "Y", "n", "N"):
+        style = '"'
+    if style is None and value and not _looks_like_text(value):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style if value else '"')
+
+
+def _looks_like_text(value: str) -> bool:
+    """Whether YAML 1.1 reads the bare value as text."""
+    tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
+    return str(tag) == "tag:yaml.org,2002:str"
+
+
+_RESOLVER: Final = yaml.resolver.Resolver()
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(value: Any) -> bytes:
+    """A JSON value as YAML."""
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
+    return str(text).encode()
+
+
+def to_bytes(value: Any, representation: Representation, *, pretty: bool = False) -> bytes:
+    """A JSON value in the negotiated format."""
+    if representation.media == YAML:
+        return to_yaml(value)
+    if pretty:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def show_object(resource: Resource, record: Record, representation: Representation, view: "View") -> bytes:
+    """One object."""
+    match representation.transform:
+        case "Table":
+            return to_bytes(table(resource, [record], representation, view), representation, pretty=view.pretty)
+        case "PartialObjectMetadata":
+            return to_bytes(metadata_of(resource, record, representation), representation, pretty=view.pretty)
+        case "PartialObjectMetadataList":
+            kind = f"*core.{resource.kind.kind}"
+            raise NotAcceptable(
+                f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+            )
+    if view.pretty or representation.media == YAML:
+        return to_bytes(orjson.loads(resource.body(record)), representation, pretty=view.pretty)
+    return resource.body(record) + b"\n"
+
+
+def show_list(resource: Resource, listed: Listed, representation: Representation, view: "View") -> bytes:
+    """A collection."""
+    match representation.transform:
+        case "Table":
+            whole = table(resource, listed.records, representation, view)
+            whole["metadata"] = _list_metadata(listed)
+            return to_bytes(whole, representation, pretty=view.pretty)
+        case "PartialObjectMetadataList":
+            items = [metadata_of(resource, record, representation) for record in listed.records]
+            whole = {
+                "kind": representation.transform,
+                "apiVersion": f"meta.k8s.io/{representation.version}",
+                "metadata": _list_metadata(listed),
+                "items": items,
+            }
+            return to_bytes(whole, representation, pretty=view.pretty)
+        case "PartialObjectMetadata":
+            kind = f"*core.{resource.kind.list_kind}"
+            raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
+    body = _joined(resource, listed)
+    if view.pretty or representation.media == YAML:
+        return to_bytes(orjson.loads(body), representation, pretty=view.pretty)
+    return body
+
+
+def _joined(resource: Resource, listed: Listed) -> bytes:
+    """The list as JSON: the items' bytes, joined."""
+    head = {"kind": resource.kind.list_kind, "apiVersion": resource.api_version, "metadata": _list_metadata(listed)}
+    if resource.home is resource:
+        tails = [record.tail for record in listed.records]
+    else:
+        tails = [resource.tail(record) for record in listed.records]
+    items = b"{" + b",{".join(tails) if tails else b""
+    return orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}\n"
+
+
+def _list_metadata(listed: Listed) -> Object:
+    metadata: Object = {"resourceVersion": str(listed.revision)}
+    if listed.continue_token:
+        metadata["continue"] = listed.continue_token
+        if listed.remaining is not None:
+            metadata["remainingItemCount"] = listed.remaining
+    return metadata
+
+
+def metadata_of(resource: Resource, record: Record, representation: Representation) -> Object:
+    """An object reduced to its metadata."""
+    version = f"meta.k8s.io/{representation.version}"
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": record.load()["metadata"]}
+
+
+class View:
+    """What else the query says about the form of the answer."""
+
+    __slots__ = ("include", "pretty")
+
+    def __init__(self, *, pretty: bool = False, include: str = "") -> None:
+        self.pretty = pretty
+        self.include = include
+
+
+def table(
+    resource: Resource, records: Sequence[Record], representation: Representation, view: View, *, columns: bool = True
+) -> Object:
+    """The records as a table, printed by the server."""
+    if view.include not in _INCLUDES:
+        raise BadRequest(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{view.include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    whole: Object = {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{representation.version}",
+        "metadata": {"resourceVersion": str(records[0].revision)} if len(records) == 1 else {},
+        "columnDefinitions": _columns(resource) if columns else None,
+        "rows": [_row(resource, record, representation, view) for record in records],
+    }
+    return whole
+
+
+def _columns(resource: Resource) -> list[Object]:
+    return [
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
+        }
+        for column in resource.printer.columns
+    ]
+
+
+def _row(resource: Resource, record: Record, representation: Representation, view: View) -> Object:
+    obj = record.load()
+    printed = resource.printer.row(obj, resource.services.clock.now())
+    row: Object = {"cells": printed.cells}
+    if printed.conditions:
+        row["conditions"] = list(printed.conditions)
+    if view.include == "Object":
+        row["object"] = resource.served(obj)
+    elif view.include == "None":
+        row["object"] = None
+    else:
+        version = f"meta.k8s.io/{representation.version}"
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": obj["metadata"]}
+    return row

@@ -1,0 +1,102 @@
+"""From a request to its handler: who asks, what for, may they; and what went wrong, as a Status."""
+
+import logging
+import traceback
+from typing import Final
+
+from aiohttp import web
+from mockkube_storage import errors as store_errors
+
+from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from mockkube.apiserver.http import authorization, handlers, paths, subresources
+from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
+from mockkube.apiserver.http.exchange import Exchange, parse_query
+from mockkube.apiserver.http.handlers import Asked
+from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.plain import PlainPaths
+from mockkube.apiserver.registry.options import Query, flag
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call
+from mockkube.runtime.clock import Clock
+
+_LOG: Final = logging.getLogger("mockkube.apiserver")
+
+
+class Router:
+    """The whole of an API server's HTTP side, as one callable."""
+
+    def __init__(
+        self, registry: Registry, authenticator: Authenticator, clock: Clock, metrics: Metrics, plain: PlainPaths
+    ) -> None:
+        self._registry = registry
+        self._authenticator = authenticator
+        self._clock = clock
+        self._metrics = metrics
+        self._plain = plain
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request, whatever happens."""
+        started = self._clock.monotonic()
+        path, _, query_text = request.raw_path.partition("?")
+        exchange = Exchange(request, ANONYMOUS, {})
+        target: Target | None = None
+        try:
+            exchange.query = query = parse_query(query_text)
+            exchange.user = self._user(request)
+            target = paths.parse(
+                request.method, _decoded(path, request), watch="watch" in query and flag(query, "watch")
+            )
+            response = await self._dispatch(exchange, target, path)
+        except ApiError as error:
+            response = exchange.error(error)
+        except store_errors.Unavailable as error:
+            response = exchange.error(Unavailable(str(error)))
+        except (ConnectionError, web.HTTPException):
+            raise
+        except Exception as error:  # a bug must not take the server down, nor tell a client about its insides
+            _LOG.error("%s %s: %s", request.method, path, "".join(traceback.format_exception(error)))
+            response = exchange.error(Internal("an unexpected error, see the server's log"))
+        self._observe(target, query=exchange.query, code=response.status, seconds=self._clock.monotonic() - started)
+        return response
+
+    def _user(self, request: web.BaseRequest) -> User:
+        try:
+            user = self._authenticator.authenticate(request)
+        except InvalidCredentials as error:
+            raise Unauthorized from error
+        if user is None:
+            raise Unauthorized
+        return user
+
+    async def _dispatch(self, exchange: Exchange, target: Target | None, path: str) -> web.StreamResponse:
+        if target is None:
+            authorization.authorize_path(exchange.user, exchange.request.method, path)
+            return await self._plain.answer(exchange, path)
+        authorization.authorize_resource(exchange.user, target)
+        if not target.verb:
+            raise MethodNotAllowed
+        registry = self._registry
+        review = self._plain.review(target)
+        if review is not None:
+            return await review(exchange, target)
+        resource = registry.resources.get((target.group, target.version, target.resource))
+        if resource is None or target.misplaced:
+            raise NotFound.path()
+        namespace = target.namespace if resource.kind.namespaced else ""
+        call = Call(exchange.user, namespace, target.name, target.subresource, exchange.user_agent)
+        choose = subresources.handler_of if target.subresource else handlers.handler_of
+        return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
+
+    def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
+        if target is None:
+            return
+        scope = "resource" if target.name else "namespace" if target.namespace else "cluster"
+        dry_run = ",".join(query.get("dryRun", ()))
+        verb = "APPLY" if target.verb == "apply" else target.verb.upper()
+        labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
+        self._metrics.observe(labels, code, seconds)
+
+
+def _decoded(path: str, request: web.BaseRequest) -> str:
+    return request.path if "%" in path else path

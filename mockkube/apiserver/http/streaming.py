@@ -1,0 +1,161 @@
+"""The answer of a watch: events as JSON lines, for as long as the client wants or the request lasts."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from mockkube.api.codec import Found
+from mockkube.api.errors import BadRequest, Expired
+from mockkube.api.selectors import fields
+from mockkube.api.types import Object
+from mockkube.apiserver.http import rendering
+from mockkube.apiserver.http.exchange import Exchange
+from mockkube.apiserver.http.negotiation import Representation
+from mockkube.apiserver.http.rendering import View
+from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.options import ListOptions
+from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+from mockkube.apiserver.registry.watching import Seen, Watch
+
+BOOKMARK_SECONDS: Final = 60.0
+"""How long a quiet watch waits before it tells the client how far it has come."""
+TIMEOUT_SECONDS_MIN: Final = 1800
+_INITIAL_END: Final = "k8s.io/initial-events-end"
+_WRITE_SECONDS_MAX: Final = 30.0
+"""A client that takes no bytes for so long is gone."""
+
+
+async def stream(
+    resource: Resource, call: Call, options: ListOptions, representation: Representation, exchange: Exchange
+) -> web.StreamResponse:
+    """Open the watch, then write what it sees until it ends."""
+    if call.name:
+        options = _only(call.name, options)
+    watch = await _opened(resource, call, options)
+    try:
+        response = web.StreamResponse(
+            headers={"Content-Type": representation.media, "Cache-Control": "no-cache, private"}
+        )
+        response.enable_chunked_encoding()
+        await response.prepare(exchange.request)
+        sender = _Sender(resource, options, representation, exchange.view(), response)
+        await sender.run(watch)
+        return response
+    finally:
+        watch.close()
+
+
+def _only(name: str, options: ListOptions) -> ListOptions:
+    term = f"metadata.name={fields.escape(name)}"
+    text = f"{options.fields},{term}" if not options.fields.empty else term
+    return replace(options, fields=fields.parse(text))
+
+
+async def _opened(resource: Resource, call: Call, options: ListOptions) -> Watch:
+    try:
+        return await watching.watch(resource, call.namespace, options)
+    except BadRequest as error:
+        prefix = "invalid resource version: "
+        if error.message.startswith(prefix):  # upstream: a watch words it bare, as a failure of its own
+            raise result_without_reason(500, error.message.removeprefix(prefix)) from error
+        raise
+
+
+class _Sender:
+    """Writes one client's events."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        options: ListOptions,
+        representation: Representation,
+        view: View,
+        response: web.StreamResponse,
+    ) -> None:
+        self.resource, self.options = resource, options
+        self.representation, self.view, self.response = representation, view, response
+        self.columns_sent = False
+
+    async def run(self, watch: Watch) -> None:
+        """Write until the time is over, the client is gone, or it cannot keep up."""
+        if self.options.send_initial and self.options.bookmarks:
+            await self.write(self.events(watch.take()[: watch.initial_count]) + self.bookmark(watch, initial_end=True))
+        seconds = self.options.timeout_seconds or TIMEOUT_SECONDS_MIN
+        try:
+            async with asyncio.timeout(seconds):
+                while not watch.lagged:
+                    await self.next(watch)
+        except TimeoutError:
+            pass
+        except Expired as error:
+            await self.write(self.line("ERROR", orjson.dumps(error.status())))
+
+    async def next(self, watch: Watch) -> None:
+        """Wait for events, or long enough for a bookmark, and write."""
+        if self.options.bookmarks:
+            try:
+                async with asyncio.timeout(BOOKMARK_SECONDS):
+                    await watch.wait()
+            except TimeoutError:
+                await self.write(self.bookmark(watch))
+                return
+        else:
+            await watch.wait()
+        if watch.lagged:
+            raise Expired("the client fell too far behind: list again")
+        await self.write(self.events(watch.take()))
+
+    async def write(self, data: bytes) -> None:
+        """Hand bytes to the client; one that does not take them in time is dropped."""
+        if data:
+            try:
+                async with asyncio.timeout(_WRITE_SECONDS_MAX):
+                    await self.response.write(data)
+            except TimeoutError as error:
+                raise ConnectionResetError("the client does not read") from error
+
+    def events(self, seen: list[Seen]) -> bytes:
+        """The lines of these events."""
+        return b"".join([self.line(one.type, self.shown(one)) for one in seen])
+
+    def shown(self, seen: Seen) -> bytes:
+        """The object of an event, in the representation of this watch."""
+        match self.representation.transform:
+            case "":
+                return self.resource.body(seen.record)
+            case "Table":
+                table = rendering.table(
+                    self.resource, [seen.record], self.representation, self.view, columns=not self.columns_sent
+                )
+                self.columns_sent = True
+                return orjson.dumps(table)
+            case _:
+                return orjson.dumps(rendering.metadata_of(self.resource, seen.record, self.representation))
+
+    @staticmethod
+    def line(kind: str, body: bytes) -> bytes:
+        """One event as a line."""
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+    def bookmark(self, watch: Watch, *, initial_end: bool = False) -> bytes:
+        """Tell the client how far it has come."""
+        metadata: Object = {"resourceVersion": str(watch.revision)}
+        if initial_end:
+            metadata["annotations"] = {_INITIAL_END: "true"}
+        resource = self.resource
+        obj: Object = {"kind": resource.kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        if self.representation.transform == "Table":
+            obj = {
+                "kind": "Table",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata,
+                "columnDefinitions": None,
+                "rows": [],
+            }
+        else:
+            empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
+            obj = {**empty, **obj}
+        return self.line("BOOKMARK", orjson.dumps(obj))

@@ -1,0 +1,217 @@
+"""What the store holds, decoded as far as reads need it, and the events that changed it.
+
+One `Collection` for each stored resource, all fed in revision order from one watch on the store. Reads and watches
+are served from here. A `Record` is immutable and shared: its bytes are the answer, its labels and fields are what
+selectors look at; whoever wants the object itself decodes it afresh.
+"""
+
+import asyncio
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from mockkube_storage.model import Entry, Event, EventType
+from mockkube_storage.store import Store
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import encoding
+
+ROOT: Final = "/registry/"
+HISTORY_MAX: Final = 4096
+"""Changes a collection remembers for watches that resume; older ones are read from the store or have expired."""
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, in the words of a watch."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One stored object at one revision."""
+
+    key: str
+    name: str
+    namespace: str
+    revision: int
+    head: bytes
+    tail: bytes
+    """The JSON after kind and apiVersion, which the items of a list leave out."""
+    labels: Mapping[str, str]
+    fields: Mapping[str, str]
+
+    @property
+    def body(self) -> bytes:
+        """The JSON of the object."""
+        return self.head + self.tail
+
+    def load(self) -> Object:
+        """The object, decoded afresh: the caller may change it."""
+        return encoding.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a collection. For a deletion `record` is the last state, at the revision of the deletion."""
+
+    type: ChangeType
+    revision: int
+    record: Record
+    previous: Record | None
+
+
+Listener = Callable[[Change], None]
+Reader = Callable[[Entry], Record]
+
+
+class Collection:
+    """The records of one stored resource, in key order, and its recent changes."""
+
+    def __init__(self, prefix: str, reader: Reader) -> None:
+        self.prefix = prefix
+        self.reader = reader
+        self.records: dict[str, Record] = {}
+        self.keys: list[str] = []
+        self.revision = 0
+        """The revision of the newest change."""
+        self.floor = 0
+        """Changes after this revision are remembered."""
+        self.history: deque[Change] = deque()
+        self.listeners: dict[Listener, None] = {}
+
+    def get(self, key: str) -> Record | None:
+        """The record of a key."""
+        return self.records.get(key)
+
+    def range(self, prefix: str, start: str = "") -> Iterable[Record]:
+        """The records whose key begins with the prefix, in key order, from `start` on."""
+        keys, records = self.keys, self.records
+        if prefix == self.prefix and not start:
+            return [records[key] for key in keys]
+        first = bisect_left(keys, max(prefix, start))
+        last = bisect_left(keys, prefix + "\U0010ffff", first)
+        return [records[key] for key in keys[first:last]]
+
+    def load(self, entries: Iterable[Entry], revision: int) -> None:
+        """Begin with these entries, as of a revision."""
+        for entry in entries:
+            self.records[entry.key] = self.reader(entry)
+        self.keys = sorted(self.records)
+        self.revision = max((record.revision for record in self.records.values()), default=0)
+        self.floor = revision
+
+    def apply(self, event: Event) -> None:
+        """Take one event of the store and tell the listeners."""
+        key = event.entry.key
+        previous = self.records.get(key)
+        record = self.reader(event.entry)
+        if event.type is EventType.DELETE:
+            if previous is not None:
+                del self.records[key]
+                del self.keys[bisect_left(self.keys, key)]
+            change = Change(ChangeType.DELETED, event.revision, record, previous)
+        else:
+            self.records[key] = record
+            if previous is None:
+                insort(self.keys, key)
+            kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+            change = Change(kind, event.revision, record, previous)
+        self._remember(change)
+        for listener in tuple(self.listeners):
+            listener(change)
+
+    def _remember(self, change: Change) -> None:
+        self.revision = change.revision
+        if len(self.history) >= HISTORY_MAX:
+            self.floor = self.history.popleft().revision
+        self.history.append(change)
+
+    def since(self, revision: int) -> Sequence[Change] | None:
+        """The changes after a revision; None when they are no longer all remembered."""
+        if revision < self.floor:
+            return None
+        return [change for change in self.history if change.revision > revision]
+
+
+class Cache:
+    """Every collection, kept up to date by one task that reads the store's watch."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.revision = 0
+        self._collections: dict[str, Collection] = {}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def collection(self, name: str, reader: Reader) -> Collection:
+        """The collection stored under this name (`core/pods`); made when first asked for, before `start`."""
+        if name not in self._collections:
+            self._collections[name] = Collection(f"{ROOT}{name}/", reader)
+        return self._collections[name]
+
+    async def start(self) -> None:
+        """Read what the store holds now."""
+        page = await self.store.list(ROOT)
+        entries: dict[str, list[Entry]] = {}
+        for entry in page.entries:
+            entries.setdefault(_collection_name(entry.key), []).append(entry)
+        for name, collection in self._collections.items():
+            collection.load(entries.get(name, ()), page.revision)
+        self.revision = page.revision
+
+    async def run(self) -> None:
+        """Follow the store until cancelled."""
+        async with aclosing(self.store.watch("", after=self.revision)) as watch:
+            async for events in watch:
+                self._take(events)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            collection = self._collections.get(_collection_name(event.entry.key))
+            if collection is not None:
+                collection.apply(event)
+        self.revision = events[-1].revision
+        while self._waiting and any(future.done() or revision <= self.revision for revision, future in self._waiting):
+            self._release()
+
+    def _release(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for revision, future in waiting:
+            if revision > self.revision:
+                self._waiting.append((revision, future))
+            elif not future.done():
+                future.set_result(None)
+
+    async def reach(self, revision: int) -> None:
+        """Return once everything up to this revision has been taken in."""
+        if revision <= self.revision:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((revision, future))
+        await future
+
+    async def fresh(self) -> int:
+        """Wait for what was committed before this call; return the revision reached: a consistent read."""
+        await self.reach(await self.store.current_revision())
+        return self.revision
+
+
+def _collection_name(key: str) -> str:
+    if not key.startswith(ROOT):
+        return ""
+    group, _, rest = key[len(ROOT) :].partition("/")
+    return f"{group}/{rest.partition('/')[0]}"
+
+
+def labels_of(obj: ReadOnlyObject) -> Mapping[str, str]:
+    """The labels of an object; one shared empty mapping when there are none."""
+    labels: Mapping[str, str] = obj["metadata"].get("labels") or _NO_LABELS
+    return labels

@@ -1,0 +1,137 @@
+"""Creating objects: name them, admit, prepare, judge, store."""
+
+from typing import Final
+
+from mockkube_storage import errors as store_errors
+
+from mockkube.api.errors import AlreadyExists, BadRequest, Invalid
+from mockkube.api.times import render_time
+from mockkube.api.types import Object
+from mockkube.api.validation.metadata import validate_metadata
+from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+
+NAME_TRIES_MAX: Final = 8
+"""How often a generated name is drawn before the server gives up."""
+MISPLACED: Final = "the namespace of the provided object does not match the namespace sent on the request"
+_STEM_MAX: Final = 58
+_FOREIGN_METADATA: Final = (
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+)
+
+
+async def create(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Record:
+    """Store a new object (of the resource's version); return what was stored."""
+    metadata = obj["metadata"]
+    if metadata.get("resourceVersion", "0") not in ("", "0"):
+        raise result_without_reason(500, "resourceVersion should not be set on objects to be created")
+    _place(resource, call, obj)
+    stem = "" if metadata.get("name") else metadata.get("generateName", "")
+    for remaining in reversed(range(NAME_TRIES_MAX if stem else 1)):
+        if stem:
+            metadata["name"] = stem[:_STEM_MAX] + resource.services.chance.suffix()
+        try:
+            return await _create(resource, call, obj, options)
+        except AlreadyExists:
+            if not remaining:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _place(resource: Resource, call: Call, obj: Object) -> None:
+    """Put the object into the namespace of the request, and drop the metadata only a server writes."""
+    metadata = obj["metadata"]
+    expected = call.namespace if resource.kind.namespaced else ""
+    if metadata.get("namespace", expected) != expected:
+        raise BadRequest(MISPLACED)
+    if expected:
+        metadata["namespace"] = expected
+    for name in _FOREIGN_METADATA:
+        metadata.pop(name, None)
+
+
+async def _create(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Record:
+    services, home = resource.services, resource.home
+    new = resource.stored(obj)
+    metadata = new["metadata"]
+    metadata["uid"] = services.chance.uid()
+    metadata["creationTimestamp"] = render_time(services.clock.now())
+    request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
+    services.admission.admit(request)
+    return await insert(home, call, request, options)
+
+
+async def insert(home: Resource, call: Call, request: Request, options: WriteOptions) -> Record:
+    """Prepare, judge and store the admitted object of the request."""
+    services, strategy = home.services, home.strategy
+    new = request.obj
+    assert new is not None
+    judge = home.judge()
+    strategy.prepare_create(new, judge)
+    reserved = services.allocators.reserve(home, new, None)
+    try:
+        errors = strategy.validate_create(new, judge)
+        metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced)
+        if errors or metadata_errors:
+            raise Invalid(home.group, home.kind.kind, new["metadata"].get("name", ""), [*metadata_errors, *errors])
+        call.warn(strategy.warn_create(new, judge))
+        strategy.canonicalize(new)
+        services.admission.validate(request)
+        return await _store(home, new, dry_run=options.dry_run)
+    except BaseException:
+        reserved.release()
+        raise
+
+
+async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
+    metadata = new["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    key = home.key(namespace, name)
+    if dry_run:
+        if (existing := home.collection.records.get(key)) is not None:
+            raise _taken(home, existing, name)
+        return unstored(home, new)
+    services = home.services
+    try:
+        entry = await services.store.create(key, encoding.to_stored(new, home.tag))
+    except store_errors.Conflict as conflict:
+        raise _taken(home, home.read_entry(conflict.current) if conflict.current else None, name) from conflict
+    await services.cache.reach(entry.revision)
+    return written(home, key, entry.revision)
+
+
+def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
+    error = AlreadyExists.object(home.group, home.plural, name)
+    if existing is not None and existing.load()["metadata"].get("deletionTimestamp"):
+        return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
+    return error
+
+
+def written(home: Resource, key: str, revision: int) -> Record:
+    """The record a write of this revision made; it may already have been replaced."""
+    record = home.collection.records.get(key)
+    if record is not None and record.revision == revision:
+        return record
+    for change in reversed(home.collection.history):
+        if change.revision == revision:
+            return change.record
+    raise AssertionError(f"revision {revision} of {key} passed unseen")
+
+
+def unstored(home: Resource, new: Object, revision: int = 0) -> Record:
+    """A record of an object that a dry run did not store."""
+    metadata = new["metadata"]
+    metadata.pop("resourceVersion", None)
+    if revision:
+        metadata["resourceVersion"] = str(revision)
+    body = encoding.dumps(encoding.ordered(new))
+    return Record("", metadata["name"], metadata.get("namespace", ""), 0, home.head, body[len(home.head) :], {}, {})

@@ -1,0 +1,184 @@
+"""Deleting objects: grace, finalizers, what becomes of dependents, and preconditions."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube_storage import errors as store_errors
+
+from mockkube.api.errors import Conflict, NotFound, kind_details
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.creation import unstored, written
+from mockkube.apiserver.registry.options import DeleteOptions
+from mockkube.apiserver.registry.resource import Call, Resource
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+_ANSWERED_WITH_OBJECT: Final = frozenset({
+    ("", "namespaces"), ("", "persistentvolumes"), ("", "persistentvolumeclaims"), ("", "pods"), ("", "podtemplates"),
+    ("", "resourcequotas"), ("", "services"), ("", "serviceaccounts"),
+    ("resource.k8s.io", "deviceclasses"), ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"), ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"), ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"), ("storage.k8s.io", "volumeattributesclasses"),
+})  # fmt: skip
+"""What upstream answers with the deleted object instead of a Status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a deletion came to: the object, or a Status; and whether it is gone."""
+
+    record: Record | None
+    status: Object | None
+    gone: bool
+
+
+async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Deleted:
+    """Delete one object, now or after its grace period and finalizers."""
+    home = resource.home
+    if home.record(call.namespace, call.name) is None:
+        await home.services.cache.fresh()
+    while True:
+        record = home.record(call.namespace, call.name)
+        if record is None:
+            raise NotFound.object(resource.group, resource.plural, call.name)
+        try:
+            return await _attempt(resource, call, record, options)
+        except store_errors.Conflict as conflict:
+            await home.services.cache.reach(
+                conflict.current.revision if conflict.current else home.services.store.revision
+            )
+
+
+def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
+    """How far the cache must have come to show what a write collided with."""
+    return conflict.current.revision if conflict.current else home.services.store.revision
+
+
+async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
+    home = resource.home
+    old = record.load()
+    _check_preconditions(resource, call, old, options)
+    home.services.admission.validate(Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run))
+    new, gone = decide(home, record.load(), options)
+    if new != old:
+        record = await _write(home, record, new, dry_run=options.dry_run)
+    if not gone:
+        return Deleted(record, None, gone=False)
+    return await _remove(resource, record, dry_run=options.dry_run)
+
+
+def _check_preconditions(resource: Resource, call: Call, old: ReadOnlyObject, options: DeleteOptions) -> None:
+    # upstream 1.36: apiserver/pkg/registry/rest/delete.go; the error names the kind where others name the resource
+    metadata = old["metadata"]
+    if options.uid is not None and options.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.object(resource.group, resource.kind.kind, call.name, why)
+    if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({metadata['resourceVersion']}). The object might have been modified"
+        )
+        raise Conflict.object(resource.group, resource.kind.kind, call.name, why)
+
+
+def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object, bool]:
+    """What the object becomes when its deletion is asked for, and whether it is gone at once."""
+    # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, rest/delete.go
+    metadata, now = obj["metadata"], home.services.clock.now()
+    requested = options.grace_seconds
+    if requested is not None and requested < 0:
+        requested = 1
+    if "deletionTimestamp" in metadata and (left := metadata.get("deletionGracePeriodSeconds", 0)):
+        if requested is None or requested >= left:
+            return obj, False
+        _shorten(metadata, left, requested, now)
+        return obj, requested == 0 and not _finalized(metadata, options)
+    grace = None if "deletionTimestamp" in metadata else home.strategy.grace_seconds(obj, requested)
+    pending = _finalized(metadata, options)
+    if grace is None:
+        if pending:
+            _mark(metadata, now)
+        return obj, not pending
+    _mark(metadata, now + timedelta(seconds=grace), grace)
+    return obj, grace == 0 and not pending
+
+
+def _shorten(metadata: Object, left: int, requested: int, now: datetime) -> None:
+    until = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=left) + timedelta(seconds=requested)
+    if until < now:
+        until, requested = now, min(requested, 1)
+    metadata["deletionTimestamp"] = render_time(until)
+    metadata["deletionGracePeriodSeconds"] = requested
+
+
+def _mark(metadata: Object, until: datetime, grace: int = 0) -> None:
+    """Note when the object is to go; the first time counts as a change of generation."""
+    if "deletionTimestamp" not in metadata:
+        if metadata.get("generation", 0) > 0:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = render_time(until)
+    metadata["deletionGracePeriodSeconds"] = grace
+
+
+def _finalized(metadata: Object, options: DeleteOptions) -> bool:
+    """Note in the finalizers what becomes of dependents; return whether anything must still be finalized."""
+    finalizers = metadata.get("finalizers", [])
+    orphan = _wants(options, "Orphan", finalizers, ORPHAN)
+    foreground = _wants(options, "Foreground", finalizers, FOREGROUND)
+    kept = [one for one in finalizers if one not in (ORPHAN, FOREGROUND)]
+    kept += [ORPHAN] * orphan + [FOREGROUND] * foreground
+    if sorted(kept) != sorted(finalizers):
+        metadata["finalizers"] = finalizers = kept
+        if not kept:
+            del metadata["finalizers"]
+    return bool(finalizers)
+
+
+def _wants(options: DeleteOptions, policy: str, finalizers: list[str], finalizer: str) -> bool:
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents and policy == "Orphan"
+    if options.propagation is not None:
+        return options.propagation == policy
+    return finalizer in finalizers
+
+
+async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) -> Record:
+    if dry_run:
+        return replace(unstored(home, new, record.revision), key=record.key, revision=record.revision)
+    entry = await home.services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
+    await home.services.cache.reach(entry.revision)
+    return written(home, record.key, entry.revision)
+
+
+async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Deleted:
+    home = resource.home
+    if not dry_run:
+        entry = await home.services.store.delete(record.key, expected=record.revision)
+        await home.services.cache.reach(entry.revision)
+        home.services.allocators.release(home, record)
+        record = written(home, record.key, entry.revision)
+    if (home.group, home.plural) in _ANSWERED_WITH_OBJECT:
+        return Deleted(record, None, gone=True)
+    return Deleted(None, success(resource, record), gone=True)
+
+
+def success(resource: Resource, record: Record) -> Object:
+    """The Status of a finished deletion."""
+    uid = record.load()["metadata"]["uid"]
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": kind_details(resource.group, resource.plural, record.name, uid=uid),
+    }

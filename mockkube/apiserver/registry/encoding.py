@@ -1,0 +1,68 @@
+"""How an object lies in the store: a line naming the codec that wrote it, then JSON without its resourceVersion.
+
+The version is only known once the write is committed, so it is spliced into the bytes when they are read back.
+What comes out is what GET answers, LIST joins and every watcher gets: an object is encoded once.
+"""
+
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.types import Object, ReadOnlyObject
+
+_HOLE: Final = b'"resourceVersion":""'
+_META_ORDER: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON."""
+    return orjson.dumps(value)
+
+
+def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
+    """The object with kind, apiVersion and metadata first, and the metadata, these changes included, in Go's order."""
+    given = {**obj["metadata"], **metadata}
+    rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
+    return {
+        "kind": obj["kind"],
+        "apiVersion": obj["apiVersion"],
+        "metadata": {key: given[key] for key in _META_ORDER if key in given},
+        **rest,
+    }
+
+
+def to_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
+    """The bytes to store, with a hole for the resourceVersion."""
+    return tag + b"\n" + orjson.dumps(ordered(obj, resourceVersion=""))
+
+
+def read_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
+    """The tag of the codec that wrote the value, and the object's JSON with its resourceVersion."""
+    tag, _, body = value.partition(b"\n")
+    return tag, body.replace(_HOLE, b'"resourceVersion":"%d"' % revision, 1)
+
+
+def head(kind: str, api_version: str) -> bytes:
+    """How the JSON of an object of this kind begins: what the items of a list leave out."""
+    return b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(kind), orjson.dumps(api_version))
+
+
+def loads(body: bytes) -> Object:
+    """A fresh object from its JSON."""
+    obj: Object = orjson.loads(body)
+    return obj

@@ -1,0 +1,247 @@
+"""What a request asks for beside its body: the options of each verb, read from query parameters and judged."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from mockkube.api import fields
+from mockkube.api.errors import BadRequest, Invalid
+from mockkube.api.fields import FieldError
+from mockkube.api.selectors import fields as field_selectors
+from mockkube.api.selectors import labels as label_selectors
+from mockkube.api.selectors.fields import FieldSelector
+from mockkube.api.selectors.labels import LabelSelector
+from mockkube.api.types import ReadOnlyObject
+
+S = TypeVar("S")
+Query = Mapping[str, Sequence[str]]
+FIELD_MANAGER_MAX: Final = 128
+_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The options of create, update and patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """The options of delete and deletecollection."""
+
+    dry_run: bool = False
+    grace_seconds: int | None = None
+    propagation: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The options of list and watch."""
+
+    labels: LabelSelector = field(default_factory=lambda: label_selectors.parse(""))
+    fields: FieldSelector = field(default_factory=lambda: field_selectors.parse(""))
+    watch: bool = False
+    bookmarks: bool = False
+    resource_version: str = ""
+    match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_token: str = ""
+    send_initial: bool | None = None
+
+
+def first(query: Query, name: str) -> str:
+    """The first value of a parameter; empty when there is none."""
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def flag(query: Query, name: str) -> bool:
+    """A boolean parameter as upstream reads one: anything but empty, `false` and `0` is true."""
+    # upstream 1.36: apimachinery/pkg/runtime/converter.go
+    value = first(query, name)
+    return name in query and value.lower() not in ("false", "0") and (value != "" or bool(query[name]))
+
+
+def integer(query: Query, name: str) -> int | None:
+    """A 64-bit integer parameter; BadRequest in Go's words when it is none."""
+    text = first(query, name)
+    if text == "":
+        return None
+    return parse_int(text)
+
+
+def parse_int(text: str) -> int:
+    """Read what `strconv.ParseInt` reads."""
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
+
+
+def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+    """Read the options of a write; `kind` names them in complaints (`CreateOptions`)."""
+    if not query:
+        return WriteOptions()
+    manager, validation = first(query, "fieldManager"), first(query, "fieldValidation")
+    dry_run = list(query.get("dryRun", ()))
+    force = flag(query, "force") if "force" in query else None
+    errors: list[FieldError] = []
+    if kind == "PatchOptions":
+        if apply and not manager:
+            errors.append(fields.required("fieldManager", "is required for apply patch"))
+        elif not apply and force is not None:
+            errors.append(fields.forbidden("force", "may not be specified for non-apply patch"))
+    errors += _judge_manager(manager)
+    errors += _judge_dry_run(dry_run)
+    if validation not in _VALIDATIONS:
+        errors.append(fields.not_supported("fieldValidation", validation, _VALIDATIONS))
+    _raise(kind, errors)
+    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+
+
+def _judge_manager(manager: str) -> list[FieldError]:
+    errors = []
+    if len(manager.encode()) > FIELD_MANAGER_MAX:
+        errors.append(fields.too_long("fieldManager", FIELD_MANAGER_MAX))
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            detail = f"invalid character U+{ord(char):04X} (at position {position})"
+            errors.append(fields.invalid("fieldManager", manager, detail))
+    return errors
+
+
+def _judge_dry_run(dry_run: list[str]) -> list[FieldError]:
+    if all(value == "All" for value in dry_run):
+        return []
+    return [fields.not_supported("dryRun", dry_run, ("All",))]
+
+
+def _raise(kind: str, errors: list[FieldError]) -> None:
+    if errors:
+        raise Invalid("meta.k8s.io", kind, "", errors)
+
+
+def delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
+    """Read the options of a deletion from the body if there is one, else from the query."""
+    given = _from_query(query) if body is None else body
+    orphan, propagation = given.get("orphanDependents"), given.get("propagationPolicy")
+    errors: list[FieldError] = []
+    if orphan is not None and propagation is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(fields.invalid("propagationPolicy", propagation, detail))
+    if propagation is not None and propagation not in _PROPAGATIONS:
+        errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATIONS, "nil")))
+    errors += _judge_dry_run(list(given.get("dryRun") or ()))
+    _raise("DeleteOptions", errors)
+    preconditions = given.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=bool(given.get("dryRun")),
+        grace_seconds=given.get("gracePeriodSeconds"),
+        propagation=propagation,
+        orphan_dependents=orphan,
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+
+
+def _from_query(query: Query) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if (grace := integer(query, "gracePeriodSeconds")) is not None:
+        given["gracePeriodSeconds"] = grace
+    if "orphanDependents" in query:
+        given["orphanDependents"] = flag(query, "orphanDependents")
+    if policy := first(query, "propagationPolicy"):
+        given["propagationPolicy"] = policy
+    if "dryRun" in query:
+        given["dryRun"] = list(query["dryRun"])
+    return given
+
+
+def list_options(query: Query) -> ListOptions:
+    """Read the options of a list or a watch; BadRequest or Invalid when they make no sense."""
+    if not query:
+        return ListOptions()
+    labels = _selector(label_selectors.parse, first(query, "labelSelector"))
+    selected = _selector(field_selectors.parse, first(query, "fieldSelector"))
+    return ListOptions(
+        labels=labels,
+        fields=selected,
+        watch=flag(query, "watch"),
+        bookmarks=flag(query, "allowWatchBookmarks"),
+        resource_version=first(query, "resourceVersion"),
+        match=first(query, "resourceVersionMatch"),
+        timeout_seconds=integer(query, "timeoutSeconds"),
+        limit=integer(query, "limit") or 0,
+        continue_token=first(query, "continue"),
+        send_initial=flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+    )
+
+
+def judge_list_options(options: ListOptions) -> None:
+    """Refuse combinations that have no meaning."""
+    _raise("ListOptions", _watch_complaints(options) if options.watch else _list_complaints(options))
+
+
+def _selector(parse: Callable[[str], S], text: str) -> S:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+
+
+def _list_complaints(options: ListOptions) -> list[FieldError]:
+    # upstream 1.36: apimachinery/pkg/apis/meta/internalversion/validation/validation.go
+    at, errors = "resourceVersionMatch", []
+    if options.match:
+        if not options.resource_version:
+            errors.append(fields.forbidden(at, f"{at} is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
+        if options.match not in ("Exact", "NotOlderThan"):
+            errors.append(fields.not_supported(at, options.match, ("Exact", "NotOlderThan", "")))
+        if options.match == "Exact" and options.resource_version == "0":
+            errors.append(fields.forbidden(at, f'{at} "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial is not None:
+        errors.append(fields.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_complaints(options: ListOptions) -> list[FieldError]:
+    at, errors = "resourceVersionMatch", []
+    if options.send_initial is not None and options.match != "NotOlderThan":
+        errors.append(fields.forbidden(at, f"sendInitialEvents requires setting {at} to NotOlderThan"))
+    if options.match:
+        if options.send_initial is None:
+            detail = f"{at} is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(fields.forbidden(at, detail))
+        if options.match != "NotOlderThan":
+            errors.append(fields.not_supported(at, options.match, ("NotOlderThan",)))
+        if options.continue_token:
+            errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
+    return errors
+
+
+def revision_of(resource_version: str) -> int:
+    """The store revision a resourceVersion names; 0 for none."""
+    if resource_version in ("", "0"):
+        return 0
+    digits = resource_version.isascii() and resource_version.isdigit()
+    if not digits or int(resource_version) >= 1 << 64:
+        why = "value out of range" if digits else "invalid syntax"
+        raise BadRequest(
+            f'invalid resource version: resourceVersion: Invalid value: "{resource_version}": '
+            f'strconv.ParseUint: parsing "{resource_version}": {why}'
+        )
+    return int(resource_version)

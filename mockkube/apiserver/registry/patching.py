@@ -1,0 +1,117 @@
+"""Patching: what a patch makes of the current object, decoded and judged like any other update."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from mockkube.api import complaints, documents, go_json
+from mockkube.api.codec import Found, Mismatch
+from mockkube.api.errors import BadRequest, Invalid, TooLarge, Unprocessable
+from mockkube.api.fields import invalid
+from mockkube.api.patching import errors as patch_errors
+from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
+from mockkube.api.types import Object
+from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+from mockkube.apiserver.registry.updating import Updated
+
+
+class PatchType(StrEnum):
+    """The media types a patch may have."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch as it came: its type, its text, and the value the text holds."""
+
+    type: PatchType
+    text: bytes
+    document: Any
+
+    @classmethod
+    def read(cls, kind: PatchType, text: bytes) -> "Patch":
+        """Parse the text; BadRequest in upstream's words when it is not JSON."""
+        try:
+            return cls(kind, text, orjson.loads(text))
+        except orjson.JSONDecodeError as error:
+            prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
+            raise BadRequest(prefix + go_json.complaint(text)) from error
+
+
+async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
+    """Apply a patch to the stored object."""
+    duplicates = [] if options.field_validation == "Ignore" else documents.duplicate_fields(given.text, given.document)
+
+    def change(old: Object) -> Object:
+        patched = _decode(resource, call, given, _apply(resource, given, old), options, duplicates)
+        updating.check_identity(resource, call, patched["metadata"])
+        return patched
+
+    return await updating.update(resource, call, change, options)
+
+
+def _apply(resource: Resource, given: Patch, old: Object) -> Any:
+    try:
+        match given.type:
+            case PatchType.JSON:
+                return json_patch.apply(old, given.document)
+            case PatchType.MERGE:
+                return merge_patch.apply(old, given.document)
+            case _:
+                return strategic.apply(old, given.document, resource.node)
+    except patch_errors.BadPatch as error:
+        raise BadRequest(str(error)) from error
+    except patch_errors.TooManyOperations as error:
+        raise TooLarge(f"Request entity too large: {error}") from error
+    except patch_errors.PatchRejected as error:
+        message = "the server rejected our request due to an error in our request"
+        raise Unprocessable(message, details={}) from error
+    except patch_errors.PatchFailed as error:
+        raise result_without_reason(500, str(error)) from error
+
+
+def _decode(
+    resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions, duplicates: list[str]
+) -> Object:
+    """Decode what came out; what it does not fit is a complaint about the patch."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
+    found = Found()
+    try:
+        obj = resource.services.codec.decode(resource.node, patched, found)
+    except Mismatch as error:
+        raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
+    texts = [f'duplicate field "{path}"' for path in duplicates]
+    if given.type is PatchType.JSON:
+        texts = [f"json patch {text}" for text in texts]
+    if found.unknown:
+        texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(resource.node, patched)]
+    if texts and options.field_validation == "Strict":
+        raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
+    if options.field_validation == "Warn":
+        call.warn(texts)
+    obj["kind"], obj["apiVersion"] = resource.kind.kind, resource.api_version
+    if resource.default is not None:
+        resource.default(obj, resource.services.caps)
+    return obj
+
+
+def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:
+    if given.type is PatchType.STRATEGIC:
+        return complaints.misfit(resource.node, patched)
+    return complaints.mismatch(resource.node, patched)
+
+
+def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
+    if given.type is PatchType.STRATEGIC:
+        shown = gotext.printed(given.document)
+    else:
+        shown = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
+    return Invalid("", "", "", [invalid("patch", shown, why)])

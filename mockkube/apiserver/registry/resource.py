@@ -1,0 +1,211 @@
+"""A served resource: one kind at one version, with all that reading and writing it needs.
+
+Verbs live beside it, one module each: creation, updating, deletion, listing, watching. They take a `Resource` and a
+`Call` and speak of objects, records and errors; nothing here knows HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube_storage.model import Entry
+from mockkube_storage.store import Store
+
+from mockkube.api import complaints, conversions
+from mockkube.api.catalogue import Kind
+from mockkube.api.codec import Codec, Found, Mismatch
+from mockkube.api.errors import ApiError, BadRequest
+from mockkube.api.printers.catalogue import printer_of
+from mockkube.api.printers.table import Printer
+from mockkube.api.schema import Node
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.cache import ROOT, Cache, Collection, Record, labels_of
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+
+_ETCD_FOLDERS: Final = {
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "ingresses": "ingress",
+}
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, as the registry sees it. Warnings gather in it on the way."""
+
+    user: User
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    user_agent: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    def warn(self, texts: Iterable[str]) -> None:
+        """Add warnings, each once."""
+        self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
+
+
+@dataclass(slots=True)
+class Services:
+    """What every resource of one API server shares."""
+
+    store: Store
+    cache: Cache
+    clock: Clock
+    chance: Chance
+    caps: Capabilities
+    codec: Codec
+    admission: Chain
+    allocators: Allocators
+    find: Callable[[str, str], Resource | None]
+    """The resource of a group and plural, in its storage version."""
+
+
+class Resource:
+    """One kind at one version. `home` is the same kind in the version it is stored in; often itself."""
+
+    def __init__(self, kind: Kind, version: str, node: Node, strategy: Strategy, services: Services) -> None:
+        self.kind = kind
+        self.group = kind.group
+        self.plural = kind.plural
+        self.version = version
+        self.api_version = f"{kind.group}/{version}" if kind.group else version
+        self.node = node
+        self.strategy = strategy
+        self.services = services
+        self.home: Resource = self
+        self.default: Callable[[Object, Capabilities], None] | None = None
+        self.printer: Printer = printer_of(kind.group, kind.kind)
+        self.head = encoding.head(kind.kind, self.api_version)
+        self.tag = str(services.caps.version).encode()
+        self._decode = services.codec.decoder(node)
+
+    @property
+    def collection(self) -> Collection:
+        """What is stored of this kind."""
+        group, plural = self.home.group or "core", self.home.plural
+        return self.services.cache.collection(f"{group}/{plural}", self.home.read_entry)
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where an object lies in the store."""
+        folder = f"{ROOT}{self.home.group or 'core'}/{self.home.plural}/"
+        return f"{folder}{namespace}/{name}" if self.kind.namespaced else f"{folder}{name}"
+
+    def prefix(self, namespace: str) -> str:
+        """Where the objects of a namespace lie, or all of them."""
+        folder = self.collection.prefix
+        return f"{folder}{namespace}/" if namespace and self.kind.namespaced else folder
+
+    def etcd_key(self, namespace: str, name: str) -> str:
+        """The key a real API server would name in a message."""
+        folder = f"/registry/{_ETCD_FOLDERS.get(self.plural, self.plural)}"
+        return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
+
+    def judge(self, subresource: str = "") -> Judge:
+        """What a strategy may know of this moment."""
+        return Judge(self.services.caps, self.services.clock.now(), subresource)
+
+    def record(self, namespace: str, name: str) -> Record | None:
+        """The stored object, as far as this server has seen the store."""
+        return self.collection.records.get(self.key(namespace, name))
+
+    # Reading what is stored
+
+    def read_entry(self, entry: Entry) -> Record:
+        """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""
+        tag, body = encoding.read_stored(entry.value, entry.revision)
+        obj = encoding.loads(body)
+        if tag != self.tag:
+            obj = self.revise(obj)
+            body = encoding.dumps(encoding.ordered(obj))
+        metadata = obj["metadata"]
+        fields = dict(self.strategy.fields(obj))
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        fields["metadata.name"] = name
+        if self.kind.namespaced:
+            fields["metadata.namespace"] = namespace
+        return Record(
+            entry.key, name, namespace, entry.revision, self.head, body[len(self.head) :], labels_of(obj), fields
+        )
+
+    def revise(self, obj: Object) -> Object:
+        """What this version makes of an object another one wrote: unknown fields are lost, defaults filled in."""
+        found = Found()
+        revised: Object = self._decode(obj, found)
+        if self.default is not None:
+            self.default(revised, self.services.caps)
+        return revised
+
+    # Between this version and the stored one
+
+    def stored(self, obj: Object) -> Object:
+        """An object of this version, in the storage version."""
+        return obj if self.home is self else conversions.convert(obj, self.api_version, self.home.api_version)
+
+    def served(self, obj: Object) -> Object:
+        """A stored object, in this version. Belongs to the caller."""
+        return obj if self.home is self else conversions.convert(obj, self.home.api_version, self.api_version)
+
+    def tail(self, record: Record) -> bytes:
+        """The JSON of a record in this version, without kind and apiVersion."""
+        if self.home is self:
+            return record.tail
+        return encoding.dumps(encoding.ordered(self.served(record.load())))[len(self.head) :]
+
+    def body(self, record: Record) -> bytes:
+        """The JSON of a record in this version."""
+        return self.head + self.tail(record)
+
+    def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
+        """Decode, prune and default a request's value; the object is in this version.
+
+        Unknown and duplicate fields are refused, told of or passed over as `validation` says.
+        """
+        found = Found()
+        try:
+            obj: Object = self._decode(value, found)
+        except Mismatch as error:
+            raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
+        if found.unknown or duplicates:
+            self._report(value, call, validation, duplicates)
+        obj["kind"], obj["apiVersion"] = self.kind.kind, self.api_version
+        if self.default is not None:
+            self.default(obj, self.services.caps)
+        return obj
+
+    def cannot_handle(self, value: Any, why: str) -> str:
+        """The message for a body that is not an object of this kind."""
+        given = value.get("kind") if isinstance(value, dict) else None
+        return f'{given or self.kind.kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}'
+
+    def _report(self, value: Any, call: Call, validation: str, duplicates: Iterable[str]) -> None:
+        if validation == "Ignore":
+            return
+        texts = [f'duplicate field "{path}"' for path in duplicates]
+        texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(self.node, value)]
+        if validation == "Strict":
+            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
+        call.warn(texts)
+
+
+def result_without_reason(code: int, message: str) -> ApiError:
+    """An error upstream answers as plain text: a status without a reason."""
+    error = ApiError(message)
+    error.code, error.reason = code, ""
+    return error
+
+
+def spec_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    """Whether nothing but the resourceVersion differs."""
+    ignored = {"resourceVersion": ""}
+    return {**new, "metadata": {**new["metadata"], **ignored}} == {**old, "metadata": {**old["metadata"], **ignored}}

@@ -1,0 +1,205 @@
+"""Updating objects: read, change, admit, prepare, judge, store; again when somebody else was faster."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube_storage import errors as store_errors
+
+from mockkube.api import fields
+from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.metadata import validate_metadata_update
+from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.registry import creation, encoding
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.creation import MISPLACED, unstored, written
+from mockkube.apiserver.registry.deletion import revision_after
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import Call, Resource, spec_equal
+
+TRIES_MAX: Final = 100
+"""How often an update that names no version is tried against concurrent ones."""
+
+_NAMED: Final = "named"
+
+Change = Callable[[Object], Object]
+"""Turns the current object (its own copy, in the served version) into the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What an update came to."""
+
+    record: Record
+    created: bool = False
+
+
+async def replace(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
+    """Put this object (of the resource's version) in the place of the stored one."""
+    check_identity(resource, call, obj["metadata"])
+    uid = obj["metadata"].get("uid", "")
+
+    def whole(old: Object) -> Object:
+        if uid and uid != old["metadata"]["uid"]:
+            raise broken_precondition(resource, call, "UID", uid, old["metadata"]["uid"])
+        return {**obj, "metadata": dict(obj["metadata"])}
+
+    if resource.record(call.namespace, call.name) is None and not call.subresource:
+        await resource.services.cache.fresh()
+        if resource.record(call.namespace, call.name) is None:
+            return await _create_on_update(resource, call, obj, options)
+    return await update(resource, call, whole, options)
+
+
+def check_identity(resource: Resource, call: Call, metadata: Object) -> None:
+    """The object must be the one the path names; a namespace that is not given is the path's."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go
+    name = metadata.get("name")
+    if not name:
+        why = "name must be provided"
+        raise BadRequest(f"the name of the object ({call.name} based on URL) was undeterminable: {why}")
+    if name != call.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    expected = call.namespace if resource.kind.namespaced else ""
+    if metadata.get("namespace", expected) != expected:
+        raise BadRequest(MISPLACED)
+    if expected:
+        metadata["namespace"] = expected
+
+
+def broken_precondition(resource: Resource, call: Call, what: str, asked: str, actual: str) -> Conflict:
+    """The answer of the storage layer to a uid or version that does not match."""
+    key = resource.etcd_key(call.namespace, call.name)
+    why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {actual}"
+    text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return Conflict.object(resource.group, resource.plural, call.name, text)
+
+
+async def _create_on_update(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
+    metadata = obj["metadata"]
+    if not resource.strategy.allow_create_on_update:
+        raise NotFound.object(resource.group, resource.plural, call.name)
+    if metadata.get("uid"):
+        raise broken_precondition(resource, call, "UID", metadata["uid"], "")
+    metadata.pop("resourceVersion", None)
+    return Updated(await creation.create(resource, call, obj, options), created=True)
+
+
+async def update(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Updated:
+    """Apply a change to the stored object. A version named by the new object must be the current one."""
+    services, home = resource.services, resource.home
+    for _ in range(TRIES_MAX):
+        record = home.record(call.namespace, call.name)
+        if record is None:
+            await services.cache.fresh()
+            record = home.record(call.namespace, call.name)
+        if record is None:
+            raise NotFound.object(resource.group, resource.plural, call.name)
+        new = resource.stored(change(resource.served(record.load())))
+        try:
+            return await _attempt(resource, call, record, new, options)
+        except store_errors.Conflict as conflict:
+            await services.cache.reach(revision_after(conflict, home))
+            if _names_version(new):
+                raise Conflict.changed(resource.group, resource.plural, call.name) from conflict
+    raise Conflict.changed(resource.group, resource.plural, call.name)
+
+
+def _names_version(new: ReadOnlyObject) -> bool:
+    return new["metadata"].get("resourceVersion") == _NAMED
+
+
+async def _attempt(resource: Resource, call: Call, record: Record, new: Object, options: WriteOptions) -> Updated:
+    services, home = resource.services, resource.home
+    old = record.load()
+    version = _check_version(resource, call, new, record)
+    request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
+    services.admission.admit(request)
+    _prepare(home, call, new, old)
+    errors = _complaints(home, call, new, old)
+    if errors:
+        raise Invalid(home.group, home.kind.kind, call.name, errors)
+    services.admission.validate(request)
+    new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if _emptied(new, old):
+        return Updated(await _remove(home, record, new, dry_run=options.dry_run))
+    if spec_equal(new, old):
+        return Updated(record)
+    if options.dry_run:
+        return Updated(unstored(home, new, record.revision))
+    try:
+        entry = await services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
+    except store_errors.Conflict:
+        if version:
+            new["metadata"]["resourceVersion"] = _NAMED
+        raise
+    await services.cache.reach(entry.revision)
+    return Updated(written(home, record.key, entry.revision))
+
+
+def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> str:
+    """The version the client named, which must be the stored one."""
+    version: str = new["metadata"].get("resourceVersion", "")
+    if version in ("", "0"):
+        if not resource.home.strategy.allow_unconditional_update:
+            error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise Invalid(resource.group, resource.plural, call.name, [error])
+        return ""
+    if not version.isdigit():
+        text = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+        error = fields.invalid("metadata.resourceVersion", version, text)
+        raise Invalid(resource.group, resource.kind.kind, call.name, [error])
+    if int(version) != record.revision:
+        raise Conflict.changed(resource.group, resource.plural, call.name)
+    return version
+
+
+def _prepare(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
+    """Bring back what no update may change, then what this kind's may not."""
+    # upstream 1.36: apiserver/pkg/registry/rest/update.go
+    metadata, before = new["metadata"], old["metadata"]
+    metadata.pop("generation", None)
+    metadata.pop("selfLink", None)
+    if "generation" in before:
+        metadata["generation"] = before["generation"]
+    home.strategy.prepare_update(new, old, home.judge(call.subresource))
+    metadata = new["metadata"]
+    metadata.setdefault("uid", before["uid"])
+    metadata["creationTimestamp"] = before["creationTimestamp"]
+    if "deletionTimestamp" in before:
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before:
+        metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+
+
+def _complaints(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
+    judge = home.judge(call.subresource)
+    errors = validate_metadata_update(new, old)
+    errors += home.strategy.validate_update(new, old, judge)
+    if not errors:
+        call.warn(home.strategy.warn_update(new, old, judge))
+        home.strategy.canonicalize(new)
+    return errors
+
+
+def _emptied(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    """Whether this update takes the last finalizer off an object that was only waiting for that."""
+    metadata, before = new["metadata"], old["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if not before.get("finalizers") or before.get("deletionGracePeriodSeconds"):
+        return False
+    return not (new.get("spec") or {}).get("finalizers")
+
+
+async def _remove(home: Resource, record: Record, new: Object, *, dry_run: bool) -> Record:
+    if not dry_run:
+        try:
+            entry = await home.services.store.delete(record.key, expected=record.revision)
+        except store_errors.Conflict as conflict:
+            if conflict.current is not None:
+                raise
+        else:
+            await home.services.cache.reach(entry.revision)
+    return unstored(home, new, record.revision)

@@ -1,0 +1,180 @@
+"""Watching: what is there, then every change, as one client asked for it.
+
+A `Watch` listens to a collection and keeps the matching changes until its client takes them. It is bounded: a client
+that does not read is ended, and neither holds memory nor the writer. What crosses a selector's border becomes an
+ADDED or a DELETED.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube_storage import errors as store_errors
+from mockkube_storage.model import Event, EventType
+
+from mockkube.api.errors import Expired
+from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.listing import selector, wait_for
+from mockkube.apiserver.registry.options import ListOptions, revision_of
+from mockkube.apiserver.registry.resource import Resource
+
+PENDING_MAX: Final = 10_000
+"""Changes kept for a client that does not read; at the bound it is ended and must list anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One event for a client. A deletion shows the last state under the revision of the deletion."""
+
+    type: ChangeType
+    record: Record
+
+
+class Watch:
+    """The changes one client waits for."""
+
+    def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
+        self.resource = resource
+        self._prefix = prefix
+        self._chosen = chosen
+        self._pending: deque[Seen] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self.lagged = False
+        self.initial_count = 0
+        """How many of the first events show what was there already."""
+        self.start_revision = 0
+
+    def open(self, after: int, initial: Iterable[Record]) -> None:
+        """Begin with these records, then the changes after a revision that the collection still remembers."""
+        for record in initial:
+            self._pending.append(Seen(ChangeType.ADDED, record))
+        self.initial_count = len(self._pending)
+        changes = self.resource.collection.since(after)
+        assert changes is not None, "the caller asked whether they are remembered"
+        for change in changes:
+            self.offer(change)
+        self.resource.collection.listeners[self.offer] = None
+
+    def prime(self, changes: Iterable[Change]) -> None:
+        """Begin with changes from the store's history."""
+        for change in changes:
+            self.offer(change)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.resource.collection.listeners.pop(self.offer, None)
+
+    def offer(self, change: Change) -> None:  # hot: per change, per watcher
+        """Take a change if it is one for this client."""
+        record = change.record
+        if not record.key.startswith(self._prefix):
+            return
+        seen = self._view(change, record)
+        if seen is None:
+            return
+        if len(self._pending) >= PENDING_MAX:
+            self.lagged = True
+            self._pending.clear()
+            self.close()
+        else:
+            self._pending.append(seen)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _view(self, change: Change, record: Record) -> Seen | None:
+        chosen = self._chosen
+        if chosen is None:
+            return Seen(change.type, record)
+        before = change.previous is not None and chosen(change.previous)
+        after = change.type is not ChangeType.DELETED and chosen(record)
+        if after:
+            return Seen(ChangeType.MODIFIED if before else ChangeType.ADDED, record)
+        if not before:
+            return None
+        if change.type is ChangeType.DELETED:
+            return Seen(ChangeType.DELETED, record)
+        assert change.previous is not None
+        return Seen(ChangeType.DELETED, _at(change.previous, change.revision))
+
+    async def wait(self) -> None:
+        """Return once there is something to take."""
+        if self._pending or self.lagged:
+            return
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def take(self) -> list[Seen]:
+        """Everything that waits, in order."""
+        taken = list(self._pending)
+        self._pending.clear()
+        return taken
+
+    @property
+    def revision(self) -> int:
+        """Up to where this watch has seen everything, once what waits is taken."""
+        return max(self.resource.services.cache.revision, self.start_revision)
+
+
+def _at(record: Record, revision: int) -> Record:
+    """The record under a later revision: the last state of what left the selection."""
+    old, new = b'"resourceVersion":"%d"' % record.revision, b'"resourceVersion":"%d"' % revision
+    tail = record.tail.replace(old, new, 1)
+    return Record(record.key, record.name, record.namespace, revision, record.head, tail, record.labels, record.fields)
+
+
+async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:
+    """Open a watch. Raises Expired when the changes since the revision asked for are no longer known."""
+    watching = Watch(resource, resource.prefix(namespace), selector(resource, options))
+    cache, after = resource.services.cache, revision_of(options.resource_version)
+    initial = options.send_initial if options.send_initial is not None else not after
+    if initial:
+        if after:
+            await wait_for(resource, after)
+        elif options.resource_version != "0":
+            await cache.fresh()
+        records = resource.collection.range(watching._prefix)
+        chosen = watching._chosen
+        watching.start_revision = cache.revision
+        watching.open(cache.revision, records if chosen is None else [one for one in records if chosen(one)])
+        return watching
+    if not after:
+        await cache.fresh()
+        after = cache.revision
+    watching.start_revision = after
+    if resource.collection.since(after) is None:
+        await _from_history(watching, resource, after)
+    else:
+        watching.open(after, ())
+    return watching
+
+
+async def _from_history(watching: Watch, resource: Resource, after: int) -> None:
+    """Begin with what the store remembers of the time before this server's own memory."""
+    services = resource.services
+    until = services.cache.revision
+    changes: list[Change] = []
+    try:
+        async with services.store.watch(resource.collection.prefix, after=after, events_max=PENDING_MAX) as history:
+            while history.revision < until:
+                changes += [_change(resource, event) for event in await anext(history) if event.revision <= until]
+                if changes and changes[-1].revision >= resource.collection.revision:
+                    break
+    except store_errors.Compacted as error:
+        raise Expired(f"too old resource version: {after} ({error.oldest})") from error
+    watching.prime(changes)
+    watching.open(until, ())
+
+
+def _change(resource: Resource, event: Event) -> Change:
+    read = resource.home.read_entry
+    previous = read(event.previous) if event.previous is not None else None
+    if event.type is EventType.DELETE:
+        kind = ChangeType.DELETED
+    else:
+        kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+    return Change(kind, event.revision, read(event.entry), previous)

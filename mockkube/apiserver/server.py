@@ -1,0 +1,104 @@
+"""An API server: the registry over a store, and the HTTP side over the registry. It owns what runs, not the socket."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mockkube_storage.store import Store
+
+from mockkube.api.errors import AlreadyExists
+from mockkube.api.schema import Schema
+from mockkube.api.types import Object
+from mockkube.apiserver.admission import catalogue as admission
+from mockkube.apiserver.http.authentication import MASTERS, Authenticator, User
+from mockkube.apiserver.http.health import Check
+from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.plain import PlainPaths
+from mockkube.apiserver.http.router import Router
+from mockkube.apiserver.registry import creation, updating
+from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+
+APISERVER = User("system:apiserver", groups=(MASTERS,))
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServerOptions:
+    """What an API server is told when it starts."""
+
+    authenticator: Authenticator
+    caps: Capabilities = field(default_factory=Capabilities)
+    enable_admission: tuple[str, ...] = ()
+    disable_admission: tuple[str, ...] = ()
+    runtime_config: Mapping[str, bool] = field(default_factory=dict)
+    certificate_authority: str = ""
+
+
+class ApiServer:
+    """One API server on a store. `handler` answers requests between `start` and `stop`."""
+
+    def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, chance: Chance) -> None:
+        self._options = options
+        self.registry = Registry(
+            store=store,
+            clock=clock,
+            chance=chance,
+            caps=options.caps,
+            schema=Schema(options.caps.version),
+            plugins=admission.build(options.enable_admission, options.disable_admission),
+            allocators=Allocators(),
+            runtime_config=options.runtime_config,
+        )
+        self.metrics = Metrics()
+        self._ready = False
+        checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
+        plain = PlainPaths(self.registry, self.metrics, checks, {})
+        self.handler = Router(self.registry, options.authenticator, clock, self.metrics, plain)
+        self._running: asyncio.Task[None] | None = None
+        self._group = asyncio.TaskGroup()
+
+    async def start(self) -> None:
+        """Read the store, follow it, and bring it to what a new cluster contains."""
+        cache = self.registry.services.cache
+        await cache.start()
+        await self._group.__aenter__()
+        self._running = self._group.create_task(cache.run())
+        self._ready = True
+
+    async def stop(self) -> None:
+        """End what runs, also after a start that failed."""
+        self._ready = False
+        if self._running is not None:
+            self._running.cancel()
+            await self._group.__aexit__(None, None, None)
+            self._running = None
+
+    def _resource_of(self, obj: Object) -> Resource:
+        resource = self.registry.of_kind(obj["apiVersion"], obj["kind"])
+        assert resource is not None, f"{obj['apiVersion']} {obj['kind']} is served"
+        return resource
+
+    def _decoded(self, resource: Resource, obj: Object, subresource: str = "") -> tuple[Call, Object]:
+        metadata = obj["metadata"]
+        call = Call(APISERVER, metadata.get("namespace", ""), metadata["name"], subresource, "mockkube")
+        return call, resource.decode(obj, call, "Ignore")
+
+    async def create_object(self, obj: Object) -> Object | None:
+        """Create the object; None, and nothing changes, if one of its name exists."""
+        resource = self._resource_of(obj)
+        call, decoded = self._decoded(resource, obj)
+        try:
+            return (await creation.create(resource, call, decoded, WriteOptions())).load()
+        except AlreadyExists:
+            return None
+
+    async def update_status(self, obj: Object) -> Object:
+        """Replace the status of an object that exists."""
+        resource = self._resource_of(obj)
+        call, decoded = self._decoded(resource, obj, "status")
+        return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()
