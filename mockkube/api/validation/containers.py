@@ -3,7 +3,7 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateContainers and what follows it
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api import names
@@ -41,7 +41,7 @@ _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy
 class ContainerRules:
     """What the gates, and what is stored already, allow containers to use."""
 
-    env: EnvRules = EnvRules()
+    env: EnvRules = field(default_factory=EnvRules)
     restart_rules: bool = True
     restart_all: bool = True
     init_resize_policy: bool = True

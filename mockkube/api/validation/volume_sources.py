@@ -1,0 +1,379 @@
+"""Sources of volumes: what each kind of source must say. Pods and persistent volumes share most of them.
+
+A check is given the source and its path; complaints come in upstream's order, under upstream's paths.
+"""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, validateVolumeSource and ValidatePersistentVolumeSpec
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.paths import (
+    validate_descending_path,
+    validate_file_mode,
+    validate_free_path,
+    validate_no_backsteps,
+)
+from mockkube.api.validation.references import validate_csi_driver_name
+
+Check = Callable[[ReadOnlyObject, str], list[FieldError]]
+_HOST_PATHS: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+_PARTITION: Final = names.range_text(1, 255)
+_LUN: Final = names.range_text(0, 255)
+_MORE_THAN_ONE: Final = "may not specify more than 1 volume type"
+_QUALIFIER: Final = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
+}
+_TENANT_LENGTH_MAX: Final = 64
+_HOST_PORT: Final = "must be a host:port pair or multiple pairs separated by commas"
+_HOST_PORT_RE: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
+_AZURE_MANAGED: Final = (
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+)
+_AZURE_BLOB: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One kind of source: its field, its check, and the paths upstream gives where they are not the field's."""
+
+    field: str
+    check: Check
+    at: str = ""
+    second_at: str = ""
+
+
+def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str) -> list[FieldError]:
+    """Judge the first source of a volume, and refuse any further one."""
+    found: list[FieldError] = []
+    given = 0
+    for source in sources:
+        value = holder.get(source.field)
+        if value is None:
+            continue
+        given += 1
+        if given == 1 or source.field == "emptyDir":
+            found += source.check(value, f"{at}.{source.at or source.field}")
+        else:
+            found.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE))
+    return found if given else [*found, required(at, "must specify a volume type")]
+
+
+def demand(*fields: str) -> Check:
+    """Return a check that asks for fields, and for nothing else."""
+
+    def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        return [required(f"{at}.{name}") for name in fields if not source.get(name)]
+
+    return check
+
+
+def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a path on the node."""
+    path = source.get("path")
+    if not path:
+        return [required(f"{at}.path")]
+    found = validate_no_backsteps(path, f"{at}.path")
+    if source.get("type", "") not in _HOST_PATHS:
+        found.append(not_supported(f"{at}.type", source["type"], _HOST_PATHS))
+    return found
+
+
+def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a checkout of a repository."""
+    found = demand("repository")(source, at)
+    return found + validate_descending_path(source.get("directory", ""), f"{at}.directory")
+
+
+def _disk(name: str) -> Check:
+    def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        found = demand(name)(source, at)
+        partition = source.get("partition", 0)
+        if not 0 <= partition <= 255:
+            found.append(invalid(f"{at}.partition", partition, _PARTITION))
+        return found
+
+    return check
+
+
+check_gce: Final = _disk("pdName")
+check_aws: Final = _disk("volumeID")
+
+
+def check_secret(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Secret as files."""
+    return demand("secretName")(source, at) + _check_files(source, at)
+
+
+def check_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a ConfigMap as files."""
+    return demand("name")(source, at) + _check_files(source, at)
+
+
+def _check_files(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    found = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
+    for i, item in enumerate(source.get("items", ())):
+        found += check_key_to_path(item, f"{at}.items[{i}]")
+    return found
+
+
+def check_key_to_path(item: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a key that becomes a file."""
+    found = demand("key", "path")(item, at)
+    found += validate_free_path(item.get("path", ""), f"{at}.path")
+    return found + validate_file_mode(item.get("mode"), f"{at}.mode")
+
+
+def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a path of an NFS server."""
+    found = demand("server", "path")(source, at)
+    path = source.get("path", "")
+    if not path.startswith("/"):
+        found.append(invalid(f"{at}.path", path, "must be an absolute path"))
+    return found
+
+
+def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge an iSCSI disk of a pod."""
+    named = "must be valid format starting with iqn, eui, or naa"
+    return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, named)
+
+
+def iscsi_check_for(name: str) -> Check:
+    """Return the check of an iSCSI disk for the persistent volume of that name."""
+
+    def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        portal = source.get("targetPortal", "")
+        found = demand("targetPortal")(source, at)
+        if text := iscsi_name_error(source, name):
+            found.append(invalid(f"{at}.targetportal", portal, text))
+        return found + _check_iscsi_disk(source, at, "must be valid format")
+
+    return check
+
+
+def iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
+    """Say that the name of the volume and the portal are too long together."""
+    if "initiatorName" not in source or names.byte_length(f"{name}:{source.get('targetPortal', '')}") <= 64:
+        return ""
+    return (
+        "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+        "if iscsi.initiatorName is specified."
+    )
+
+
+def _check_iscsi_disk(source: ReadOnlyObject, at: str, unknown_text: str) -> list[FieldError]:
+    name = source.get("iqn", "")
+    found = _check_qualifier(name, f"{at}.iqn", unknown_text) if name else [required(f"{at}.iqn")]
+    lun = source.get("lun", 0)
+    if not 0 <= lun <= 255:
+        found.append(invalid(f"{at}.lun", lun, _LUN))
+    secret = source.get("secretRef")
+    if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
+        found.append(required(f"{at}.secretRef"))
+    if unknown_text == "must be valid format" and secret is not None and not secret.get("name"):
+        found.append(required(f"{at}.secretRef.name"))
+    if "initiatorName" in source:
+        found += _check_qualifier(source["initiatorName"], f"{at}.initiatorname", unknown_text)
+    return found
+
+
+def _check_qualifier(name: str, at: str, unknown_text: str) -> list[FieldError]:
+    form = _QUALIFIER.get(name[:3])
+    if form is None:
+        return [invalid(at, name, unknown_text)]
+    return [] if form.search(name) else [invalid(at, name, "must be valid format")]
+
+
+def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a GlusterFS volume of a persistent volume."""
+    found = demand("endpoints", "path")(source, at)
+    namespace = source.get("endpointsNamespace")
+    if namespace is None:
+        return found
+    here = f"{at}.endpointsNamespace"
+    if not namespace:
+        text = "if the endpointnamespace is set, it must be a valid namespace name"
+        return [*found, invalid(here, namespace, text)]
+    return found + [invalid(here, namespace, text) for text in names.dns_label(namespace)]
+
+
+def check_flocker(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Flocker dataset."""
+    name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
+    found = []
+    if not name and not uuid:
+        found.append(required(at, "one of datasetName and datasetUUID is required"))
+    if name and uuid:
+        text = "datasetName and datasetUUID can not be specified simultaneously"
+        found.append(invalid(at, "resource", text))
+    if "/" in name:
+        found.append(invalid(f"{at}.datasetName", name, "must not contain '/'"))
+    return found
+
+
+def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Quobyte volume."""
+    registry = source.get("registry", "")
+    found = []
+    if not registry:
+        found.append(required(f"{at}.registry", _HOST_PORT))
+    elif names.byte_length(source.get("tenant", "")) > _TENANT_LENGTH_MAX:
+        text = f"must be a UUID and may not exceed a length of {_TENANT_LENGTH_MAX} characters"
+        found.append(required(f"{at}.tenant", text))
+    else:
+        pairs = registry.split(",")
+        found += [
+            invalid(f"{at}.registry", registry, _HOST_PORT) for pair in pairs if not _HOST_PORT_RE.fullmatch(pair)
+        ]
+    return found + demand("volume")(source, at)
+
+
+def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Fibre Channel disk."""
+    targets, lun = source.get("targetWWNs", ()), source.get("lun")
+    found = []
+    if not targets and not source.get("wwids"):
+        found.append(required(f"{at}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+    if targets and source.get("wwids"):
+        text = "targetWWNs and wwids can not be specified simultaneously"
+        found.append(invalid(f"{at}.targetWWNs", targets, text))
+    if not targets:
+        return found
+    if lun is None:
+        found.append(required(f"{at}.lun", "lun is required if targetWWNs is specified"))
+    elif not 0 <= lun <= 255:
+        found.append(invalid(f"{at}.lun", lun, _LUN))
+    return found
+
+
+def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a FlexVolume: its options are not Kubernetes' own."""
+    found = demand("driver")(source, at)
+    options: Mapping[str, str] = source.get("options", {})
+    for key in options:
+        namespace = f".{key.partition('/')[0].lower()}"
+        if namespace.endswith((".kubernetes.io", ".k8s.io")):
+            text = "kubernetes.io and k8s.io namespaces are reserved"
+            found.append(invalid(f"{at}.options[{key}]", key, text))
+    return found
+
+
+def check_cinder(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Cinder disk of a pod."""
+    return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
+
+
+def check_cinder_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a Cinder disk of a persistent volume."""
+    return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
+
+
+def _check_secret_ref(source: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
+    secret = source.get("secretRef")
+    return [] if secret is None else demand(*fields)(secret, f"{at}.secretRef")
+
+
+def check_azure_file_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge an Azure share of a persistent volume."""
+    found = demand("secretName", "shareName")(source, at)
+    if source.get("secretNamespace") == "":
+        found.append(required(f"{at}.secretNamespace"))
+    return found
+
+
+def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge an Azure disk."""
+    found = demand("diskName", "diskURI")(source, at)
+    caching = ("None", "ReadOnly", "ReadWrite")
+    if source.get("cachingMode", "None") not in caching:
+        found.append(not_supported(f"{at}.cachingMode", source["cachingMode"], caching))
+    kind, uri = source.get("kind"), source.get("diskURI", "")
+    kinds = ("Dedicated", "Managed", "Shared")
+    if kind is not None and kind not in kinds:
+        found.append(not_supported(f"{at}.kind", kind, kinds))
+    if kind == "Managed" and not uri.startswith("/subscriptions/"):
+        found.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED,)))
+    if kind not in (None, "Managed") and not uri.startswith("https://"):
+        found.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB,)))
+    return found
+
+
+def check_local(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a disk of a node."""
+    path = source.get("path")
+    return validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")]
+
+
+def check_storage_os(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a StorageOS volume of a pod."""
+    return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name",))
+
+
+def check_storage_os_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a StorageOS volume of a persistent volume."""
+    return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
+
+
+def _check_storage_os_names(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    found = demand("volumeName")(source, at)
+    for field in ("volumeName", "volumeNamespace"):
+        if name := source.get(field):
+            found += [invalid(f"{at}.{field}", name, text) for text in names.dns_label(name)]
+    return found
+
+
+def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge an inline CSI volume of a pod."""
+    found = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
+    secret = source.get("nodePublishSecretRef")
+    if secret is None:
+        return found
+    name = secret.get("name")
+    if not name:
+        return [*found, required(f"{at}.nodePublishSecretRef.name")]
+    return found + [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+
+
+def check_csi_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a CSI volume of a persistent volume."""
+    found = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
+    found += demand("volumeHandle")(source, at)
+    for field in _CSI_SECRETS:
+        if field in source:
+            found += _check_secret_reference(source[field], f"{at}.{field}")
+    return found
+
+
+_CSI_SECRETS: Final = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+
+
+def _check_secret_reference(secret: ReadOnlyObject, at: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for field, check in (("name", names.dns_subdomain), ("namespace", names.dns_label)):
+        if value := secret.get(field):
+            found += [invalid(f"{at}.{field}", value, text) for text in check(value)]
+        else:
+            found.append(required(f"{at}.{field}"))
+    return found
