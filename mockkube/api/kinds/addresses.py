@@ -176,3 +176,13 @@ def _plain(text: str) -> str:
 def _plain_tail(text: str) -> str:
     head, colon, tail = text.rpartition(":")
     return f"{head}{colon}{_plain(tail)}" if "." in tail else text
+
+
+def interface_address(text: str, at: str) -> list[FieldError]:
+    """Complain about anything but an address of an interface, with its prefix, in canonical form."""
+    network = parse_cidr(text)
+    if network is None:
+        example = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return [invalid(at, text, example)]
+    canonical = f"{parse_ip(text.partition('/')[0])}/{network.prefixlen}"
+    return [] if text == canonical else [invalid(at, text, f'must be in canonical form ("{canonical}")')]

@@ -21,7 +21,7 @@ _PARENT: Final[Shape] = (
 class IPAddressStrategy(Strategy):
     """An address in use, always by the same object."""
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """The name is the address in canonical form."""
         return [error.detail for error in strict_ip(name, "")]
 

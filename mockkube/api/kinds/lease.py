@@ -65,7 +65,7 @@ class LeaseCandidateStrategy(Strategy):
         """Select by lease."""
         return {"spec.leaseName": (obj.get("spec") or {}).get("leaseName", "")}
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A candidate is named like a file."""
         return names.config_map_key(name)
 

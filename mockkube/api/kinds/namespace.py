@@ -23,7 +23,7 @@ class NamespaceStrategy(StatusStrategy):
         """Select by phase, and by name under its old name."""
         return {"status.phase": (obj.get("status") or {}).get("phase", ""), "name": obj["metadata"].get("name", "")}
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A namespace is a DNS label."""
         return names.dns_label(name, prefix=prefix)
 

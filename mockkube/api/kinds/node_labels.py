@@ -1,26 +1,12 @@
-"""Node labels that are deprecated, and what to use instead."""
-
-from collections.abc import Mapping
-from typing import Final
+"""Warnings about deprecated labels where nodes are selected by them."""
 
 from mockkube.api.types import ReadOnlyObject
-
-# upstream 1.36: pkg/api/node/util.go
-_DEPRECATED: Final[Mapping[str, str]] = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-    "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
-    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
-}
+from mockkube.api.validation.node_selector import DEPRECATED_LABELS
 
 
 def deprecation(label: str) -> str | None:
     """Return what to say of a deprecated label; None: it is not."""
-    return _DEPRECATED.get(label)
+    return DEPRECATED_LABELS.get(label)
 
 
 def selector_warnings(selector: ReadOnlyObject | None, at: str) -> list[str]:

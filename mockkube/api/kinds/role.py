@@ -13,7 +13,7 @@ class RoleStrategy(Strategy):
     allow_create_on_update = True
     namespaced = True
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A role is named like a step in a path."""
         return names.path_segment(name, prefix=prefix)
 

@@ -19,7 +19,7 @@ class RoleBindingStrategy(Strategy):
     namespaced = True
     role_kinds: tuple[str, ...] = ("Role", "ClusterRole")
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A binding is named like a step in a path."""
         return names.path_segment(name, prefix=prefix)
 

@@ -37,7 +37,7 @@ class ServiceStrategy(StatusStrategy):
         spec = obj.get("spec") or {}
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A service is a DNS label."""
         return names.dns_label(name, prefix=prefix)
 

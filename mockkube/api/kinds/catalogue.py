@@ -1,0 +1,3 @@
+"""Which strategy a kind has."""
+
+STRATEGIES = {}
