@@ -1,0 +1,94 @@
+"""Every admission plugin, in the order they run, and which of them a server starts with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.apiserver.admission.always_deny import AlwaysDeny
+from mockkube.apiserver.admission.chain import Plugin
+from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
+from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from mockkube.apiserver.admission.priority import Priority
+from mockkube.apiserver.admission.runtime_class import RuntimeClass
+from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
+from mockkube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A plugin upstream knows; without `make` it may be named, and does nothing here."""
+
+    name: str
+    make: Callable[[], Plugin] | None = None
+    on: bool = False
+    """Whether it is enabled unless disabled by name."""
+
+
+# upstream 1.36: pkg/kubeapiserver/options/plugins.go
+PLUGINS: Final = (
+    Entry("AlwaysAdmit"),
+    Entry("NamespaceAutoProvision"),
+    Entry("NamespaceLifecycle", NamespaceLifecycle, on=True),
+    Entry("NamespaceExists"),
+    Entry("LimitPodHardAntiAffinityTopology"),
+    Entry("LimitRanger", on=True),
+    Entry("ServiceAccount", ServiceAccount, on=True),
+    Entry("NodeRestriction"),
+    Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),
+    Entry("AlwaysPullImages"),
+    Entry("ImagePolicyWebhook"),
+    Entry("PodSecurity", on=True),
+    Entry("PodNodeSelector"),
+    Entry("Priority", Priority, on=True),
+    Entry("DefaultTolerationSeconds", DefaultTolerationSeconds, on=True),
+    Entry("PodTolerationRestriction"),
+    Entry("EventRateLimit"),
+    Entry("ExtendedResourceToleration"),
+    Entry("DefaultStorageClass", DefaultStorageClass, on=True),
+    Entry("StorageObjectInUseProtection", StorageObjectInUseProtection, on=True),
+    Entry("PodGroupProtection", on=True),
+    Entry("OwnerReferencesPermissionEnforcement"),
+    Entry("PersistentVolumeClaimResize", PersistentVolumeClaimResize, on=True),
+    Entry("RuntimeClass", RuntimeClass, on=True),
+    Entry("CertificateApproval", on=True),
+    Entry("CertificateSigning", on=True),
+    Entry("ClusterTrustBundleAttest", on=True),
+    Entry("CertificateSubjectRestriction", on=True),
+    Entry("DefaultIngressClass", DefaultIngressClass, on=True),
+    Entry("DenyServiceExternalIPs"),
+    Entry("PodTopologyLabels", on=True),
+    Entry("PodGroupWorkloadExists", on=True),
+    Entry("NodeDeclaredFeatureValidator", on=True),
+    Entry("JobValidation", on=True),
+    Entry("PodResizeValidator", on=True),
+    Entry("MutatingAdmissionPolicy", on=True),
+    Entry("MutatingAdmissionWebhook", on=True),
+    Entry("ValidatingAdmissionPolicy", on=True),
+    Entry("ValidatingAdmissionWebhook", on=True),
+    Entry("ResourceQuota", on=True),
+    Entry("AlwaysDeny", AlwaysDeny),
+)
+
+
+def flag_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
+    """What is wrong with the lists of --enable-admission-plugins and --disable-admission-plugins."""
+    # upstream 1.36: apiserver/pkg/server/options/admission.go, Validate
+    known = {entry.name for entry in PLUGINS}
+    errors = [f'enable-admission-plugins plugin "{name}" is unknown' for name in enable if name not in known]
+    errors += [f'disable-admission-plugins plugin "{name}" is unknown' for name in disable if name not in known]
+    both = sorted(set(enable) & set(disable))
+    if both:
+        errors.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+    return errors
+
+
+def build(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[Plugin]:
+    """The plugins of a server, in order; ValueError, with a line for each mistake, when the lists make no sense."""
+    errors = flag_errors(enable, disable)
+    if errors:
+        raise ValueError("\n".join(errors))
+    wanted = [entry for entry in PLUGINS if entry.name in enable or (entry.on and entry.name not in disable)]
+    return [entry.make() for entry in wanted if entry.make is not None]

@@ -1,0 +1,91 @@
+"""The admission chain: plugins in upstream's order, each changing or judging a request before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from mockkube.api.types import Object, ReadOnlyObject
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.registry.resource import Call, Resource
+
+
+class Operation(StrEnum):
+    """What a request is about to do."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+@dataclass(slots=True)
+class Request:
+    """A request on its way into the store. `obj` is in the storage version; a deletion has none."""
+
+    operation: Operation
+    resource: Resource
+    call: Call
+    obj: Object | None
+    old: ReadOnlyObject | None
+    dry_run: bool = False
+
+    def about(self, group: str, plural: str, subresource: str = "") -> bool:
+        """Whether the request is to this resource and subresource."""
+        resource = self.resource.home
+        return resource.plural == plural and resource.group == group and self.call.subresource == subresource
+
+    def of_kind(self, group: str, plural: str) -> bool:
+        """Whether the request is to this resource or a subresource of it."""
+        return self.resource.home.plural == plural and self.resource.home.group == group
+
+    @property
+    def given(self) -> Object:
+        """The object of a creation or an update."""
+        assert self.obj is not None, "a deletion has no object"
+        return self.obj
+
+    @property
+    def annotations(self) -> ReadOnlyObject:
+        """The annotations of the object."""
+        return self.given["metadata"].get("annotations") or {}
+
+    def find(self, group: str, plural: str) -> Resource:
+        """Another resource of the same server, to look things up in."""
+        found = self.resource.services.find(group, plural)
+        assert found is not None, f"no resource {plural}.{group}"
+        return found
+
+
+class Plugin:
+    """One admission plugin. It says no by raising an ApiError."""
+
+    name: str
+
+    def admit(self, request: Request) -> None:
+        """Change the object of the request, or refuse it."""
+
+    def validate(self, request: Request) -> None:
+        """Judge the object as it will be stored."""
+
+
+class Chain:
+    """The enabled plugins."""
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+        self._admit = [one.admit for one in plugins if type(one).admit is not Plugin.admit]
+        self._validate = [one.validate for one in plugins if type(one).validate is not Plugin.validate]
+
+    def admit(self, request: Request) -> None:
+        """Let every plugin change the object, in order."""
+        for admit in self._admit:
+            admit(request)
+
+    def validate(self, request: Request) -> None:
+        """Let every plugin judge the object, in order."""
+        for validate in self._validate:
+            validate(request)

@@ -1,0 +1,62 @@
+"""DefaultStorageClass and DefaultIngressClass: who names no class gets the default one."""
+
+from typing import Final
+
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+
+_STORAGE_MARKS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_INGRESS_MARKS: Final = ("ingressclass.kubernetes.io/is-default-class",)
+STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+
+
+class DefaultStorageClass(Plugin):
+    """Gives a claim that names no storage class the default one."""
+
+    # upstream 1.36: plugin/pkg/admission/storage/storageclass/setdefault/admission.go
+    name = "DefaultStorageClass"
+
+    def admit(self, request: Request) -> None:
+        """Complete a new claim; one that asks for the class "" wants none."""
+        if request.operation is not Operation.CREATE or not request.about("", "persistentvolumeclaims"):
+            return
+        spec = request.given["spec"]
+        if spec.get("storageClassName") is not None or STORAGE_CLASS in request.annotations:
+            return
+        name = _default_class(request, "storage.k8s.io", "storageclasses", _STORAGE_MARKS)
+        if name is not None:
+            spec["storageClassName"] = name
+
+
+class DefaultIngressClass(Plugin):
+    """Gives an ingress that names no class the default one."""
+
+    # upstream 1.36: plugin/pkg/admission/network/defaultingressclass/admission.go
+    name = "DefaultIngressClass"
+
+    def admit(self, request: Request) -> None:
+        """Complete a new ingress."""
+        if request.operation is not Operation.CREATE or not request.about("networking.k8s.io", "ingresses"):
+            return
+        spec = request.given.setdefault("spec", {})
+        if spec.get("ingressClassName") is not None or INGRESS_CLASS in request.annotations:
+            return
+        name = _default_class(request, "networking.k8s.io", "ingressclasses", _INGRESS_MARKS)
+        if name is not None:
+            spec["ingressClassName"] = name
+
+
+def _default_class(request: Request, group: str, plural: str, marks: tuple[str, ...]) -> str | None:
+    """The newest of the classes marked as the default, the first by name among equals."""
+    # upstream 1.36: pkg/volume/util/storageclass.go, GetDefaultClass
+    collection = request.find(group, plural).collection
+    all_metadata = (record.load()["metadata"] for record in collection.range(collection.prefix))
+    marked = [one for one in all_metadata if any((one.get("annotations") or {}).get(mark) == "true" for mark in marks)]
+    if not marked:
+        return None
+    newest = max(one["creationTimestamp"] for one in marked)
+    names: list[str] = [one["name"] for one in marked if one["creationTimestamp"] == newest]
+    return min(names)

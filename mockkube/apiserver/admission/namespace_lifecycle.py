@@ -1,0 +1,44 @@
+"""NamespaceLifecycle: nothing is made in a namespace that is missing or on its way out; some namespaces stay."""
+
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+
+IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+
+
+class NamespaceLifecycle(Plugin):
+    """Ties what is in a namespace to the life of the namespace."""
+
+    # upstream 1.36: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
+    name = "NamespaceLifecycle"
+
+    def admit(self, request: Request) -> None:
+        """Refuse objects in a namespace that does not exist or is being terminated."""
+        namespace = request.call.namespace
+        if not namespace or request.of_kind("", "namespaces"):
+            return
+        phase = _phase(request, namespace)
+        if phase == "Terminating" and request.operation is Operation.CREATE:
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            error = refuse(request, why)
+            assert error.details is not None
+            message = f"namespace {namespace} is being terminated"
+            cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+            error.details["causes"] = [cause]
+            raise error
+
+    def validate(self, request: Request) -> None:
+        """Refuse to delete the namespaces every cluster has."""
+        deletes = request.operation is Operation.DELETE and request.of_kind("", "namespaces")
+        if deletes and request.call.name in IMMORTAL:
+            raise refuse(request, "this namespace may not be deleted")
+
+
+def _phase(request: Request, namespace: str) -> str:
+    record = request.find("", "namespaces").record("", namespace)
+    if record is None:
+        raise NotFound.object("", "namespaces", namespace)
+    return record.fields["status.phase"]

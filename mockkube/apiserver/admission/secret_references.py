@@ -1,0 +1,92 @@
+"""Which secrets a pod refers to, and whether its service account lists them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+
+_REFERRING: Final = (("azureFile", "secretName"), ("secret", "secretName"))
+_INDIRECT: Final = (
+    ("cephfs", "secretRef"),
+    ("cinder", "secretRef"),
+    ("flexVolume", "secretRef"),
+    ("rbd", "secretRef"),
+    ("scaleIO", "secretRef"),
+    ("iscsi", "secretRef"),
+    ("storageos", "secretRef"),
+    ("csi", "nodePublishSecretRef"),
+)
+
+
+def secret_names(spec: ReadOnlyObject) -> Iterator[str]:
+    """Every secret a pod refers to: to pull images, in environments, in volumes."""
+    # upstream 1.36: pkg/api/pod/util.go, VisitPodSecretNames
+    for one in spec.get("imagePullSecrets") or ():
+        yield one.get("name", "")
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(group) or ():
+            yield from (name for _, name in _in_environment(container))
+    for volume in spec.get("volumes") or ():
+        yield from _in_volume(volume)
+
+
+def _in_volume(volume: ReadOnlyObject) -> Iterator[str]:
+    for source, field in _REFERRING:
+        if (volume.get(source) or {}).get(field):
+            yield volume[source][field]
+    for source, field in _INDIRECT:
+        if (volume.get(source) or {}).get(field):
+            yield volume[source][field].get("name", "")
+    for projection in (volume.get("projected") or {}).get("sources") or ():
+        if "secret" in projection:
+            yield projection["secret"].get("name", "")
+
+
+def _in_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+    """How the environment refers to a secret, and to which."""
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+        if reference is not None:
+            yield f"envVar {variable['name']}", reference.get("name", "")
+    for source in container.get("envFrom") or ():
+        if source.get("secretRef") is not None:
+            yield "envFrom", source["secretRef"].get("name", "")
+
+
+def disallowed_reference(spec: ReadOnlyObject, account: ReadOnlyObject, *, ephemeral: bool) -> str:
+    """The first reference to a secret that the account does not list, as a reason; empty if there is none.
+
+    With `ephemeral` only the containers an update may add are looked at.
+    """
+    # upstream 1.36: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences
+    name = account["metadata"]["name"]
+    listed = {one.get("name", "") for one in account.get("secrets") or ()}
+    if ephemeral:
+        return _in_containers(spec, "ephemeralContainers", "ephemeral container", listed, name)
+    refused = f"is not allowed because service account {name} does not reference that"
+    for volume in spec.get("volumes") or ():
+        secret = volume.get("secret")
+        if secret is not None and secret.get("secretName", "") not in listed:
+            return f'volume with secret.secretName="{secret.get("secretName", "")}" {refused} secret'
+    why = _in_containers(spec, "initContainers", "init container", listed, name)
+    why = why or _in_containers(spec, "containers", "container", listed, name)
+    return why or _in_pulls(spec, account, refused)
+
+
+def _in_containers(spec: ReadOnlyObject, group: str, title: str, listed: set[str], account: str) -> str:
+    for container in spec.get(group) or ():
+        for how, secret in _in_environment(container):
+            if secret not in listed:
+                return (
+                    f'{title} {container["name"]} with {how} referencing secret.secretName="{secret}" is not allowed '
+                    f"because service account {account} does not reference that secret"
+                )
+    return ""
+
+
+def _in_pulls(spec: ReadOnlyObject, account: ReadOnlyObject, refused: str) -> str:
+    pulls = {one.get("name", "") for one in account.get("imagePullSecrets") or ()}
+    for index, one in enumerate(spec.get("imagePullSecrets") or ()):
+        if one.get("name", "") not in pulls:
+            return f'imagePullSecrets[{index}].name="{one.get("name", "")}" {refused} imagePullSecret'
+    return ""

@@ -1,0 +1,30 @@
+"""StorageObjectInUseProtection: volumes, claims and their classes cannot go while somebody uses them."""
+
+from typing import Final
+
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+
+_FINALIZERS: Final = {
+    ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
+
+
+class StorageObjectInUseProtection(Plugin):
+    """Adds the finalizer that a controller takes off when the object is no longer used."""
+
+    # upstream 1.36: plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
+    name = "StorageObjectInUseProtection"
+
+    def admit(self, request: Request) -> None:
+        """Protect a new object."""
+        if request.operation is not Operation.CREATE or request.call.subresource:
+            return
+        home = request.resource.home
+        finalizer = _FINALIZERS.get((home.group, home.plural))
+        if finalizer is None or (home.group and not home.services.caps.enabled("VolumeAttributesClass")):
+            return
+        metadata = request.given["metadata"]
+        if finalizer not in metadata.get("finalizers", ()):
+            metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]
