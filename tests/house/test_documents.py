@@ -1,0 +1,66 @@
+"""The documents name what there is: commands, flags, fields; and their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from mockkube_storage.engines.catalogue import ENGINES
+
+from mockkube.cli.catalogue import COMMANDS
+from mockkube.cli.up import command as up
+from mockkube.cluster.configuration import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+COMMANDS_TEXT = (ROOT / "docs" / "commands.md").read_text()
+
+_LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+_DECISION = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
+def test_a_command_has_its_heading(name: str) -> None:
+    assert f"\n## mockkube {name}\n" in COMMANDS_TEXT
+
+
+@pytest.mark.parametrize(
+    "flag", sorted(name for option in up.params for name in [*option.opts, *option.secondary_opts])
+)
+def test_a_flag_of_up_is_explained(flag: str) -> None:
+    assert f"`{flag}" in COMMANDS_TEXT
+
+
+@pytest.mark.parametrize("key", [setting.key for setting in SETTINGS])
+def test_a_field_of_the_configuration_file_is_named(key: str) -> None:
+    assert re.search(rf"^{key}:|`{key}`", COMMANDS_TEXT, re.MULTILINE)
+
+
+def test_every_setting_can_be_said_by_a_flag() -> None:
+    assert {option.name for option in up.params if isinstance(option, click.Option)} == {
+        *(setting.name for setting in SETTINGS),
+        "config",
+    }
+
+
+@pytest.mark.parametrize("scheme", [prefix for engine in ENGINES for prefix in engine.prefixes[:1]])
+def test_a_store_engine_is_named(scheme: str) -> None:
+    assert f"`{scheme}" in COMMANDS_TEXT
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
+def test_links_lead_to_what_is_there(document: Path) -> None:
+    missing = [link for link in _LINK.findall(document.read_text()) if not (document.parent / link).exists()]
+    assert missing == []
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    decisions = sorted(path.name for path in (ROOT / "docs" / "adr").iterdir())
+    numbers = [match[1] for name in decisions if (match := _DECISION.fullmatch(name))]
+    assert numbers == [f"{number:04}" for number in range(len(decisions))]
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
+def test_a_command_is_called_by_a_test(name: str) -> None:
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "unit" / "cli").glob("test_*.py"))
+    assert f'"{name}"' in tests

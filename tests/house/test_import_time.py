@@ -1,0 +1,60 @@
+"""A command loads what it needs and nothing else: what is not imported costs no time."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LOADED = """
+import contextlib, io, json, sys
+from mockkube.cli.main import run
+with contextlib.redirect_stdout(io.StringIO()):
+    run(json.loads(sys.argv[1]))
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+HEAVY = {"aiohttp", "asyncio", "cel_expr_python", "celpy", "cryptography", "kubernetes_validate", "sqlalchemy", "yaml"}
+
+
+def loaded(script: str, *arguments: str) -> set[str]:
+    """Return the top-level modules a fresh interpreter has loaded after a script that prints them."""
+    command = [sys.executable, "-c", script, *arguments]
+    return set(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--help"], id="help"),
+        pytest.param(["version"], id="version"),
+        pytest.param(["up", "--help"], id="help of up"),
+        pytest.param(["up", "--port", "x"], id="a wrong flag"),
+    ],
+)
+def test_what_serves_nothing_loads_no_server(arguments: list[str]) -> None:
+    names = loaded(LOADED, json.dumps(arguments))
+    assert "mockkube" in names
+    assert names & HEAVY == set()
+
+
+def test_a_store_in_memory_loads_no_sql() -> None:
+    script = """
+import json, sys
+from mockkube_storage.engines.catalogue import open_store
+open_store("memory:")
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+    names = loaded(script)
+    assert "mockkube_storage" in names
+    assert names & {"sqlalchemy", "aiosqlite", "asyncpg"} == set()
+
+
+def test_the_assembly_loads_neither_sql_nor_cryptography() -> None:
+    script = """
+import json, sys
+import mockkube.cluster.assembly
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+    names = loaded(script)
+    assert "aiohttp" in names
+    assert names & {"sqlalchemy", "aiosqlite", "asyncpg", "cryptography", "yaml", "cel_expr_python", "celpy"} == set()
