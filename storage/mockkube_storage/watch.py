@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from mockkube_storage.errors import Lagged, StoreError
-from mockkube_storage.model import Event
+from mockkube_storage.model import REVISION_FIRST, Event
 
 EVENTS_MAX: Final = 16_384
 """How many events a watcher may have waiting, unless told otherwise."""
@@ -35,7 +35,7 @@ class FanOut:
 
     def __init__(self, revision: int, *, recent_max: int | None = None) -> None:
         self.revision = revision
-        self._floor = revision  # every event after it is in _recent
+        self._floor = revision if revision > REVISION_FIRST else 0  # every event after it is in _recent
         self._recent: list[Event] = []
         self._recent_max = recent_max
         self._watchers: dict[Watch, None] = {}

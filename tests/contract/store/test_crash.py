@@ -1,0 +1,74 @@
+"""A writer that is killed at any moment leaves every acknowledged write, and a clean database."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.store import Store
+
+ROUNDS = int(os.environ.get("MOCKKUBE_CRASH_ROUNDS", "5"))
+LIFE_SECONDS_MAX = 0.3
+VALUE = b"v" * 2048
+WRITER = Path(__file__).with_name("writer.py")
+
+
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_sqlite_keeps_every_acknowledged_write_when_the_writer_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    acknowledged: dict[str, tuple[str, int]] = {}
+    for number in range(ROUNDS):
+        acknowledged |= _write_and_die(str(path), number)
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        async with open_store(str(path)) as store:
+            await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_postgresql_keeps_every_acknowledged_write_when_the_writer_is_killed(
+    empty_postgres: Callable[[], Awaitable[str]],
+) -> None:
+    url = await empty_postgres()
+    acknowledged: dict[str, tuple[str, int]] = {}
+    for number in range(ROUNDS):
+        acknowledged |= _write_and_die(url, number)
+        async with open_store(url) as store:
+            await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+def _write_and_die(url: str, number: int) -> dict[str, tuple[str, int]]:
+    """Run a writer, kill it at some moment; return the last acknowledged write of each key."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, str(WRITER), url, str(number)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        threading.Timer(random.Random(number).uniform(0.02, LIFE_SECONDS_MAX), writer.kill).start()
+        output = writer.stdout.read().decode()
+    assert writer.returncode == -9
+    lines = [line.split(" ") for line in output.splitlines(keepends=True) if line.endswith("\n")]
+    return {key.rstrip("\n"): (kind, int(revision)) for kind, revision, key in lines}
+
+
+async def _check(store: Store, acknowledged: dict[str, tuple[str, int]]) -> None:
+    """Each key is as last acknowledged, or newer: the write that was under way may have been done."""
+    entries = {entry.key: entry for entry in (await store.list("/")).entries}
+    assert store.revision >= max((revision for _, revision in acknowledged.values()), default=0)
+    for key, (kind, revision) in acknowledged.items():
+        entry = entries.get(key)
+        if kind == "P":
+            assert entry is not None, f"{key} was written at {revision} and is gone"
+            assert entry.revision >= revision
+        elif kind == "D":
+            assert entry is None, f"{key} was deleted at {revision} and is back"
+        assert entry is None or entry.value == VALUE
