@@ -33,7 +33,10 @@ from mockkube.runtime.clock import Clock, RealClock
 class Server(Registrar, Protocol):
     """What a cluster asks of an API server."""
 
-    handler: Handler
+    @property
+    def handler(self) -> Handler:
+        """Answers requests between `start` and `stop`."""
+        ...
 
     async def start(self) -> None:
         """Bring the store to what a new cluster contains, and begin to serve from it."""
@@ -50,7 +53,7 @@ class Surroundings:
 
     store: Store
     configuration: ClusterConfiguration
-    token: str
+    credentials: Credentials
     clock: Clock
     chance: Chance
 
@@ -114,7 +117,7 @@ class Cluster:
         stack.callback(listening.close)
         credentials = Credentials.keep(configuration, directory, clock=self._clock, chance=self._chance)
         store = await self._open_store(stack)
-        server = self._build(Surroundings(store, configuration, credentials.token, self._clock, self._chance))
+        server = self._build(Surroundings(store, configuration, credentials, self._clock, self._chance))
         listener = Listener(listening, server.handler, tls=credentials.tls())
         stack.push_async_callback(listener.stop)
         stack.push_async_callback(server.stop)
@@ -171,14 +174,19 @@ def _running(url: str, credentials: Credentials, directory: StateDirectory) -> R
 
 def build_api_server(surroundings: Surroundings) -> Server:
     """Return the API server of a configuration, not started."""
+    from mockkube.apiserver.admission.catalogue import flag_errors
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
 
-    configuration = surroundings.configuration
+    configuration, certificates = surroundings.configuration, surroundings.credentials.certificates
+    enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
+    if errors := flag_errors(enable, disable):
+        raise ConfigurationError(f"--{'; --'.join(errors)}")
     options = ApiServerOptions(
+        authenticator=authenticator_of(configuration, surroundings.credentials.token),
         caps=capabilities_of(configuration, API_SERVER),
-        authenticator=authenticator_of(configuration, surroundings.token),
-        enable_admission=configuration.enable_admission_plugins,
-        disable_admission=configuration.disable_admission_plugins,
+        enable_admission=enable,
+        disable_admission=disable,
+        certificate_authority="" if certificates is None else certificates.authority.read_text(),
     )
     return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)
 

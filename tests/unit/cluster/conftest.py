@@ -18,7 +18,7 @@ class StubServer:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
-        self.authenticator = authenticator_of(surroundings.configuration, surroundings.token)
+        self.authenticator = authenticator_of(surroundings.configuration, surroundings.credentials.token)
         self.created: list[Object] = []
         self.stopping = asyncio.Event()
         self.entered = asyncio.Event()
