@@ -1,0 +1,68 @@
+"""The fields a value has: what an applier manages by applying it."""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/tofieldset.go
+
+from collections import Counter
+from typing import Any
+
+from mockkube.api.managed_fields.field_set import FieldSet, Path, field_element
+from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.types import ListType, MapType, Type
+
+
+def extent(value: Any, expected: Type) -> FieldSet:
+    """Return every leaf and every list item of a value, and the entries of maps that are no structs."""
+    found = FieldSet()
+    _collect(value, expected, (), found)
+    return found
+
+
+def with_named_fields(fields: FieldSet, expected: Type | None) -> FieldSet:
+    """Return the set and the fields of structs on the way to its members."""
+    form = expected.map if expected else None
+    named = {one for one in fields.children if form and one[0] == "f" and one[2:] in form.fields}
+    children = {
+        element: with_named_fields(child, _type_beneath(expected, element))
+        for element, child in fields.children.items()
+    }
+    return FieldSet(fields.members | named, children)
+
+
+def _type_beneath(expected: Type | None, element: str) -> Type | None:
+    if expected is None:
+        return None
+    if element[0] == "f":
+        return expected.map.type_of(element[2:]) if expected.map else None
+    return expected.list.element if expected.list and element[0] == "k" else None
+
+
+def _collect(value: Any, expected: Type, path: Path, found: FieldSet) -> None:
+    match expected.form(value):
+        case MapType() as form if not form.atomic:
+            if isinstance(value, dict):
+                _collect_map(value, form, path, found)
+        case ListType() as form if not form.atomic:
+            if isinstance(value, list):
+                _collect_list(value, form, path, found)
+        case _:
+            found.insert(path)
+
+
+def _collect_map(value: dict[str, Any], form: MapType, path: Path, found: FieldSet) -> None:
+    for name, one in value.items():
+        expected = form.type_of(name)
+        if expected is None:
+            continue
+        at = (*path, field_element(name))
+        _collect(one, expected, at, found)
+        if one is None or one == {} or name not in form.fields:
+            found.insert(at)
+
+
+def _collect_list(value: list[Any], form: ListType, path: Path, found: FieldSet) -> None:
+    elements = [item_element(form, item) for item in value]
+    times = Counter(elements)
+    for element, item in zip(elements, value, strict=True):
+        if times[element] == 1:
+            _collect(item, form.element, (*path, element), found)
+        found.insert((*path, element))

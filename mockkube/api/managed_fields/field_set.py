@@ -1,0 +1,237 @@
+"""Sets of fields: a tree whose edges are path elements, as `fieldsV1` writes it.
+
+A path element is its own text: `f:spec`, `k:{"name":"c"}` (an item by its keys), `v:"x"` (an item by its value),
+`i:0`. Keys are written in one way only, so that equal elements are equal text.
+"""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/fieldpath
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.managed_fields.errors import BadEntry
+from mockkube.api.patching.gotext import printed
+
+Path = tuple[str, ...]
+
+_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def field_element(name: str) -> str:
+    """The element of a field of a map."""
+    return f"f:{name}"
+
+
+def key_element(keys: Mapping[str, Any]) -> str:
+    """The element of a list item that is identified by keys."""
+    return f"k:{_written(dict(keys))}"
+
+
+def value_element(value: Any) -> str:
+    """The element of a list item that is identified by its value."""
+    return f"v:{_written(value)}"
+
+
+def _written(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
+
+
+def shown(path: Path) -> str:
+    """Print a path as messages do: `.spec.containers[name="c"].image`."""
+    return "".join(map(_shown_element, path))
+
+
+def _shown_element(element: str) -> str:
+    kind, content = element[0], element[2:]
+    match kind:
+        case "f":
+            return f".{content}"
+        case "k":
+            keys = orjson.loads(content)
+            return f"[{','.join(f'{name}={_shown_value(keys[name])}' for name in sorted(keys))}]"
+        case "v":
+            return f"[={_shown_value(orjson.loads(content))}]"
+        case _:
+            return f"[{content}]"
+
+
+def _shown_value(value: Any) -> str:
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case None:
+            return "null"
+        case _:
+            return printed(value)
+
+
+def _rank(element: str) -> tuple[Any, ...]:
+    """Sort fields first, then items by key, by value, by index."""
+    kind, content = element[0], element[2:]
+    match kind:
+        case "f":
+            return (0, content)
+        case "k":
+            keys = orjson.loads(content)
+            return (1, [(name, _rank_value(keys[name])) for name in sorted(keys)])
+        case "v":
+            return (2, _rank_value(orjson.loads(content)))
+        case _:
+            return (3, int(content))
+
+
+def _rank_value(value: Any) -> tuple[Any, ...]:
+    match value:
+        case bool():
+            return (2, value)
+        case int() | float():
+            return (0, value)
+        case str():
+            return (1, value)
+        case _:
+            return (3, _written(value))
+
+
+class FieldSet:
+    """A set of paths. Only `insert` changes one; everything else returns a new set, which may share parts."""
+
+    __slots__ = ("children", "members")
+
+    def __init__(self, members: set[str] | None = None, children: "dict[str, FieldSet] | None" = None) -> None:
+        self.members = members if members is not None else set()
+        self.children = children if children is not None else {}
+
+    @classmethod
+    def of(cls, *paths: Path) -> "FieldSet":
+        """Return the set of these paths."""
+        made = cls()
+        for path in paths:
+            made.insert(path)
+        return made
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> "FieldSet":
+        """Read `fieldsV1`; raise BadEntry. Elements of unknown kinds are left out."""
+        made = cls()
+        for text, beneath in fields.items():
+            element = _read_element(text)
+            if element is None:
+                continue
+            if not isinstance(beneath, dict):
+                raise BadEntry(f"fieldsV1: {text}: expected an object")
+            child = cls.from_fields(beneath)
+            if "." in beneath or not child:
+                made.members.add(element)
+            if child:
+                made.children[element] = child
+        return made
+
+    def to_fields(self) -> dict[str, Any]:
+        """Write as `fieldsV1`."""
+        fields: dict[str, Any] = {}
+        for element in self._elements():
+            child = self.children.get(element)
+            mark: dict[str, Any] = {".": {}} if child and element in self.members else {}
+            fields[element] = mark | child.to_fields() if child else mark
+        return fields
+
+    def insert(self, path: Path) -> None:
+        """Add a path; its parents are not added with it. The empty path, the whole object, belongs to nobody."""
+        if not path:
+            return
+        node = self
+        for element in path[:-1]:
+            child = node.children.get(element)
+            if child is None:
+                child = node.children[element] = FieldSet()
+            node = child
+        node.members.add(path[-1])
+
+    def has(self, path: Path) -> bool:
+        """Tell whether the path itself is in the set."""
+        node: FieldSet | None = self
+        for element in path[:-1]:
+            node = node.children.get(element) if node else None
+        return bool(path) and node is not None and path[-1] in node.members
+
+    def paths(self, prefix: Path = ()) -> Iterator[Path]:
+        """Walk the set: the members of a level before what is beneath them."""
+        for element in sorted(self.members, key=_rank):
+            yield (*prefix, element)
+        for element in sorted(self.children, key=_rank):
+            yield from self.children[element].paths((*prefix, element))
+
+    def __bool__(self) -> bool:
+        return bool(self.members) or any(self.children.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FieldSet) and self.to_fields() == other.to_fields()
+
+    __hash__ = None  # type: ignore[assignment]  # it can change
+
+    def __or__(self, other: "FieldSet") -> "FieldSet":
+        children = dict(self.children)
+        for element, child in other.children.items():
+            own = children.get(element)
+            children[element] = own | child if own is not None else child
+        return FieldSet(self.members | other.members, children)
+
+    def __and__(self, other: "FieldSet") -> "FieldSet":
+        both = ((element, child, other.children.get(element)) for element, child in self.children.items())
+        return FieldSet(
+            self.members & other.members,
+            {element: common for element, child, twin in both if twin is not None and (common := child & twin)},
+        )
+
+    def __sub__(self, other: "FieldSet") -> "FieldSet":
+        """Take single paths away; what is beneath them stays."""
+        children = {}
+        for element, child in self.children.items():
+            twin = other.children.get(element)
+            left = child - twin if twin is not None else child
+            if twin is None or left:
+                children[element] = left
+        return FieldSet(self.members - other.members, children)
+
+    def without(self, other: "FieldSet") -> "FieldSet":
+        """Take paths away with all that is beneath them."""
+        children = {}
+        for element, child in self.children.items():
+            twin = other.children.get(element)
+            if element in other.members:
+                continue
+            left = child.without(twin) if twin is not None else child
+            if twin is None or left:
+                children[element] = left
+        return FieldSet(self.members - other.members, children)
+
+    def _elements(self) -> list[str]:
+        return sorted(self.members | self.children.keys(), key=_rank)
+
+
+EMPTY: Final = FieldSet()
+
+
+def _read_element(text: str) -> str | None:
+    """Return the element in the one way it is written; None for what is none, or of an unknown kind."""
+    if text == ".":
+        return None
+    if text[1:2] != ":":
+        raise BadEntry(f"fieldsV1: no path element: {text}")
+    try:
+        match text[0]:
+            case "f":
+                return text
+            case "k":
+                return key_element(orjson.loads(text[2:]))
+            case "v":
+                return value_element(orjson.loads(text[2:]))
+            case "i":
+                return f"i:{int(text[2:])}"
+            case _:
+                return None
+    except (ValueError, TypeError) as error:
+        raise BadEntry(f"fieldsV1: no path element: {text}: {error}") from error

@@ -1,0 +1,62 @@
+"""From client-side to server-side apply: the annotation in which kubectl keeps what it applied last.
+
+Only for the manager `kubectl`: it may overwrite, without force, what it set by client-side apply; and the annotation
+follows what it applies, so that one may go back.
+"""
+
+# upstream 1.36: apimachinery/pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go
+
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.managed_fields.compare import compare
+from mockkube.api.managed_fields.errors import TypeMismatch
+from mockkube.api.managed_fields.extent import extent
+from mockkube.api.managed_fields.field_set import EMPTY, FieldSet
+from mockkube.api.managed_fields.types import Type
+from mockkube.api.managed_fields.validate import check
+from mockkube.api.types import Object, ReadOnlyObject
+
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MANAGER: Final = "kubectl"
+ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
+
+
+def still_as_applied(live: ReadOnlyObject, expected: Type, version: str) -> FieldSet:
+    """Return the fields which the live object still has as the annotation says they were applied."""
+    try:
+        applied = orjson.loads(_annotations(live).get(ANNOTATION, ""))
+    except ValueError:
+        return EMPTY
+    if not isinstance(applied, dict) or applied.get("apiVersion") != version:
+        return EMPTY
+    try:
+        check(applied, expected)
+    except TypeMismatch:
+        return EMPTY
+    change = compare(applied, live, expected)
+    return extent(applied, expected) - change.modified - change.added - change.removed
+
+
+def follow(merged: Object, applied: ReadOnlyObject) -> Object:
+    """Return the merged object, its annotation (if it has one) brought up to date."""
+    annotations = _annotations(merged)
+    if not annotations.get(ANNOTATION):
+        return merged
+    renewed = {**annotations, ANNOTATION: _written(applied)}
+    if sum(len(key.encode()) + len(str(value).encode()) for key, value in renewed.items()) > ANNOTATIONS_BYTES_MAX:
+        del renewed[ANNOTATION]
+    return {**merged, "metadata": {**merged["metadata"], "annotations": renewed}}
+
+
+def _annotations(obj: ReadOnlyObject) -> dict[str, Any]:
+    found: dict[str, Any] = obj.get("metadata", {}).get("annotations") or {}
+    return found
+
+
+def _written(applied: ReadOnlyObject) -> str:
+    metadata = dict(applied.get("metadata", {}))
+    if "annotations" in metadata:
+        metadata["annotations"] = {key: value for key, value in _annotations(applied).items() if key != ANNOTATION}
+    return orjson.dumps({**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode() + "\n"

@@ -1,0 +1,134 @@
+"""The entries of managedFields: who manages which fields, in which version of the object, since when."""
+
+# upstream 1.36: apimachinery/pkg/util/managedfields/internal/managedfields.go, capmanagers.go
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from mockkube.api.managed_fields.errors import BadEntry
+from mockkube.api.managed_fields.field_set import FieldSet
+from mockkube.api.types import Object, ReadOnlyObject
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+UPDATERS_MAX: Final = 10
+"""So many entries of updates are kept apart; the oldest are joined into one."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ManagerId:
+    """Whom an entry is about; one who applies is the same whatever version it applies."""
+
+    name: str
+    operation: str
+    version: str = ""
+    subresource: str = ""
+
+    @classmethod
+    def applier(cls, name: str, subresource: str = "") -> "ManagerId":
+        """One who applies."""
+        return cls(name or "unknown", APPLY, "", subresource)
+
+    @classmethod
+    def updater(cls, name: str, version: str, subresource: str = "") -> "ManagerId":
+        """One who writes in any other way."""
+        return cls(name or "unknown", UPDATE, version, subresource)
+
+    def __str__(self) -> str:
+        text = f'"{self.name}"'
+        if self.subresource:
+            text += f' with subresource "{self.subresource}"'
+        return f"{text} using {self.version}" if self.operation == UPDATE else text
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a manager manages."""
+
+    fields: FieldSet
+    version: str
+    applied: bool = False
+
+    def with_fields(self, fields: FieldSet) -> "Share":
+        """The same manager's share with other fields."""
+        return replace(self, fields=fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """All entries of an object. Changed only by making another."""
+
+    shares: dict[ManagerId, Share] = field(default_factory=dict)
+    times: dict[ManagerId, str] = field(default_factory=dict)
+
+
+def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
+    """Read managedFields; raise BadEntry."""
+    shares, times = {}, {}
+    for index, entry in enumerate(entries):
+        operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
+        if operation not in (APPLY, UPDATE):
+            raise BadEntry("operation must be `Apply` or `Update`")
+        if not version:
+            raise BadEntry("apiVersion must not be empty")
+        kind = entry.get("fieldsType", "")
+        if kind != "FieldsV1":
+            problem = f'invalid fieldsType "{kind}"' if kind else "missing fieldsType"
+            raise BadEntry(f"{problem} in managed fields entry {index}")
+        applied = operation == APPLY
+        manager = ManagerId(
+            entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", "")
+        )
+        shares[manager] = Share(FieldSet.from_fields(entry.get("fieldsV1") or {}), version, applied)
+        if entry.get("time"):
+            times[manager] = entry["time"]
+    return Managed(shares, times)
+
+
+def encode(managed: Managed) -> list[Object]:
+    """Write managedFields: who applied before who updated, then the older before the newer."""
+    order = sorted(
+        managed.shares.items(),
+        key=lambda each: (
+            each[0].operation, managed.times.get(each[0], ""), each[0].name, each[1].version, each[0].subresource
+        ),
+    )  # fmt: skip
+    return [_encode_entry(manager, share, managed.times.get(manager)) for manager, share in order]
+
+
+def _encode_entry(manager: ManagerId, share: Share, time: str | None) -> Object:
+    entry: Object = {"manager": manager.name} if manager.name else {}
+    entry |= {"operation": APPLY if share.applied else manager.operation, "apiVersion": share.version}
+    if time is not None:
+        entry["time"] = time
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": share.fields.to_fields()}
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def capped(managed: Managed) -> Managed:
+    """Join the oldest updates of each version into an entry `ancient-changes`, until few enough are left."""
+    updaters = [manager for manager, share in managed.shares.items() if not share.applied]
+    excess = len(updaters) - UPDATERS_MAX
+    if excess <= 0:
+        return managed
+    shares, times = dict(managed.shares), dict(managed.times)
+    first: dict[str, ManagerId] = {}
+    for manager in sorted(updaters, key=lambda each: (times.get(each, ""), each)):
+        version = shares[manager].version
+        if excess == 0:
+            break
+        if version not in first:
+            first[version] = manager
+            continue
+        bucket = ManagerId.updater("ancient-changes", version)
+        if bucket not in shares:
+            shares[bucket] = shares.pop(first[version])
+        own = shares.pop(manager)
+        shares[bucket] = own.with_fields(own.fields | shares[bucket].fields)
+        if manager in times:
+            times[bucket] = times[manager]
+        excess -= 1
+    return Managed(shares, times)

@@ -1,0 +1,95 @@
+"""Merging an applied object into the live one: what the applied one has wins, what it does not mention stays."""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/merge.go
+
+from collections.abc import Iterator
+from typing import Any
+
+from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
+
+
+def merge(live: Any, applied: Any, expected: Type) -> Any:
+    """Return the merged value; ABSENT if nothing is left of it. Neither value is changed."""
+    form = expected.form(live if applied is ABSENT else applied)
+    match form:
+        case MapType() if not form.atomic:
+            left, right = _container(dict, live), _container(dict, applied)
+            return _merge_maps(form, left, right) if left or right else _leaf(live, applied)
+        case ListType() if not form.atomic:
+            old, new = _container(list, live), _container(list, applied)
+            return _merge_lists(form, old, new) if old or new else _leaf(live, applied)
+        case _:
+            return _leaf(live, applied)
+
+
+def _leaf(live: Any, applied: Any) -> Any:
+    return live if applied is ABSENT else applied
+
+
+def _container(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else kind()
+
+
+def _merge_maps(form: MapType, live: dict[str, Any], applied: dict[str, Any]) -> Any:
+    merged = {}
+    for name in live | applied:
+        expected = form.type_of(name)
+        if expected is None:
+            continue
+        value = merge(live.get(name, ABSENT), applied.get(name, ABSENT), expected)
+        if value is not ABSENT:
+            merged[name] = value
+    return merged or ABSENT
+
+
+def _merge_lists(form: ListType, live: list[Any], applied: list[Any]) -> Any:
+    """Weave the items: in the order of the applied list, those only the live one has where they stood between."""
+    weave = _Weave(form, live, applied)
+    merged = [item for item in weave.items() if item is not ABSENT]
+    return merged or ABSENT
+
+
+class _Weave:
+    """Two lists on their way to one; each is walked once, from its start."""
+
+    def __init__(self, form: ListType, live: list[Any], applied: list[Any]) -> None:
+        self.element_type = form.element
+        self.live = [(item_element(form, item), item) for item in live]
+        self.applied = {item_element(form, item): item for item in applied}
+        self.order = list(self.applied)
+        self.known = _unique(self.live)
+        self.done: set[str] = set()
+        self.shared = [element for element in self.order if element in self.known]
+        """What is in both lists and still to come, in the order of the applied one."""
+
+    def items(self) -> Iterator[Any]:
+        left = right = 0
+        while left < len(self.live) or right < len(self.order):
+            element, item = self.live[left] if left < len(self.live) else ("", ABSENT)
+            wanted = self.order[right] if right < len(self.order) else ""
+            if element and element not in self.applied:
+                yield merge(item, ABSENT, self.element_type)
+                left += 1
+            elif element and wanted and element != wanted and self.shared and element != self.shared[0]:
+                # It is applied as well, at another place: there it will be merged, or it was.
+                left += 1
+            else:
+                left += bool(element) and (element == wanted or element in self.done)
+                if wanted:
+                    yield self._take(wanted)
+                    right += 1
+
+    def _take(self, element: str) -> Any:
+        self.done.add(element)
+        if self.shared[:1] == [element]:
+            del self.shared[0]
+        return merge(self.known.get(element, ABSENT), self.applied[element], self.element_type)
+
+
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Map elements to items; several items known by one element are merged with nothing, which null stands for."""
+    found: dict[str, Any] = {}
+    for element, item in items:
+        found[element] = None if element in found else item
+    return found

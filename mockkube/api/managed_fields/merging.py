@@ -1,0 +1,155 @@
+"""What an update or an apply makes of the object and of every manager's share of its fields."""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/merge/update.go
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mockkube.api.managed_fields.compare import Comparison, compare
+from mockkube.api.managed_fields.errors import ApplyConflict, Conflict
+from mockkube.api.managed_fields.extent import extent, with_named_fields
+from mockkube.api.managed_fields.field_set import EMPTY, FieldSet, shown
+from mockkube.api.managed_fields.managers import ManagerId, Share
+from mockkube.api.managed_fields.merge import merge
+from mockkube.api.managed_fields.prune import prune
+from mockkube.api.managed_fields.types import ABSENT, Type
+
+Shares = dict[ManagerId, Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A value of a version of its kind."""
+
+    value: Any
+    type: Type
+    version: str
+
+    def extent(self) -> FieldSet:
+        """The fields it has."""
+        return with_named_fields(extent(self.value, self.type), self.type)
+
+    def without(self, unwanted: FieldSet) -> "Typed":
+        """The value without these fields."""
+        return Typed(prune(self.value, unwanted, self.type), self.type, self.version)
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        """A set of its fields, with the fields of structs on the way."""
+        return with_named_fields(fields, self.type)
+
+
+class Converter(Protocol):
+    """How the same object looks in other versions of its kind."""
+
+    def convert(self, typed: Typed, version: str) -> Typed | None:
+        """Return the object in that version; None if there is no such version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Applies and updates objects of one kind, through one of its endpoints."""
+
+    converter: Converter
+    ignored: Mapping[str, FieldSet]
+    """By version, the fields this endpoint does not write: nobody manages them through it."""
+
+    def update(self, live: Typed, new: Typed, shares: Shares, manager: ManagerId) -> Shares:
+        """Give the manager what changed between the two, and take it from all others."""
+        shares = self._served(live, shares)
+        shares, comparison = self._settle(live, new, shares, manager, force=True)
+        own = shares[manager].fields if manager in shares else EMPTY
+        fields = (own - comparison.removed) | comparison.modified | comparison.added
+        shares[manager] = Share(fields.without(self.ignored.get(new.version, EMPTY)), new.version)
+        return _without_idle(shares)
+
+    def apply(
+        self, live: Typed, applied: Typed, shares: Shares, manager: ManagerId, *, force: bool
+    ) -> tuple[Typed | None, Shares]:
+        """Merge what is applied into the live object; None instead of an object that does not change.
+
+        Raise ApplyConflict, unless `force`, if others manage what changes.
+        """
+        shares = self._served(live, shares)
+        last = shares.get(manager)
+        merged = merge(live.value, applied.value, live.type)
+        fields = extent(applied.value, applied.type).without(self.ignored.get(applied.version, EMPTY))
+        shares = shares | {manager: Share(fields, applied.version, applied=True)}
+        new = Typed(None if merged is ABSENT else merged, live.type, live.version)
+        if last is not None and last.fields:
+            new = self._prune(new, shares, manager, last)
+        shares, _ = self._settle(live, new, shares, manager, force=force)
+        return (None if new.value == live.value else new), shares
+
+    def _convert(self, typed: Typed, version: str) -> Typed | None:
+        return typed if typed.version == version else self.converter.convert(typed, version)
+
+    def _served(self, live: Typed, shares: Shares) -> Shares:
+        """Leave out the shares in versions that are gone."""
+        return {who: share for who, share in shares.items() if self._convert(live, share.version) is not None}
+
+    def _compare(self, live: Typed, new: Typed, version: str) -> Comparison | None:
+        old, now = self._convert(live, version), self._convert(new, version)
+        if old is None or now is None:
+            return None
+        return compare(old.value, now.value, old.type).without(self.ignored.get(version))
+
+    def _settle(
+        self, live: Typed, new: Typed, shares: Shares, manager: ManagerId, *, force: bool
+    ) -> tuple[Shares, Comparison]:
+        """Take from everybody else what changed; return the shares and the change in the object's version."""
+        own = self._compare(live, new, new.version)
+        assert own is not None, "an object can be converted to its own version"
+        comparisons: dict[str, Comparison | None] = {new.version: own}
+        settled, conflicts = dict(shares), []
+        for who in sorted(shares):
+            share = shares[who]
+            if who == manager:
+                continue
+            if share.version not in comparisons:
+                comparisons[share.version] = self._compare(live, new, share.version)
+            change = comparisons[share.version]
+            if change is None:
+                del settled[who]
+                continue
+            contested = share.fields & (change.modified | change.added)
+            conflicts += [Conflict(str(who), shown(path)) for path in contested.paths()]
+            settled[who] = share.with_fields(share.fields - contested - change.removed)
+        if conflicts and not force:
+            raise ApplyConflict(conflicts)
+        return _without_idle(settled), own
+
+    def _prune(self, merged: Typed, shares: Shares, manager: ManagerId, last: Share) -> Typed:
+        """Remove what the manager applied before and not now, unless somebody else manages it."""
+        version = merged.version
+        then = self._convert(merged, last.version)
+        if then is None:
+            return merged
+        pruned = then.without(then.named(last.fields))
+        pruned = self._add_back_owned(then, pruned, shares)
+        pruned = self._add_back_dangling(then, pruned, last)
+        return self._convert(pruned, version) or merged
+
+    def _add_back_owned(self, merged: Typed, pruned: Typed, shares: Shares) -> Typed:
+        """Bring back what anybody manages, the manager's new share included, version by version."""
+        managed: dict[str, FieldSet] = {pruned.version: EMPTY}
+        for who in sorted(shares):
+            share = shares[who]
+            managed[share.version] = managed.get(share.version, EMPTY) | share.fields
+        for version, fields in managed.items():
+            whole, rest = self._convert(merged, version), self._convert(pruned, version)
+            if whole is not None and rest is not None:
+                merged = whole
+                pruned = whole.without(whole.extent() - (rest.extent() | whole.named(fields)))
+        return pruned
+
+    def _add_back_dangling(self, merged: Typed, pruned: Typed, last: Share) -> Typed:
+        """Bring back what the manager did not apply last time: though nobody manages it, it is not for it to remove."""
+        rest = self._convert(pruned, last.version)
+        if rest is None:
+            return merged
+        return merged.without((merged.extent() - rest.extent()) & merged.named(last.fields))
+
+
+def _without_idle(shares: Shares) -> Shares:
+    return {who: share for who, share in shares.items() if share.fields}

@@ -1,0 +1,191 @@
+"""What a write does to the managedFields of an object.
+
+The objects are of the version that is written in; a live object that is only now created is the empty object of its
+kind. The result of an apply is to be decoded and defaulted: what an applier removed may be null in it.
+"""
+
+# upstream 1.36: apimachinery/pkg/util/managedfields/internal/fieldmanager.go and what it wraps
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mockkube.api.managed_fields import last_applied
+from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
+from mockkube.api.managed_fields.field_set import FieldSet, shown
+from mockkube.api.managed_fields.managers import Managed, ManagerId, capped, decode, encode
+from mockkube.api.managed_fields.merging import Merger, Typed
+from mockkube.api.managed_fields.types import Type
+from mockkube.api.managed_fields.validate import check
+from mockkube.api.types import Object, ReadOnlyObject
+
+_METADATA: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+_UNTRACKED: Final = FieldSet.of(
+    ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _METADATA)
+)
+"""What belongs to the server or names the object: nobody manages it."""
+_CURRENT: Final = ManagerId("current-operation", "")
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Who writes, and when: the time is written as objects have it."""
+
+    manager: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """Keeps the managedFields of one kind, for what is written through one of its endpoints."""
+
+    kind: str
+    version: str
+    """The apiVersion that is written in."""
+    type: Type
+    empty: ReadOnlyObject
+    """The object of this kind of which nothing is said."""
+    merger: Merger
+    subresource: str = ""
+
+    def update(self, live: ReadOnlyObject, new: ReadOnlyObject, write: Write, *, reset: bool = False) -> Object:
+        """Return the new object with its managedFields, after a write other than an apply.
+
+        `reset`: the client sent an empty list of managedFields, which makes the server forget them.
+        """
+        try:
+            managed = self._given(live, new, reset=reset)
+            plain = _without_managed(new)
+            if managed.shares or not live.get("metadata", {}).get("uid"):
+                managed = self._updated(live, plain, managed, write)
+        except TypeMismatch:
+            # Upstream logs that this should not happen, and forgets who manages what.
+            return _without_managed(new)
+        return _with_managed(plain, managed)
+
+    def apply(self, live: ReadOnlyObject, applied: Object, write: Write, *, force: bool = False) -> Object:
+        """Return the merged object with its managedFields; raise ApplyConflict, BadApply, TypeMismatch or BadEntry."""
+        try:
+            managed = decode(live.get("metadata", {}).get("managedFields", ()))
+        except BadEntry as error:
+            raise BadEntry(f"failed to decode managed fields: {error}") from error
+        if (applied.get("apiVersion", ""), applied.get("kind", "")) != (self.version, self.kind):
+            raise BadApply(f"invalid object type: {_shown_kind(applied)}")
+        live = _without_managed(live)
+        if not managed.shares:
+            before = replace(write, manager=_BEFORE_FIRST_APPLY)
+            managed = self._updated(self.empty, live, managed, before)
+        merged, managed = self._apply(live, applied, managed, write, force=force)
+        if write.manager == last_applied.MANAGER:
+            merged = last_applied.follow(merged, applied)
+        return _with_managed(merged, managed)
+
+    def _given(self, live: ReadOnlyObject, new: ReadOnlyObject, *, reset: bool) -> Managed:
+        """The entries to start from: the client's, if it sent any that can be read, else those there were."""
+        entries = new.get("metadata", {}).get("managedFields", ())
+        if not self.subresource:
+            if reset or entries == [{}]:
+                return Managed()
+            given = _readable(entries)
+            if given.shares:
+                return given
+        return _readable(live.get("metadata", {}).get("managedFields", ()))
+
+    def _updated(self, live: ReadOnlyObject, new: ReadOnlyObject, managed: Managed, write: Write) -> Managed:
+        old, now = self._typed(_without_managed(live)), self._typed(new)
+        shares = self.merger.update(old, now, managed.shares, _CURRENT)
+        current = shares.pop(_CURRENT, None)
+        times = dict(managed.times)
+        fields = current.fields - _UNTRACKED if current else None
+        if current and fields:
+            manager = ManagerId.updater(write.manager, self.version, self.subresource)
+            if manager in shares:
+                fields |= shares[manager].fields
+            shares[manager] = current.with_fields(fields)
+            times[manager] = write.time
+        return capped(Managed(shares, times))
+
+    def _apply(
+        self, live: ReadOnlyObject, applied: Object, managed: Managed, write: Write, *, force: bool
+    ) -> tuple[Object, Managed]:
+        try:
+            return self._apply_once(live, applied, managed, write, force=force)
+        except ApplyConflict as conflict:
+            if write.manager != last_applied.MANAGER:
+                raise
+            allowed = last_applied.still_as_applied(live, self.type, self.version)
+            paths = {shown(path) for path in allowed.paths()}
+            left = [one for one in conflict.conflicts if one.path not in paths]
+            if left:
+                raise ApplyConflict(left) from None
+        return self._apply_once(live, applied, managed, write, force=True)
+
+    def _apply_once(
+        self, live: ReadOnlyObject, applied: Object, managed: Managed, write: Write, *, force: bool
+    ) -> tuple[Object, Managed]:
+        if isinstance(applied.get("metadata", {}).get("managedFields"), list):
+            raise BadApply("metadata.managedFields must be nil")
+        try:
+            check(applied, self.type)
+        except TypeMismatch as error:
+            raise TypeMismatch(f"failed to create typed patch object ({_shown_object(applied)}): {error}") from error
+        manager = ManagerId.applier(write.manager, self.subresource)
+        merged, shares = self.merger.apply(
+            self._typed(live), self._typed(applied), managed.shares, manager, force=force
+        )
+        own = shares.pop(manager, None)
+        if own is not None and (fields := own.fields - _UNTRACKED):
+            shares[manager] = own.with_fields(fields)
+        if merged is None:
+            return dict(live), Managed(shares, managed.times)
+        return merged.value, Managed(shares, {**managed.times, manager: write.time})
+
+    def _typed(self, obj: ReadOnlyObject) -> Typed:
+        return Typed(obj, self.type, self.version)
+
+
+def keep_times(old: ReadOnlyObject, new: Object) -> Object:
+    """Return the new object with the old times in its managedFields, if nothing but those times is new."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/fieldmanager/equality.go
+    before, after = old["metadata"].get("managedFields", []), new["metadata"].get("managedFields", [])
+    if before == after or [_timeless(one) for one in before] != [_timeless(one) for one in after]:
+        return new
+    kept: Object = {**new, "metadata": {**new["metadata"], "managedFields": before}}
+    return kept if kept == old else new
+
+
+def _timeless(entry: ReadOnlyObject) -> Object:
+    return {key: value for key, value in entry.items() if key != "time"}
+
+
+def _readable(entries: object) -> Managed:
+    try:
+        return decode(entries if isinstance(entries, list) else ())
+    except BadEntry:
+        return Managed()
+
+
+def _without_managed(obj: ReadOnlyObject) -> Object:
+    metadata = obj.get("metadata")
+    if not metadata or "managedFields" not in metadata:
+        return dict(obj)
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _with_managed(obj: Object, managed: Managed) -> Object:
+    if not managed.shares:
+        return obj
+    return {**obj, "metadata": {**(obj.get("metadata") or {}), "managedFields": encode(managed)}}
+
+
+def _shown_kind(obj: ReadOnlyObject) -> str:
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    return f"{group}/{version}, Kind={obj.get('kind', '')}"
+
+
+def _shown_object(obj: ReadOnlyObject) -> str:
+    metadata = obj.get("metadata") or {}
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_shown_kind(obj)}"

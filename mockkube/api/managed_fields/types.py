@@ -1,0 +1,208 @@
+"""Types as apply sees them: maps and lists that are one value or many, and scalars.
+
+A `Type` says for each form a value may have (map, list, scalar) how it is handled; most allow one form only. They
+are compiled from the nodes of a schema, once.
+"""
+
+# upstream 1.36: k8s.io/kube-openapi/pkg/schemaconv, sigs.k8s.io/structured-merge-diff/v6/schema
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from mockkube.api.schema import Shape
+
+ABSENT: Final[Any] = object()
+"""No value at all; null is one."""
+
+
+class Scalar(StrEnum):
+    """What a plain value must be."""
+
+    STRING = "string"
+    NUMERIC = "numeric"
+    BOOLEAN = "boolean"
+    UNTYPED = "untyped"
+
+
+@dataclass(slots=True, eq=False)
+class MapType:
+    """A struct, a map, or both; an atomic one is a single value."""
+
+    fields: "dict[str, Type]" = field(default_factory=dict)
+    element: "Type | None" = None
+    """The type of what is not among the fields; None: there may be nothing else."""
+    atomic: bool = False
+
+    def type_of(self, name: str) -> "Type | None":
+        """The type of a field or an entry."""
+        return self.fields.get(name, self.element)
+
+
+@dataclass(slots=True, eq=False)
+class ListType:
+    """A list; unless it is atomic its items are identified by their `keys` or, without any, by their value."""
+
+    element: "Type"
+    atomic: bool = True
+    keys: tuple[str, ...] = ()
+    key_defaults: dict[str, Any] = field(default_factory=dict)
+
+
+Form = MapType | ListType | Scalar
+
+
+@dataclass(slots=True, eq=False)
+class Type:
+    """The forms a value may have."""
+
+    map: MapType | None = None
+    scalar: Scalar | None = None
+    list: ListType | None = None
+
+    def form(self, value: Any) -> Form:
+        """The form that handles the value; the first there is, if none fits."""
+        fitting: Form | None = None
+        if isinstance(value, dict):
+            fitting = self.map
+        elif isinstance(value, list):
+            fitting = self.list
+        elif value is not None and value is not ABSENT:
+            fitting = self.scalar
+        found = fitting or self.map or self.scalar or self.list
+        assert found is not None, "a type allows some form"
+        return found
+
+
+def _any_type(*, atomic: bool) -> Type:
+    """A type that takes everything; its lists are single values, and if `atomic` its maps as well."""
+    anything = Type(scalar=Scalar.UNTYPED)
+    anything.map = MapType(element=anything, atomic=atomic)
+    anything.list = ListType(anything)
+    return anything
+
+
+DEDUCED: Final = _any_type(atomic=False)
+UNTYPED: Final = _any_type(atomic=True)
+
+
+class SchemaField(Protocol):
+    """What is asked of a field; `mockkube.api.schema.Field` is one."""
+
+    @property
+    def node(self) -> "SchemaNode":
+        """The type of the field's value."""
+
+    @property
+    def always_written(self) -> bool:
+        """Whether the field is there even when it is empty."""
+
+
+class SchemaNode(Protocol):
+    """What is asked of a type; `mockkube.api.schema.Node` is one."""
+
+    @property
+    def shape(self) -> Shape:
+        """What a value is made of."""
+
+    @property
+    def go(self) -> str:
+        """Its Go name."""
+
+    @property
+    def fields(self) -> Mapping[str, SchemaField]:
+        """The fields of a struct."""
+
+    @property
+    def item(self) -> "SchemaNode | None":
+        """The type of the items of a list or map, or of what a struct has beside its fields."""
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """The JSON schema, for its extensions."""
+
+    @property
+    def list_type(self) -> str:
+        """`atomic`, `set` or `map`."""
+
+    @property
+    def map_keys(self) -> tuple[str, ...]:
+        """The keys that identify an item of a `map` list."""
+
+
+_SCALARS: Final = {
+    Shape.STRING: Scalar.STRING,
+    Shape.BYTES: Scalar.STRING,
+    Shape.BOOL: Scalar.BOOLEAN,
+    Shape.INT32: Scalar.NUMERIC,
+    Shape.INT64: Scalar.NUMERIC,
+    Shape.FLOAT: Scalar.NUMERIC,
+    Shape.QUANTITY: Scalar.UNTYPED,
+    Shape.INT_OR_STRING: Scalar.UNTYPED,
+    Shape.TIME: Scalar.UNTYPED,
+    Shape.MICRO_TIME: Scalar.UNTYPED,
+}
+_EMPTY: Final = {Scalar.STRING: "", Scalar.NUMERIC: 0, Scalar.BOOLEAN: False}
+
+# What Go's types declare with `+default`, of the keys of lists: schemas leave defaults out.
+_DECLARED_DEFAULTS: Final = {
+    ("v1.ContainerPort", "protocol"): "TCP",
+    ("v1.ServicePort", "protocol"): "TCP",
+    ("v1.LocalObjectReference", "name"): "",
+}
+
+
+class TypeCompiler:
+    """Compiles the nodes of one schema, each once; types that contain themselves are fine."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[int, tuple[SchemaNode, Type]] = {}
+
+    def type_of(self, node: SchemaNode) -> Type:
+        """Return the type of a node."""
+        # The node is kept with its type: an id is only unique among the living.
+        known = self._compiled.get(id(node))
+        if known is not None:
+            return known[1]
+        if node.shape is Shape.ANY:
+            return self._remember(node, UNTYPED if node.go == "runtime.RawExtension" else DEDUCED)
+        compiled = self._remember(node, Type())
+        match node.shape:
+            case Shape.STRUCT | Shape.MAP:
+                compiled.map = self._map(node)
+            case Shape.LIST:
+                compiled.list = self._list(node)
+            case _:
+                compiled.scalar = _SCALARS[node.shape]
+        return compiled
+
+    def _remember(self, node: SchemaNode, compiled: Type) -> Type:
+        self._compiled[id(node)] = (node, compiled)
+        return compiled
+
+    def _map(self, node: SchemaNode) -> MapType:
+        return MapType(
+            {name: self.type_of(one.node) for name, one in node.fields.items()},
+            self.type_of(node.item) if node.item is not None else None,
+            atomic=node.raw.get("x-kubernetes-map-type") == "atomic",
+        )
+
+    def _list(self, node: SchemaNode) -> ListType:
+        assert node.item is not None, "a list has items"
+        element, kind = self.type_of(node.item), node.list_type
+        keys = tuple(sorted(node.map_keys)) if kind == "map" else ()
+        defaults = {key: default for key in keys if (default := _key_default(node.item, key)) is not None}
+        return ListType(element, kind not in ("map", "set"), keys, defaults)
+
+
+def _key_default(item: SchemaNode, key: str) -> Any:
+    """The value a key has when an item does not give it: the declared one, or what is written for nothing."""
+    declared = _DECLARED_DEFAULTS.get((item.go, key))
+    if declared is not None or key not in item.fields:
+        return declared
+    own = item.fields[key]
+    if "default" in own.node.raw:
+        return own.node.raw["default"]
+    scalar = _SCALARS.get(own.node.shape)
+    return _EMPTY.get(scalar) if own.always_written and scalar else None

@@ -1,0 +1,106 @@
+"""Whether a value fits its type, in the words of upstream's structured merge."""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/validate.go
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mockkube.api.managed_fields.errors import TypeMismatch
+from mockkube.api.managed_fields.field_set import Path, field_element, shown
+from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.types import ListType, MapType, Scalar, Type
+from mockkube.api.patching.gotext import go_type, printed
+
+
+def check(value: Any, expected: Type, *, allow_duplicates: bool = False) -> None:
+    """Raise TypeMismatch, naming everything that does not fit."""
+    found = [
+        f"{shown(path)}: {text}" if path else text for path, text in _Check(allow_duplicates).value(value, expected)
+    ]
+    if found:
+        raise TypeMismatch(found[0] if len(found) == 1 else "\n".join(("errors:", *(f"  {one}" for one in found))))
+
+
+_Complaints = Iterator[tuple[Path, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    allow_duplicates: bool
+
+    def value(self, value: Any, expected: Type, path: Path = ()) -> _Complaints:
+        match expected.form(value):
+            case MapType() as form:
+                if isinstance(value, dict):
+                    yield from self._map(value, form, path)
+                elif value is not None:
+                    yield path, f"expected map, got &{{{printed(value)}}}"
+            case ListType() as form:
+                if isinstance(value, list):
+                    yield from self._list(value, form, path)
+                elif value is not None:
+                    yield path, f"expected list, got &{{{printed(value)}}}"
+            case Scalar() as scalar:
+                complaint = _scalar_complaint(value, scalar)
+                if complaint:
+                    yield path, complaint
+
+    def _map(self, value: dict[str, Any], form: MapType, path: Path) -> _Complaints:
+        for name in sorted(value):
+            expected = form.type_of(name)
+            if expected is None:
+                # Upstream looks no further into this map.
+                yield (*path, field_element(name)), "field not declared in schema"
+                return
+            yield from self.value(value[name], expected, (*path, field_element(name)))
+
+    def _list(self, value: list[Any], form: ListType, path: Path) -> _Complaints:
+        seen: set[str] = set()
+        for index, item in enumerate(value):
+            element = f"i:{index}"
+            if not form.atomic:
+                try:
+                    element = item_element(form, item)
+                except TypeMismatch as error:
+                    yield path, f"element {index}: {error}"
+                    return
+                if element in seen and not self.allow_duplicates:
+                    yield path, f"duplicate entries for key {shown((element,))}"
+                seen.add(element)
+            yield from self.value(item, form.element, (*path, element))
+
+
+def _scalar_complaint(value: Any, scalar: Scalar) -> str:
+    if value is None:
+        return ""
+    is_bool = isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not is_bool
+    match scalar:
+        case Scalar.NUMERIC:
+            return "" if is_number else f"expected numeric (int or float), got {go_type(value)}"
+        case Scalar.STRING:
+            fits = isinstance(value, str)
+            return "" if fits else f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+        case Scalar.BOOLEAN:
+            return "" if is_bool else f"expected boolean, got &{{{printed(value)}}}"
+        case Scalar.UNTYPED:
+            fits = is_bool or is_number or isinstance(value, str)
+            return "" if fits else f"expected any scalar, got &{{{printed(value)}}}"
+
+
+def _go_syntax(value: Any) -> str:
+    """Print a value as Go source (`%#v`)."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case dict():
+            inner = ", ".join(f"{json.dumps(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+            return f"{go_type(value)}{{{inner}}}"
+        case list():
+            return f"{go_type(value)}{{{', '.join(map(_go_syntax, value))}}}"
+        case None:
+            return "interface {}(nil)"
+        case _:
+            return printed(value)
