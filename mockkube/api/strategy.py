@@ -1,7 +1,7 @@
 """What a kind does beyond the generic: the hooks around every write, and what may be selected by field.
 
-The registry calls, for a create: `prepare_create`, then admission, then `validate_create`; for an update:
-`prepare_update`, admission, `validate_update`. Objects come decoded, pruned and defaulted, in the storage
+The registry calls, for a create: admission, then `prepare_create`, `validate_create` and validating admission; for an
+update the same with `prepare_update` and `validate_update`. Objects come decoded, pruned and defaulted, in the storage
 version. Hooks that prepare may change the new object in place (it belongs to the request); the old object is
 shared and only read. Validators return every complaint, in upstream's order; warnings are texts for the
 `Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's.
@@ -46,7 +46,7 @@ class Strategy:
         if self.tracks_generation:
             keep_generation(new, old)
 
-    def validate_name(self, name: str, *, prefix: bool) -> list[str]:
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Say what is wrong with the name (or, with `prefix`, with a generateName)."""
         return names.dns_subdomain(name, prefix=prefix)
 

@@ -28,7 +28,7 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value and not value.startswith(" ") else None
     if value in ("y", "Y", "n", "N"):
         style = '"'
@@ -39,8 +39,8 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 def _looks_like_text(value: str) -> bool:
     """Whether YAML 1.1 reads the bare value as text."""
-    tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
-    return str(tag) == "tag:yaml.org,2002:str"
+    tag: str = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]  # not typed
+    return tag == "tag:yaml.org,2002:str"
 
 
 _RESOLVER: Final = yaml.resolver.Resolver()

@@ -9,9 +9,9 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
 from mockkube.apiserver.http import authorization, handlers, paths, subresources
+from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
 from mockkube.apiserver.http.exchange import Exchange, parse_query
-from mockkube.apiserver.http.handlers import Asked
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths

@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.codec import Found
-from mockkube.api.errors import BadRequest, Expired
+from mockkube.api.errors import Expired
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
@@ -17,7 +17,7 @@ from mockkube.apiserver.http.negotiation import Representation
 from mockkube.apiserver.http.rendering import View
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions
-from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
 from mockkube.apiserver.registry.watching import Seen, Watch
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -55,13 +55,8 @@ def _only(name: str, options: ListOptions) -> ListOptions:
 
 
 async def _opened(resource: Resource, call: Call, options: ListOptions) -> Watch:
-    try:
+    with bare_version_error():
         return await watching.watch(resource, call.namespace, options)
-    except BadRequest as error:
-        prefix = "invalid resource version: "
-        if error.message.startswith(prefix):  # upstream: a watch words it bare, as a failure of its own
-            raise result_without_reason(500, error.message.removeprefix(prefix)) from error
-        raise
 
 
 class _Sender:

@@ -1,34 +1,128 @@
 """What answers below an object: parts of it that are written alone, and actions on it."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from mockkube.api.errors import MethodNotAllowed, NotFound
-from mockkube.apiserver.http import handlers
+from aiohttp import web
+
+from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
+from mockkube.api.patching import json_patch, merge_patch, strategic
+from mockkube.api.types import Object
+from mockkube.apiserver.http import bodies, handlers, tokens
+from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.exchange import TEXT, status_success
 from mockkube.apiserver.http.handlers import Handler
 from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry import options, updating
+from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
 
-ACTIONS: Final[Mapping[tuple[str, str], Mapping[str, Handler]]] = {}
-"""(plural, subresource) to the handlers of its verbs, where it is not simply a part of the object."""
+_SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_BINDING: Final = "io.k8s.api.core.v1.Binding"
+_EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
-_PARTS: Final[Mapping[str, Handler]] = {
-    "get": handlers.get,
-    "update": handlers.update,
-    "patch": handlers.patch,
+
+async def read_scale(asked: Asked) -> web.StreamResponse:
+    """Answer with the scale of a workload."""
+    return asked.say(await scale.read(asked.resource, asked.call))
+
+
+async def update_scale(asked: Asked) -> web.StreamResponse:
+    """Set the scale of a workload."""
+    wanted = options.write_options(asked.exchange.query, "UpdateOptions")
+    given = await bodies.body_of(asked, _SCALE, "Scale", ("autoscaling/v1",))
+    updating.check_identity(asked.resource, asked.call, given["metadata"])
+    return asked.say(await scale.write(asked.resource, asked.call, lambda _: given, wanted))
+
+
+async def patch_scale(asked: Asked) -> web.StreamResponse:
+    """Change the scale of a workload as a patch says."""
+    kind = handlers.patch_type(asked.exchange.request.headers.get("Content-Type", ""))
+    given = Patch.read(kind, await asked.exchange.body())
+    wanted = options.write_options(asked.exchange.query, "PatchOptions")
+    node = asked.registry.schema.node(_SCALE)
+
+    def change(current: Object) -> Object:
+        apply: Callable[..., Any] = {PatchType.JSON: json_patch.apply, PatchType.MERGE: merge_patch.apply}.get(
+            kind, lambda doc, patch: strategic.apply(doc, patch, node)
+        )
+        return bodies.decode_as(asked, _SCALE, apply(current, given.document))
+
+    return asked.say(await scale.write(asked.resource, asked.call, change, wanted))
+
+
+async def bind(asked: Asked) -> web.StreamResponse:
+    """Assign a pod to a node."""
+    wanted = options.write_options(asked.exchange.query, "CreateOptions")
+    given = await bodies.body_of(asked, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
+    name = given["metadata"].get("name", "")
+    if asked.call.name and name != asked.call.name:
+        raise BadRequest("name in URL does not match name in Binding object")
+    call = Call(asked.call.user, asked.call.namespace, name, "binding", asked.call.user_agent)
+    await binding.bind(asked.resource, call, given, wanted)
+    return asked.say(status_success(code=201), status=201)
+
+
+async def evict(asked: Asked) -> web.StreamResponse:
+    """Delete a pod if its disruption budget allows."""
+    write = options.write_options(asked.exchange.query, "CreateOptions")
+    given = await bodies.body_of(asked, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
+    if given["metadata"].get("name", "") != asked.call.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    body = dict(given.get("deleteOptions") or {})
+    if write.dry_run:
+        body["dryRun"] = ["All"]
+    await eviction.evict(asked.resource, asked.call, options.delete_options({}, body))
+    return asked.say(status_success(code=201), status=201)
+
+
+async def read_log(asked: Asked) -> web.StreamResponse:
+    """Answer with the log of a container."""
+    text = await logs.read(asked.resource, asked.call, asked.exchange.query)
+    return asked.exchange.respond(text.encode(), media=TEXT.replace("; charset=utf-8", ""))
+
+
+async def connect(asked: Asked) -> web.StreamResponse:
+    """Refuse to connect to a container: there is none."""
+    await asked.resource.services.cache.fresh()
+    record = asked.resource.record(asked.call.namespace, asked.call.name)
+    if record is None:
+        raise NotFound.object("", asked.resource.plural, asked.call.name)
+    obj = record.load()
+    if asked.resource.plural == "pods":
+        logs.choose(obj, options.first(asked.exchange.query, "container"))
+        if not obj["spec"].get("nodeName"):
+            raise BadRequest(f"pod {asked.call.name} does not have a host assigned")
+    raise BadRequest(
+        f"{asked.resource.plural} {asked.call.name}: nothing runs behind this object, so there is nothing to connect to"
+    )
+
+
+_CONNECT: Final[Mapping[str, Handler]] = dict.fromkeys(("create", "get", "update", "patch", "delete"), connect)
+_SCALES: Final[Mapping[str, Handler]] = {"get": read_scale, "update": update_scale, "patch": patch_scale}
+_PARTS: Final[Mapping[str, Handler]] = {"get": handlers.get, "update": handlers.update, "patch": handlers.patch}
+ACTIONS: Final[Mapping[str, Mapping[str, Handler]]] = {
+    "scale": _SCALES,
+    "binding": {"create": bind},
+    "eviction": {"create": evict},
+    "log": {"get": read_log},
+    "exec": _CONNECT,
+    "attach": _CONNECT,
+    "portforward": _CONNECT,
+    "proxy": _CONNECT,
+    "token": {"create": tokens.create},
 }
+"""The handlers of a subresource's verbs, where it is not simply a part of the object."""
 
 
 def handler_of(target: Target, resource: Resource) -> Handler:
     """The handler of a verb on a subresource, if it is there."""
     sub = resource.kind.subresource(target.subresource)
-    if (
-        sub is None
-        or (target.rest and target.subresource != "proxy")
-        or bool(target.namespace) != resource.kind.namespaced
-    ):
+    misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
+    if sub is None or misplaced or (target.rest and sub.name != "proxy"):
         raise NotFound.path()
-    table = ACTIONS.get((resource.plural, sub.name), _PARTS)
+    table = ACTIONS.get(sub.name, _PARTS)
     if target.verb not in sub.verbs or target.verb not in table:
         raise MethodNotAllowed
     return table[target.verb]

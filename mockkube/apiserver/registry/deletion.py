@@ -64,7 +64,10 @@ def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
 async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
     home = resource.home
     old = record.load()
-    _check_preconditions(resource, call, old, options)
+    if (home.group, home.plural) == ("", "namespaces"):
+        _check_namespace_preconditions(resource, call, old, options)
+    else:
+        _check_preconditions(resource, call, old, options)
     home.services.admission.validate(Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run))
     new, gone = decide(home, record.load(), options)
     if new != old:
@@ -91,10 +94,37 @@ def _check_preconditions(resource: Resource, call: Call, old: ReadOnlyObject, op
         raise Conflict.object(resource.group, resource.kind.kind, call.name, why)
 
 
+def _check_namespace_preconditions(resource: Resource, call: Call, old: ReadOnlyObject, options: DeleteOptions) -> None:
+    # upstream 1.36: pkg/registry/core/namespace/storage/storage.go
+    uid = old["metadata"]["uid"]
+    if options.uid is not None and options.uid != uid:
+        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {uid}"
+        raise Conflict.object(resource.group, resource.plural, call.name, why)
+    version = old["metadata"]["resourceVersion"]
+    if options.resource_version is not None and options.resource_version != version:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+            f"ResourceVersion in object meta: {version}"
+        )
+        raise Conflict.object(resource.group, resource.plural, call.name, why)
+
+
+def _decide_namespace(obj: Object, options: DeleteOptions, now: datetime) -> tuple[Object, bool]:
+    """A namespace first becomes Terminating; it goes when its finalizers are gone."""
+    metadata = obj["metadata"]
+    pending = _finalized(metadata, options)
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = render_time(now)
+        obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
+    return obj, not pending and not obj.get("spec", {}).get("finalizers")
+
+
 def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object, bool]:
     """What the object becomes when its deletion is asked for, and whether it is gone at once."""
     # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, rest/delete.go
     metadata, now = obj["metadata"], home.services.clock.now()
+    if (home.group, home.plural) == ("", "namespaces"):
+        return _decide_namespace(obj, options, now)
     requested = options.grace_seconds
     if requested is not None and requested < 0:
         requested = 1

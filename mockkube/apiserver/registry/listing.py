@@ -71,11 +71,7 @@ def check_fields(resource: Resource, options: ListOptions) -> None:
 def unsupported_field(resource: Resource, name: str) -> str:
     """Kinds with selectable fields of their own word it differently from those without."""
     if resource.strategy.selectable:
-        return (
-            f"field label not supported: {name}"
-            if resource.kind.kind != "Event"
-            else f"field label not supported: {name}"
-        )
+        return f"field label not supported: {name}"
     return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
@@ -136,13 +132,17 @@ async def _at_revision(
 def _cut(
     records: Iterable[Record], prefix: str, revision: int, chosen: Callable[[Record], bool] | None, limit: int
 ) -> Listed:
-    matching = list(records) if chosen is None else [record for record in records if chosen(record)]
-    if not limit or len(matching) <= limit:
-        return Listed(matching, revision)
-    shown = matching[:limit]
-    token = Token(revision, shown[-1].key[len(prefix) :] + "\x00")
-    remaining = len(matching) - limit if chosen is None else None
-    return Listed(shown, revision, token.text(), remaining)
+    every = list(records)
+    if not limit:
+        return Listed(every if chosen is None else [record for record in every if chosen(record)], revision)
+    shown: list[Record] = []
+    for seen, record in enumerate(every, 1):
+        if chosen is None or chosen(record):
+            shown.append(record)
+            if len(shown) == limit and seen < len(every):
+                token = Token(revision, record.key[len(prefix) :] + "\x00")
+                return Listed(shown, revision, token.text(), len(every) - seen if chosen is None else None)
+    return Listed(shown, revision)
 
 
 def _read_token(text: str) -> Token:

@@ -67,8 +67,7 @@ def first(query: Query, name: str) -> str:
 def flag(query: Query, name: str) -> bool:
     """A boolean parameter as upstream reads one: anything but empty, `false` and `0` is true."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
-    value = first(query, name)
-    return name in query and value.lower() not in ("false", "0") and (value != "" or bool(query[name]))
+    return name in query and first(query, name).lower() not in ("false", "0")
 
 
 def integer(query: Query, name: str) -> int | None:

@@ -48,6 +48,8 @@ class Patch:
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
+    if given.type is PatchType.JSON:
+        _operations(given, typed=options.field_validation != "Ignore")
     duplicates = [] if options.field_validation == "Ignore" else documents.duplicate_fields(given.text, given.document)
 
     def change(old: Object) -> Object:
@@ -56,6 +58,16 @@ async def patch(resource: Resource, call: Call, given: Patch, options: WriteOpti
         return patched
 
     return await updating.update(resource, call, change, options)
+
+
+def _operations(given: Patch, *, typed: bool) -> None:
+    """Refuse what is no list of operations, before anything is read."""
+    try:
+        json_patch.read(given.document, typed=typed)
+    except patch_errors.BadPatch as error:
+        raise BadRequest(str(error)) from error
+    except patch_errors.TooManyOperations as error:
+        raise TooLarge(f"Request entity too large: {error}") from error
 
 
 def _apply(resource: Resource, given: Patch, old: Object) -> Any:
@@ -69,8 +81,6 @@ def _apply(resource: Resource, given: Patch, old: Object) -> Any:
                 return strategic.apply(old, given.document, resource.node)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
-    except patch_errors.TooManyOperations as error:
-        raise TooLarge(f"Request entity too large: {error}") from error
     except patch_errors.PatchRejected as error:
         message = "the server rejected our request due to an error in our request"
         raise Unprocessable(message, details={}) from error
@@ -90,7 +100,7 @@ def _decode(
         raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
     texts = [f'duplicate field "{path}"' for path in duplicates]
     if given.type is PatchType.JSON:
-        texts = [f"json patch {text}" for text in texts]
+        texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
     if found.unknown:
         texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(resource.node, patched)]
     if texts and options.field_validation == "Strict":

@@ -14,6 +14,7 @@ from mockkube.apiserver.admission.chain import Chain, Plugin
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
 from mockkube.apiserver.registry.resource import Resource, Services
+from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -46,6 +47,7 @@ class Registry:
             codec=Codec(schema),
             admission=Chain(plugins),
             allocators=allocators,
+            accounts=TokenIssuer(),
             find=self.stored,
         )
         self.resources: dict[tuple[str, str, str], Resource] = {}

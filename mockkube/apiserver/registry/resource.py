@@ -6,7 +6,8 @@ Verbs live beside it, one module each: creation, updating, deletion, listing, wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import ROOT, Cache, Collection, Record, labels_of
+from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -67,6 +69,7 @@ class Services:
     codec: Codec
     admission: Chain
     allocators: Allocators
+    accounts: TokenIssuer
     find: Callable[[str, str], Resource | None]
     """The resource of a group and plural, in its storage version."""
 
@@ -203,6 +206,18 @@ def result_without_reason(code: int, message: str) -> ApiError:
     error = ApiError(message)
     error.code, error.reason = code, ""
     return error
+
+
+@contextmanager
+def bare_version_error() -> Iterator[None]:
+    """Word a resourceVersion that is no number as reads of one object and watches do: bare, as a server's failure."""
+    prefix = "invalid resource version: "
+    try:
+        yield
+    except BadRequest as error:
+        if not error.message.startswith(prefix):
+            raise
+        raise result_without_reason(500, error.message.removeprefix(prefix)) from error
 
 
 def spec_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:

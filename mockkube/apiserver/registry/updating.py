@@ -16,7 +16,7 @@ from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import MISPLACED, unstored, written
 from mockkube.apiserver.registry.deletion import revision_after
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call, Resource, spec_equal
+from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason, spec_equal
 
 TRIES_MAX: Final = 100
 """How often an update that names no version is tried against concurrent ones."""
@@ -107,7 +107,8 @@ async def update(resource: Resource, call: Call, change: Change, options: WriteO
 
 
 def _names_version(new: ReadOnlyObject) -> bool:
-    return new["metadata"].get("resourceVersion") == _NAMED
+    version: str = new["metadata"].get("resourceVersion", "")
+    return version == _NAMED
 
 
 async def _attempt(resource: Resource, call: Call, record: Record, new: Object, options: WriteOptions) -> Updated:
@@ -145,11 +146,10 @@ def _check_version(resource: Resource, call: Call, new: Object, record: Record) 
         if not resource.home.strategy.allow_unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise Invalid(resource.group, resource.plural, call.name, [error])
+        new["metadata"]["resourceVersion"] = str(record.revision)
         return ""
     if not version.isdigit():
-        text = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-        error = fields.invalid("metadata.resourceVersion", version, text)
-        raise Invalid(resource.group, resource.kind.kind, call.name, [error])
+        raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
     if int(version) != record.revision:
         raise Conflict.changed(resource.group, resource.plural, call.name)
     return version
@@ -175,7 +175,7 @@ def _prepare(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> No
 
 def _complaints(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
     judge = home.judge(call.subresource)
-    errors = validate_metadata_update(new, old)
+    errors = validate_metadata_update(new, old) * 2  # upstream judges metadata generically and again with the kind
     errors += home.strategy.validate_update(new, old, judge)
     if not errors:
         call.warn(home.strategy.warn_update(new, old, judge))

@@ -1,0 +1,42 @@
+"""A request to a resource, understood: what handlers work on."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from mockkube.api.types import Object
+from mockkube.apiserver.http import negotiation, rendering
+from mockkube.apiserver.http.exchange import Exchange
+from mockkube.apiserver.http.negotiation import Representation
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to a resource, understood."""
+
+    registry: Registry
+    resource: Resource
+    target: Target
+    exchange: Exchange
+    call: Call
+
+    @property
+    def representation(self) -> Representation:
+        """How the answer is written."""
+        return negotiation.negotiate(self.exchange.accept, watch=self.target.watch)
+
+    def answer(self, record: Record, *, status: int = 200) -> web.Response:
+        """Answer with an object."""
+        representation = self.representation
+        body = rendering.show_object(self.resource, record, representation, self.exchange.view())
+        self.exchange.warnings = self.call.warnings
+        return self.exchange.respond(body, status=status, media=representation.media)
+
+    def say(self, value: Object, *, status: int = 200) -> web.Response:
+        """Answer with a Status or another object that is not stored."""
+        self.exchange.warnings = self.call.warnings
+        return self.exchange.json(value, status=status, representation=self.representation)

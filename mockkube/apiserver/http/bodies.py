@@ -1,0 +1,141 @@
+"""Request bodies: read, parsed, decoded as the kind they must be, or refused in upstream's words."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mockkube.api import complaints, documents
+from mockkube.api.codec import Found, Mismatch
+from mockkube.api.complaints import mismatch
+from mockkube.api.errors import BadRequest
+from mockkube.api.types import Object
+from mockkube.apiserver.http import negotiation
+from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.exchange import read_document
+from mockkube.apiserver.registry.options import WriteOptions
+
+_SNIPPET_MAX: Final = 30
+_PROBE: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
+async def delete_body(asked: Asked) -> Object | None:
+    """The DeleteOptions of the body, if there is one."""
+    text = await asked.exchange.body()
+    if not text:
+        return None
+    try:
+        document = read_document(text, asked.exchange.request.headers.get("Content-Type", ""))
+    except documents.Unreadable as error:
+        raise BadRequest(_unversioned(str(error))) from error
+    value = document.value
+    if not isinstance(value, dict):
+        raise BadRequest(_unversioned(f"json parse error: {_not_an_object(value)}"))
+    if value.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise BadRequest(f"no kind {_q(value['kind'])} is registered for version {_q(value.get('apiVersion', ''))}")
+    node = asked.registry.schema.node("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+    try:
+        return asked.registry.services.codec.decode(node, value, Found())
+    except Mismatch as error:
+        raise BadRequest(mismatch(node, value)) from error
+
+
+def _q(text: Any) -> str:
+    return f'"{text}"'
+
+
+def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
+    """The object of the body, decoded in the version of the resource; BadRequest for anything else."""
+    resource, expected = asked.resource, asked.resource.kind.kind
+    media = asked.exchange.request.headers.get("Content-Type", "")
+    negotiation.body_media(media)
+    try:
+        document = read_document(text, media)
+    except documents.Unreadable as error:
+        raise BadRequest(_unrecognised(expected, str(error), text)) from error
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        raise BadRequest(_unrecognised(expected, f"json parse error: {_not_an_object(value)}", text))
+    check_kind(asked, value)
+    duplicates = () if wanted.field_validation == "Ignore" else document.duplicates()
+    return resource.decode(value, asked.call, wanted.field_validation, duplicates)
+
+
+def _unversioned(why: str) -> str:
+    return f"couldn't get version/kind; {why}" if not why.startswith("yaml") else why
+
+
+def _unrecognised(expected: str, why: str, text: bytes) -> str:
+    return f"the object provided is unrecognized (must be of type {expected}): {_unversioned(why)} ({_summary(text)})"
+
+
+def _summary(text: bytes) -> str:
+    """The beginning of a body: as it is when it looks like JSON, else in hexadecimal."""
+    if not text:
+        return "<empty>"
+    dots = " ..." if len(text) > _SNIPPET_MAX else ""
+    beginning = text[:_SNIPPET_MAX]
+    return (beginning.decode(errors="replace") if text[:1] == b"{" else beginning.hex()) + dots
+
+
+def _not_an_object(value: Any) -> str:
+    kind = "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
+    kind = "bool" if isinstance(value, bool) else kind
+    return f"json: cannot unmarshal {kind} into Go value of type {_PROBE}"
+
+
+def check_kind(asked: Asked, value: Mapping[str, Any]) -> None:
+    """Refuse an object of another kind than the path's; what is not said is taken from the path."""
+    resource = asked.resource
+    kind, version = value.get("kind") or resource.kind.kind, value.get("apiVersion") or resource.api_version
+    if kind == resource.kind.kind and version == resource.api_version:
+        return
+    known = asked.registry.schema.definition_of(*_split(version), kind) if isinstance(version, str) else None
+    if kind == "List" and version == "v1":
+        known = "List"
+    if known is None:
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    else:
+        ours = "core" if not resource.group else resource.group.partition(".")[0]
+        short = version.rpartition("/")[2]
+        why = f"converting ({short}.{kind}) to ({ours}.{resource.kind.kind}): unknown conversion"
+    raise BadRequest(resource.cannot_handle(value, why))
+
+
+def _split(api_version: str) -> tuple[str, str]:
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+async def body_of(
+    asked: Asked, definition: str, kind: str, versions: tuple[str, ...], *, validation: str = "Ignore"
+) -> Object:
+    """The body as an object of another kind than the resource's."""
+    text = await asked.exchange.body()
+    document = read_document(text, asked.exchange.request.headers.get("Content-Type", ""))
+    value = document.value if isinstance(document.value, dict) else {}
+    given = (value.get("kind", kind), value.get("apiVersion", versions[0]))
+    if given[0] != kind or given[1] not in versions:
+        raise BadRequest(f"the object provided is a {given[0]} of {given[1]}, not a {kind} of {versions[0]}")
+    obj = decode_as(asked, definition, value, validation=validation)
+    obj["kind"], obj["apiVersion"] = kind, versions[0]
+    return obj
+
+
+def decode_as(asked: Asked, definition: str, value: Any, *, validation: str = "Ignore") -> Object:
+    """A value decoded as another type than the resource's."""
+    node, found = asked.registry.schema.node(definition), Found()
+    kind, version = definition.rpartition(".")[2], definition.split(".")[-2]
+    try:
+        obj = asked.registry.services.codec.decode(node, value, found)
+    except Mismatch as error:
+        why = complaints.mismatch(node, value)
+        raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}') from error
+    if found.unknown and validation != "Ignore":
+        texts = [f'unknown field "{path}"' for path in complaints.unknown_fields(node, value)]
+        if validation == "Strict":
+            why = f"strict decoding error: {', '.join(texts)}"
+            raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+        asked.call.warn(texts)
+    obj.setdefault("metadata", {})
+    return obj
