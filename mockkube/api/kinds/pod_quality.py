@@ -1,0 +1,43 @@
+"""The quality of service a pod gets, by what it requests and how it is limited."""
+
+# upstream 1.36: pkg/apis/core/helper/qos/qos.go
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+_COMPUTE: Final = ("cpu", "memory")
+
+
+def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
+    """Return `Guaranteed`, `Burstable` or `BestEffort`."""
+    if "resources" in spec and caps.enabled("PodLevelResources"):
+        holders = [spec["resources"]]
+        guaranteed = "limits" not in holders[0] or _limits_all(holders[0])
+    else:
+        containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
+        holders = [container.get("resources", {}) for container in containers]
+        guaranteed = all(_limits_all(resources) for resources in holders)
+    requests = _total(resources.get("requests", {}) for resources in holders)
+    limits = _total(resources.get("limits", {}) for resources in holders)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _limits_all(resources: ReadOnlyObject) -> bool:
+    limits: Mapping[str, str] = resources.get("limits", {})
+    return all(name in limits and parse(limits[name]).sign > 0 for name in _COMPUTE)
+
+
+def _total(parts: Iterable[Mapping[str, str]]) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for part in parts:
+        for name in _COMPUTE:
+            amount = parse(part.get(name, "0"))
+            if amount.sign > 0:
+                total[name] = total[name] + amount if name in total else amount
+    return total
