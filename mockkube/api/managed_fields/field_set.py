@@ -96,13 +96,15 @@ def _rank_value(value: Any) -> tuple[Any, ...]:
 
 
 class FieldSet:
-    """A set of paths. Only `insert` changes one; everything else returns a new set, which may share parts."""
+    """A set of paths. Only `insert`, while it is made, changes one; all else returns a set that may share parts."""
 
-    __slots__ = ("children", "members")
+    __slots__ = ("_fields", "children", "members")
 
     def __init__(self, members: set[str] | None = None, children: "dict[str, FieldSet] | None" = None) -> None:
         self.members = members if members is not None else set()
         self.children = children if children is not None else {}
+        self._fields: Mapping[str, Any] | None = None
+        """What it was read from, if that is how it is written."""
 
     @classmethod
     def of(cls, *paths: Path) -> "FieldSet":
@@ -116,21 +118,30 @@ class FieldSet:
     def from_fields(cls, fields: Mapping[str, Any]) -> "FieldSet":
         """Read `fieldsV1`; raise BadEntry. Elements of unknown kinds are left out."""
         made = cls()
+        as_written = True
         for text, beneath in fields.items():
             element = _read_element(text)
+            as_written = as_written and (element == text or text == ".")
             if element is None:
                 continue
             if not isinstance(beneath, dict):
                 raise BadEntry(f"fieldsV1: {text}: expected an object")
+            if not beneath:
+                made.members.add(element)
+                continue
             child = cls.from_fields(beneath)
             if "." in beneath or not child:
                 made.members.add(element)
             if child:
                 made.children[element] = child
+            as_written = as_written and bool(child) and child._fields is not None
+        made._fields = {name: one for name, one in fields.items() if name != "."} if as_written else None
         return made
 
     def to_fields(self) -> dict[str, Any]:
         """Write as `fieldsV1`."""
+        if self._fields is not None:
+            return dict(self._fields)
         fields: dict[str, Any] = {}
         for element in self._elements():
             child = self.children.get(element)
@@ -142,6 +153,7 @@ class FieldSet:
         """Add a path; its parents are not added with it. The empty path, the whole object, belongs to nobody."""
         if not path:
             return
+        assert self._fields is None, "a set that was read is complete"
         node = self
         for element in path[:-1]:
             child = node.children.get(element)
@@ -188,6 +200,8 @@ class FieldSet:
 
     def __sub__(self, other: "FieldSet") -> "FieldSet":
         """Take single paths away; what is beneath them stays."""
+        if not other:
+            return self
         children = {}
         for element, child in self.children.items():
             twin = other.children.get(element)
@@ -198,6 +212,8 @@ class FieldSet:
 
     def without(self, other: "FieldSet") -> "FieldSet":
         """Take paths away with all that is beneath them."""
+        if not other:
+            return self
         children = {}
         for element, child in self.children.items():
             twin = other.children.get(element)

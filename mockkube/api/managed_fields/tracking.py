@@ -56,15 +56,17 @@ class Tracker:
 
         `reset`: the client sent an empty list of managedFields, which makes the server forget them.
         """
+        if new == live and not reset:
+            return dict(new)
+        managed = self._given(live, new, reset=reset)
+        live, new = _without_managed(live), _without_managed(new)
         try:
-            managed = self._given(live, new, reset=reset)
-            plain = _without_managed(new)
             if managed.shares or not live.get("metadata", {}).get("uid"):
-                managed = self._updated(live, plain, managed, write)
+                managed = self._updated(live, new, managed, write)
         except TypeMismatch:
             # Upstream logs that this should not happen, and forgets who manages what.
-            return _without_managed(new)
-        return _with_managed(plain, managed)
+            return new
+        return _with_managed(new, managed)
 
     def apply(self, live: ReadOnlyObject, applied: Object, write: Write, *, force: bool = False) -> Object:
         """Return the merged object with its managedFields; raise ApplyConflict, BadApply, TypeMismatch or BadEntry."""
@@ -95,7 +97,7 @@ class Tracker:
         return _readable(live.get("metadata", {}).get("managedFields", ()))
 
     def _updated(self, live: ReadOnlyObject, new: ReadOnlyObject, managed: Managed, write: Write) -> Managed:
-        old, now = self._typed(_without_managed(live)), self._typed(new)
+        old, now = self._typed(live), self._typed(new)
         shares = self.merger.update(old, now, managed.shares, _CURRENT)
         current = shares.pop(_CURRENT, None)
         times = dict(managed.times)
