@@ -106,17 +106,17 @@ def _may_restart(kind: str, status: ReadOnlyObject, spec: ReadOnlyObject, rules:
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
     if kind == "ephemeralContainerStatuses":
         return False
-    code = status["state"]["terminated"].get("exitCode", 0)
+    code: int = status["state"]["terminated"].get("exitCode", 0)
     list_of = "containers" if kind == "containerStatuses" else "initContainers"
     container = next((item for item in spec.get(list_of, ()) if item.get("name") == status.get("name")), None)
-    pod_policy = spec.get("restartPolicy")
+    pod_policy: str = spec.get("restartPolicy", "")
     if rules.containers.restart_rules:
         if container is None:
             return False
         for rule in container.get("restartPolicyRules", ()):
             if rule.get("action") == "Restart" and _rule_matches(rule.get("exitCodes", {}), code):
                 return True
-        policy = container.get("restartPolicy", pod_policy)
+        policy: str = container.get("restartPolicy", pod_policy)
         return policy == "Always" or (policy == "OnFailure" and code != 0)
     if pod_policy == "Always" or (pod_policy == "OnFailure" and code != 0):
         return True

@@ -57,6 +57,8 @@ class Source:
     check: Check
     at: str = ""
     second_at: str = ""
+    always: bool = False
+    """Looked at even when it is not the first."""
 
 
 def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str) -> list[FieldError]:
@@ -68,7 +70,7 @@ def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str)
         if value is None:
             continue
         given += 1
-        if given == 1 or source.field == "emptyDir":
+        if given == 1 or source.always:
             found += source.check(value, f"{at}.{source.at or source.field}")
         else:
             found.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE))
