@@ -8,6 +8,7 @@ from mockkube.apiserver.admission.always_deny import AlwaysDeny
 from mockkube.apiserver.admission.chain import Plugin
 from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from mockkube.apiserver.admission.limit_ranger import LimitRanger
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockkube.apiserver.admission.priority import Priority
@@ -34,7 +35,7 @@ PLUGINS: Final = (
     Entry("NamespaceLifecycle", NamespaceLifecycle, on=True),
     Entry("NamespaceExists"),
     Entry("LimitPodHardAntiAffinityTopology"),
-    Entry("LimitRanger", on=True),
+    Entry("LimitRanger", LimitRanger, on=True),
     Entry("ServiceAccount", ServiceAccount, on=True),
     Entry("NodeRestriction"),
     Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),

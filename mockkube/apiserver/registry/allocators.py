@@ -1,29 +1,318 @@
-"""What a server hands out of a pool: cluster IPs and node ports of services."""
+"""What a server hands out of a pool: cluster IPs and node ports of services.
+
+What stored services hold is read from their collection, so it is right after a start and whoever wrote them. A
+reservation covers the moment between choosing an address and the service being stored with it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+from mockkube.api.errors import Internal, Invalid
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kinds import service_allocation as wants
+from mockkube.api.kinds.addresses import Address, Network, parse_cidr, parse_ip
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.runtime.chance import Chance
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.registry.cache import Record
+    from mockkube.apiserver.registry.cache import Change, Collection, Record
     from mockkube.apiserver.registry.resource import Resource
+
+SERVICE_CIDR: Final = "10.0.0.0/24"
+NODE_PORT_FIRST: Final = 30000
+NODE_PORT_LAST: Final = 32767
+_DRY_RUN_PORT: Final = 32769
+"""The node port a dry run shows; the next ones follow it."""
+_SPREAD_MIN: Final = 16
+"""How many numbers at the least are left, at the start of a range, for those who ask for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one service holds."""
+
+    addresses: tuple[Address, ...] = ()
+    node_ports: tuple[int, ...] = ()
+
+    @classmethod
+    def read(cls, service: ReadOnlyObject) -> Holding:
+        """What this service holds; the port for health checks is a node port too."""
+        if not wants.needs_cluster_ip(service):
+            return cls()
+        spec = service["spec"]
+        found = [parse_ip(ip) for ip in spec.get("clusterIPs") or () if ip != "None"]
+        node_ports = sorted(wants.node_ports_held(service))
+        if spec.get("healthCheckNodePort"):
+            node_ports.append(spec["healthCheckNodePort"])
+        return cls(tuple(ip for ip in found if ip is not None), tuple(node_ports))
+
+
+Taken = Address | int
 
 
 class Reservation:
     """What was taken for a write that has not happened yet."""
 
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._taken: list[Taken] = []
+
+    def take(self, one: Taken) -> None:
+        """Keep others from taking it."""
+        self._pool.reserved[one] = self
+        self._taken.append(one)
+
     def release(self) -> None:
-        """Give it back."""
+        """Give back what no stored service came to hold. May be repeated."""
+        for one in self._taken:
+            if self._pool.reserved.get(one) is self:
+                del self._pool.reserved[one]
+        self._taken.clear()
+
+
+class Pool:
+    """Which addresses and node ports are taken, by stored services and by writes under way."""
+
+    def __init__(self) -> None:
+        self.reserved: dict[Taken, Reservation] = {}
+        self._held: dict[Taken, int] = {}
+        self._collection: Collection | None = None
+
+    def has(self, one: Taken) -> bool:
+        """Whether it is taken."""
+        return one in self._held or one in self.reserved
+
+    def follow(self, services: Collection) -> None:
+        """Know what these services hold from now on."""
+        if self._collection is services:
+            return
+        self._collection = services
+        self._held.clear()
+        for record in services.records.values():
+            self._add(record)
+        services.listeners[self._heed] = None
+
+    def _heed(self, change: Change) -> None:
+        if change.previous is not None:
+            self._drop(change.previous)
+        if change.type != "DELETED":
+            self._add(change.record)
+
+    def _add(self, record: Record) -> None:
+        for one in _held_by(record):
+            self._held[one] = self._held.get(one, 0) + 1
+            self.reserved.pop(one, None)
+
+    def _drop(self, record: Record) -> None:
+        for one in _held_by(record):
+            self._held[one] -= 1
+            if not self._held[one]:
+                del self._held[one]
+
+
+def _held_by(record: Record) -> Iterable[Taken]:
+    holding = Holding.read(record.load())
+    return (*holding.addresses, *holding.node_ports)
 
 
 class Allocators:
-    """The pools of one cluster."""
+    """The pools of one cluster. `cidrs` has one range, or one of each family, the main one first."""
 
-    def reserve(self, home: Resource, new: Object, old: ReadOnlyObject | None) -> Reservation:
-        """Take from the pools what the object needs, and write it into the object."""
-        return Reservation()
+    def __init__(self, cidrs: Sequence[str] = (SERVICE_CIDR,), chance: Chance | None = None) -> None:
+        self.cidrs = tuple(cidrs)
+        self._ranges = [network for network in map(parse_cidr, cidrs) if network is not None]
+        assert len(self._ranges) == len(cidrs), "the ranges have been checked where they were said"
+        self.families = tuple(_family(network) for network in self._ranges)
+        self._chance = chance or Chance()
+        self._pool = Pool()
+        self._none = Reservation(self._pool)
+
+    @property
+    def first_address(self) -> str:
+        """The address of the API server's own service."""
+        return str(self._ranges[0][1])
+
+    def reserve(self, home: Resource, new: Object, old: ReadOnlyObject | None, *, dry_run: bool = False) -> Reservation:
+        """Write addresses, families and node ports into a service, and keep them until it is stored or given up.
+
+        Called before the strategy's hooks, for updates of the main resource too. Objects of other kinds need nothing.
+        """
+        if home.plural != "services" or home.group:
+            return self._none
+        if old is None:
+            errors = wants.settle_create(new, self.families)
+        else:
+            errors = wants.settle_update(new, old, self.families)
+        if errors:
+            raise _invalid(new, errors)
+        self._pool.follow(home.collection)
+        allocation = _Allocation(self, home, new, Reservation(self._pool), dry_run=dry_run)
+        try:
+            allocation.run(old)
+        except BaseException:
+            allocation.reservation.release()
+            raise
+        return allocation.reservation
 
     def release(self, home: Resource, record: Record) -> None:
-        """Give back what a deleted object held."""
+        """Nothing is to be done: what a service held is free once its collection has seen it go."""
+
+    def networks(self, home: Resource, family: str) -> list[Network]:
+        """The ranges addresses of a family come from: those of the server, then those added as ServiceCIDRs."""
+        ranges = [network for network in self._ranges if _family(network) == family]
+        for network in _added_ranges(home):
+            if _family(network) == family and network not in ranges:
+                ranges.append(network)
+        return ranges
+
+    def any_of(self, size: int, spread: int) -> Iterable[int]:
+        """Every number below `size`, beginning anywhere past `spread`; those before it come last."""
+        for first, count in ((spread, size - spread), (0, spread)):
+            if count > 0:
+                start = self._chance.random.randrange(count)
+                yield from (first + (start + step) % count for step in range(count))
+
+    def has(self, one: Taken) -> bool:
+        """Whether it is taken."""
+        return self._pool.has(one)
+
+
+def _family(network: Network) -> str:
+    return "IPv4" if network.version == 4 else "IPv6"
+
+
+def _added_ranges(home: Resource) -> Iterable[Network]:
+    """The ranges of all ServiceCIDRs that are neither going nor reported as unready."""
+    # upstream 1.36: pkg/registry/core/service/ipallocator/cidrallocator.go, syncAllocators
+    resource = home.services.find("networking.k8s.io", "servicecidrs")
+    for record in resource.collection.records.values() if resource is not None else ():
+        obj = record.load()
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        ready = all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+        if ready and "deletionTimestamp" not in obj["metadata"]:
+            for cidr in obj["spec"].get("cidrs") or ():
+                network = parse_cidr(cidr)
+                if network is not None:
+                    yield network
+
+
+def _invalid(service: ReadOnlyObject, errors: list[FieldError]) -> Invalid:
+    return Invalid("", "Service", service["metadata"].get("name", ""), errors)
+
+
+@dataclass(slots=True)
+class _Allocation:
+    """Choosing for one service."""
+
+    # upstream 1.36: pkg/registry/core/service/storage/alloc.go
+
+    allocators: Allocators
+    home: Resource
+    service: Object
+    reservation: Reservation
+    dry_run: bool
+    shown_port: int = _DRY_RUN_PORT - 1
+
+    def run(self, old: ReadOnlyObject | None) -> None:
+        """Fill in the service, or refuse."""
+        for family, asked in wants.cluster_ips_wanted(self.service, old).items():
+            self._put_address(family, self._named_address(asked) if asked else self._free_address(family))
+        for wanted in wants.node_ports_wanted(self.service, old):
+            self._put_node_port(wanted)
+        if wants.needs_health_check_port(self.service) and not (old and wants.needs_health_check_port(old)):
+            self._put_health_check_port()
+
+    def _put_address(self, family: str, address: str) -> None:
+        spec = self.service["spec"]
+        place = spec["ipFamilies"].index(family)
+        ips = [*(spec.get("clusterIPs") or ())]
+        ips[place : place + 1] = [address]
+        spec["clusterIPs"] = ips
+        if place == 0:
+            spec["clusterIP"] = address
+
+    def _named_address(self, asked: str) -> str:
+        address = parse_ip(asked)
+        assert address is not None, "addresses are judged before they are allocated"
+        family = "IPv4" if address.version == 4 else "IPv6"
+        if not any(_usable(network, address) for network in self.allocators.networks(self.home, family)):
+            raise self._refused_address(asked, "the provided network does not match the current range")
+        if not self.dry_run:
+            if self.allocators.has(address):
+                raise self._refused_address(asked, "provided IP is already allocated")
+            self.reservation.take(address)
+        return asked
+
+    def _refused_address(self, asked: str, why: str) -> Invalid:
+        detail = f"failed to allocate IP {asked}: {why}"
+        return _invalid(self.service, [invalid("spec.clusterIPs", self.service["spec"].get("clusterIPs"), detail)])
+
+    def _free_address(self, family: str) -> str:
+        for network in self.allocators.networks(self.home, family):
+            if self.dry_run:
+                return str(network.network_address)
+            size = network.num_addresses - (2 if network.version == 4 else 1)
+            spread = 0 if size <= _SPREAD_MIN else min(max(_SPREAD_MIN, size // 16), 256)
+            for offset in self.allocators.any_of(size, spread):
+                address = network[1 + offset]
+                if not self.allocators.has(address):
+                    self.reservation.take(address)
+                    return str(address)
+        name = self.service["metadata"].get("name", "")
+        raise Internal(f'failed to allocate a serviceIP for Service "{name}": range is full')
+
+    def _put_node_port(self, wanted: wants.NodePortWanted) -> None:
+        ports = self.service["spec"]["ports"]
+        if wanted.like is not None:
+            number = ports[wanted.like]["nodePort"]
+        elif wanted.number:
+            number = wanted.number
+            why = self._take_port(number)
+            if why:
+                raise _invalid(self.service, [invalid(f"spec.ports[{wanted.index}].nodePort", number, why)])
+        else:
+            number = self._free_port("failed to allocate a nodePort")
+        ports[wanted.index]["nodePort"] = number
+
+    def _put_health_check_port(self) -> None:
+        spec = self.service["spec"]
+        number = spec.get("healthCheckNodePort", 0)
+        if not number:
+            spec["healthCheckNodePort"] = self._free_port("failed to allocate a HealthCheck NodePort 0")
+            return
+        why = self._take_port(number)
+        if why:
+            raise Internal(f"failed to allocate requested HealthCheck NodePort {number}: {why}")
+
+    def _take_port(self, number: int) -> str:
+        """Take a node port that was asked for; say why not."""
+        if self.allocators.has(number):
+            return "provided port is already allocated"
+        if not self.dry_run and not NODE_PORT_FIRST <= number <= NODE_PORT_LAST:
+            valid = f"{NODE_PORT_FIRST}-{NODE_PORT_LAST}"
+            return f"provided port is not in the valid range. The range of valid ports is {valid}"
+        if not self.dry_run:
+            self.reservation.take(number)
+        self.shown_port = max(self.shown_port, number)
+        return ""
+
+    def _free_port(self, failed: str) -> int:
+        if self.dry_run:
+            self.shown_port += 1
+            return self.shown_port
+        size = NODE_PORT_LAST - NODE_PORT_FIRST + 1
+        for offset in self.allocators.any_of(size, size // 32):
+            if not self.allocators.has(NODE_PORT_FIRST + offset):
+                self.reservation.take(NODE_PORT_FIRST + offset)
+                return NODE_PORT_FIRST + offset
+        raise Internal(f"{failed}: range is full")
+
+
+def _usable(network: Network, address: Address) -> bool:
+    """Whether the address may be handed out: not the range's own, nor the one for everybody in it."""
+    if address not in network or address == network.network_address:
+        return False
+    return network.version == 6 or address != network.broadcast_address

@@ -1,0 +1,136 @@
+"""The flow schemas and priority levels of a new cluster. They are shown and may be changed; nothing is held back."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import Object
+
+FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
+_QUEUE_LENGTH: Final = 50
+_KEPT_CURRENT: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityLevel:
+    """A share of what the server can do at a time."""
+
+    name: str
+    shares: int
+    lendable_percent: int
+    queues: int = 0
+    """0: what does not fit is refused."""
+    hand_size: int = 0
+    exempt: bool = False
+
+    def parts(self) -> Object:
+        """The metadata and spec of the PriorityLevelConfiguration."""
+        share: Object = {"nominalConcurrencyShares": self.shares, "lendablePercent": self.lendable_percent}
+        if self.exempt:
+            spec: Object = {"type": "Exempt", "exempt": share}
+        else:
+            spec = {"type": "Limited", "limited": {**share, "limitResponse": self._response()}}
+        return {"metadata": {"name": self.name, "annotations": _KEPT_CURRENT}, "spec": spec}
+
+    def _response(self) -> Object:
+        if not self.queues:
+            return {"type": "Reject"}
+        queuing = {"queues": self.queues, "handSize": self.hand_size, "queueLengthLimit": _QUEUE_LENGTH}
+        return {"type": "Queue", "queuing": queuing}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a schema applies to: resources of one API group."""
+
+    group: str = "*"
+    plurals: tuple[str, ...] = ("*",)
+    cluster_scoped: bool = True
+
+    def rule(self, verbs: tuple[str, ...]) -> Object:
+        """The rule for these verbs."""
+        rule: Object = {"verbs": [*verbs], "apiGroups": [self.group], "resources": [*self.plurals], "namespaces": ["*"]}
+        return {**rule, "clusterScope": True} if self.cluster_scoped else rule
+
+
+_EVERYTHING: Final = (Resources(),)
+_ANY_PATH: Final = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSchema:
+    """Which requests go to which level, and which of them compete with each other."""
+
+    name: str
+    level: str
+    precedence: int
+    subjects: tuple[str, ...]
+    """`Kind:name`, or `ServiceAccount:namespace:name`."""
+    flows: str = ""
+    verbs: tuple[str, ...] = ("*",)
+    resources: tuple[Resources, ...] = _EVERYTHING
+    paths: tuple[str, ...] = _ANY_PATH
+
+    @property
+    def found(self) -> str:
+        """What upstream's flow control says of a schema whose level exists."""
+        return f'This FlowSchema references the PriorityLevelConfiguration object named "{self.level}" and it exists'
+
+    def parts(self) -> Object:
+        """The metadata and spec of the FlowSchema."""
+        rule: Object = {"subjects": [_subject(one) for one in self.subjects]}
+        if self.resources:
+            rule["resourceRules"] = [one.rule(self.verbs) for one in self.resources]
+        if self.paths:
+            rule["nonResourceRules"] = [{"verbs": [*self.verbs], "nonResourceURLs": [*self.paths]}]
+        spec: Object = {
+            "priorityLevelConfiguration": {"name": self.level},
+            "matchingPrecedence": self.precedence,
+            "rules": [rule],
+        }
+        if self.flows:
+            spec["distinguisherMethod"] = {"type": self.flows}
+        return {"metadata": {"name": self.name, "annotations": _KEPT_CURRENT}, "spec": spec}
+
+
+def _subject(text: str) -> Object:
+    kind, _, name = text.partition(":")
+    if kind == "ServiceAccount":
+        namespace, _, name = name.partition(":")
+        return {"kind": kind, "serviceAccount": {"namespace": namespace, "name": name}}
+    return {"kind": kind, kind.lower(): {"name": name}}
+
+
+# upstream 1.36: apiserver/pkg/apis/flowcontrol/bootstrap/default.go
+PRIORITY_LEVELS: Final = (
+    PriorityLevel("exempt", 0, 0, exempt=True),
+    PriorityLevel("catch-all", 5, 0),
+    PriorityLevel("system", 30, 33, queues=64, hand_size=6),
+    PriorityLevel("node-high", 40, 25, queues=64, hand_size=6),
+    PriorityLevel("leader-election", 10, 0, queues=16, hand_size=4),
+    PriorityLevel("workload-high", 40, 50, queues=128, hand_size=6),
+    PriorityLevel("workload-low", 100, 90, queues=128, hand_size=6),
+    PriorityLevel("global-default", 20, 50, queues=128, hand_size=6),
+)
+_EVERYBODY: Final = ("Group:system:unauthenticated", "Group:system:authenticated")
+_NODES: Final = ("Group:system:nodes",)
+_MANAGER: Final = "User:system:kube-controller-manager"
+_SCHEDULER: Final = "User:system:kube-scheduler"
+_SYSTEM_ACCOUNTS: Final = "ServiceAccount:kube-system:*"
+_LEASES: Final = Resources("coordination.k8s.io", ("leases",), cluster_scoped=False)
+_REPORTS: Final = (Resources("", ("nodes", "nodes/status")), _LEASES)
+_LEADERS: Final = (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS)
+_ELECTION: Final = ("get", "create", "update")
+_PROBED: Final = ("/healthz", "/readyz", "/livez")
+FLOW_SCHEMAS: Final = (
+    FlowSchema("exempt", "exempt", 1, ("Group:system:masters",)),
+    FlowSchema("catch-all", "catch-all", 10000, _EVERYBODY, "ByUser"),
+    FlowSchema("system-nodes", "system", 500, _NODES, "ByUser"),
+    FlowSchema("system-node-high", "node-high", 400, _NODES, "ByUser", resources=_REPORTS, paths=()),
+    FlowSchema("probes", "exempt", 2, _EVERYBODY, verbs=("get",), resources=(), paths=_PROBED),
+    FlowSchema("system-leader-election", "leader-election", 100, _LEADERS, "ByUser", _ELECTION, (_LEASES,), ()),
+    FlowSchema("kube-controller-manager", "workload-high", 800, (_MANAGER,), "ByNamespace"),
+    FlowSchema("kube-scheduler", "workload-high", 800, (_SCHEDULER,), "ByNamespace"),
+    FlowSchema("kube-system-service-accounts", "workload-high", 900, (_SYSTEM_ACCOUNTS,), "ByNamespace"),
+    FlowSchema("service-accounts", "workload-low", 9000, ("Group:system:serviceaccounts",), "ByUser"),
+    FlowSchema("global-default", "global-default", 9900, _EVERYBODY, "ByUser"),
+)
