@@ -1,0 +1,128 @@
+"""Schedules of cron jobs: whether they can be read, and if not, what a Go server says."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from mockkube.api.fields import quoted
+
+# upstream 1.36: vendor/github.com/robfig/cron/v3/parser.go
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_DESCRIPTORS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_DURATION: Final = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*")
+_INTEGER: Final = re.compile("[-+]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What a field may hold: numbers, and names for some of them."""
+
+    least: int
+    most: int
+    names: dict[str, int] = field(default_factory=dict)
+
+
+_FIELDS: Final = (
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    _Bounds(0, 6, {name: number for number, name in enumerate(_DAYS)}),
+)
+
+
+class _Unreadable(Exception):
+    """Carries the complaint."""
+
+
+def schedule_complaint(text: str) -> str | None:
+    """Say why the schedule cannot be read; None: it can."""
+    try:
+        _read(text)
+    except _Unreadable as complaint:
+        return str(complaint)
+    return None
+
+
+def is_time_zone(name: str) -> bool:
+    """Say whether there is a time zone of that name."""
+    if name in ("", "UTC", "Local"):
+        return True
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _read(text: str) -> None:
+    if not text:
+        raise _Unreadable("empty spec string")
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        head, space, text = text.partition(" ")
+        zone = head.partition("=")[2]
+        if not space:
+            raise _Unreadable("invalid schedule format")
+        if not is_time_zone(zone):
+            raise _Unreadable(f"provided bad location {zone}: unknown time zone {zone}")
+        text = text.strip()
+    if text.startswith("@"):
+        _read_descriptor(text)
+        return
+    parts = text.split()
+    if len(parts) != len(_FIELDS):
+        raise _Unreadable(f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
+    for part, bounds in zip(parts, _FIELDS, strict=True):
+        for expression in filter(None, part.split(",")):
+            _read_range(expression, bounds)
+
+
+def _read_descriptor(text: str) -> None:
+    if text.startswith("@every "):
+        duration = text.removeprefix("@every ")
+        if duration != "0" and not _DURATION.fullmatch(duration):
+            detail = f"time: invalid duration {quoted(duration)}"
+            raise _Unreadable(f"failed to parse duration {text}: {detail}")
+    elif text not in _DESCRIPTORS:
+        raise _Unreadable(f"unrecognized descriptor: {text}")
+
+
+def _read_range(expression: str, bounds: _Bounds) -> None:
+    whole, *steps = expression.split("/")
+    low, *high = whole.split("-")
+    if low in ("*", "?"):
+        start, end = bounds.least, bounds.most
+    else:
+        start = _read_number(low, bounds)
+        if len(high) > 1:
+            raise _Unreadable(f"too many hyphens: {expression}")
+        end = _read_number(high[0], bounds) if high else start
+    if len(steps) > 1:
+        raise _Unreadable(f"too many slashes: {expression}")
+    step = _read_integer(steps[0]) if steps else 1
+    if steps and not high:
+        end = bounds.most
+    if start < bounds.least:
+        raise _Unreadable(f"beginning of range ({start}) below minimum ({bounds.least}): {expression}")
+    if end > bounds.most:
+        raise _Unreadable(f"end of range ({end}) above maximum ({bounds.most}): {expression}")
+    if start > end:
+        raise _Unreadable(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+    if step == 0:
+        raise _Unreadable(f"step of range should be a positive number: {expression}")
+
+
+def _read_number(text: str, bounds: _Bounds) -> int:
+    named = bounds.names.get(text.lower())
+    return _read_integer(text) if named is None else named
+
+
+def _read_integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    number = int(text)
+    if number < 0:
+        raise _Unreadable(f"negative number ({number}) not allowed: {text}")
+    return number

@@ -1,0 +1,98 @@
+"""ReplicationController: a number of equal pods, found by labels alone."""
+
+from mockkube.api.fields import FieldError, invalid, not_found, required
+from mockkube.api.kinds.formats import label_map
+from mockkube.api.kinds.numbers import nonnegatives
+from mockkube.api.kinds.pod_owners import (
+    MISFIT,
+    drop_disabled,
+    name_warnings,
+    template_labels,
+    template_warnings,
+    validate_always_running,
+    validate_at_most,
+    validate_template,
+)
+from mockkube.api.kinds.replica_set import BOUNDS, COUNTS
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+
+_NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
+
+
+class ReplicationControllerStrategy(StatusStrategy):
+    """Pods that are found by their labels."""
+
+    selectable = ("status.replicas",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by how many there are."""
+        return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
+
+    def empty_status(self) -> Object:
+        """There are none yet."""
+        return {"replicas": 0}
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        drop_disabled(obj, None, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off."""
+        if judge.subresource != "status":
+            drop_disabled(new, old, judge)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return _validate_spec(obj["spec"], None, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field, or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
+        return _validate_spec(new["spec"], old["spec"], judge) + _validate_conversion(new, old)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and template."""
+        return name_warnings(obj) + template_warnings(obj, judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the template."""
+        if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
+        return template_warnings(old, judge)  # upstream 1.36 looks at the old one
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    errors = nonnegatives(spec, "spec", "minReadySeconds")
+    if not selector:
+        errors.append(required("spec.selector"))
+    errors += (
+        nonnegatives(spec, "spec", "replicas") if spec.get("replicas") is not None else [required("spec.replicas")]
+    )
+    at = "spec.template"
+    if template is None:
+        return [*errors, required(at)]
+    labels = template_labels(template)
+    if not selector.items() <= (labels or {}).items():
+        errors.append(invalid(f"{at}.metadata.labels", labels, MISFIT))
+    errors += validate_template(template, before and before.get("template"), at, judge)
+    return errors + validate_always_running(template, at, "ReplicationController")
+
+
+def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    errors = []
+    for key, value in (old["metadata"].get("annotations") or {}).items():
+        domain, _, field = key.partition("/")
+        if not domain.startswith(_NOT_CONVERTIBLE) or not field or "/" in field:
+            continue
+        if "selector" not in field:
+            errors.append(not_found(field, value, "unknown non-convertible field"))
+        elif new["spec"].get("selector") != old["spec"].get("selector"):
+            selector = label_map(new["spec"].get("selector"))
+            errors.append(invalid("spec.selector", selector, "cannot update non-convertible selector"))
+    return errors
