@@ -8,6 +8,7 @@ from typing import Any
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path, field_element
 from mockkube.api.managed_fields.items import item_element
+from mockkube.api.managed_fields.reach import Reach
 from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, Type
 
 
@@ -19,11 +20,9 @@ class Comparison:
     modified: FieldSet = field(default_factory=FieldSet)
     added: FieldSet = field(default_factory=FieldSet)
 
-    def without(self, ignored: FieldSet | None) -> "Comparison":
-        """Leave out fields with all that is beneath them."""
-        if not ignored:
-            return self
-        return Comparison(*(one.without(ignored) for one in (self.removed, self.modified, self.added)))
+    def within(self, reach: Reach) -> "Comparison":
+        """Leave out the fields that an endpoint does not write."""
+        return Comparison(*(reach.within(one) for one in (self.removed, self.modified, self.added)))
 
 
 def compare(old: Any, new: Any, expected: Type) -> Comparison:

@@ -2,7 +2,6 @@
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/merge/update.go
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from mockkube.api.managed_fields.field_set import EMPTY, FieldSet, shown
 from mockkube.api.managed_fields.managers import ManagerId, Share
 from mockkube.api.managed_fields.merge import merge
 from mockkube.api.managed_fields.prune import prune
+from mockkube.api.managed_fields.reach import Reach
 from mockkube.api.managed_fields.types import ABSENT, Type
 
 Shares = dict[ManagerId, Share]
@@ -51,8 +51,8 @@ class Merger:
     """Applies and updates objects of one kind, through one of its endpoints."""
 
     converter: Converter
-    ignored: Mapping[str, FieldSet]
-    """By version, the fields this endpoint does not write: nobody manages them through it."""
+    reach: Reach
+    """The fields this endpoint writes: nobody manages others through it."""
 
     def update(self, live: Typed, new: Typed, shares: Shares, manager: ManagerId) -> Shares:
         """Give the manager what changed between the two, and take it from all others."""
@@ -60,7 +60,7 @@ class Merger:
         shares, comparison = self._settle(live, new, shares, manager, force=True)
         own = shares[manager].fields if manager in shares else EMPTY
         fields = (own - comparison.removed) | comparison.modified | comparison.added
-        shares[manager] = Share(fields.without(self.ignored.get(new.version, EMPTY)), new.version)
+        shares[manager] = Share(self.reach.within(fields), new.version)
         return _without_idle(shares)
 
     def apply(
@@ -73,7 +73,7 @@ class Merger:
         shares = self._served(live, shares)
         last = shares.get(manager)
         merged = merge(live.value, applied.value, live.type)
-        fields = extent(applied.value, applied.type).without(self.ignored.get(applied.version, EMPTY))
+        fields = self.reach.within(extent(applied.value, applied.type))
         shares = shares | {manager: Share(fields, applied.version, applied=True)}
         new = Typed(None if merged is ABSENT else merged, live.type, live.version)
         if last is not None and last.fields:
@@ -92,7 +92,7 @@ class Merger:
         old, now = self._convert(live, version), self._convert(new, version)
         if old is None or now is None:
             return None
-        return compare(old.value, now.value, old.type).without(self.ignored.get(version))
+        return compare(old.value, now.value, old.type).within(self.reach)
 
     def _settle(
         self, live: Typed, new: Typed, shares: Shares, manager: ManagerId, *, force: bool

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
-from mockkube.api.managed_fields.field_set import FieldSet
 from mockkube.api.managed_fields.last_applied import ANNOTATION
 from mockkube.api.managed_fields.merging import Merger, Typed
+from mockkube.api.managed_fields.reach import EVERYTHING, reach
 from mockkube.api.managed_fields.tracking import Tracker, Write, keep_times
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}}
@@ -37,8 +37,8 @@ class Story:
         self.live = None
         self.second = 0
 
-    def tracker(self, version="v1", subresource="", ignored=None):
-        merger = Merger(Versions(), {version: ignored} if ignored else {})
+    def tracker(self, version="v1", subresource="", within=EVERYTHING):
+        merger = Merger(Versions(), within)
         return Tracker("Thing", version, self.thing, EMPTY | {"apiVersion": version}, merger, subresource)
 
     def write(self, manager):
@@ -210,10 +210,10 @@ def test_entries_that_cannot_be_read_are_passed_over_by_an_update_and_refused_by
 
 
 def test_what_an_endpoint_does_not_write_is_not_managed_through_it(story):
-    spec_only = story.tracker(ignored=FieldSet.of(("f:status",)))
+    spec_only = story.tracker(within=reach("", "Thing"))
     story.update("m1", spec_only, spec={"replicas": 1}, status={"replicas": 2})
     assert story.managed() == {"m1/Update": {"f:spec": {"f:replicas": {}}}}
-    status = story.tracker(subresource="status", ignored=FieldSet.of(("f:spec",)))
+    status = story.tracker(subresource="status", within=reach("", "Thing", "status"))
     story.apply("m2", tracker=status, spec={"replicas": 5}, status={"replicas": 2})
     entry = story.live["metadata"]["managedFields"][0]
     assert (entry["subresource"], entry["fieldsV1"]) == ("status", {"f:status": {"f:replicas": {}}})

@@ -11,6 +11,7 @@ from mockkube.api.managed_fields.extent import extent, with_named_fields
 from mockkube.api.managed_fields.field_set import FieldSet, shown
 from mockkube.api.managed_fields.merge import merge
 from mockkube.api.managed_fields.prune import prune
+from mockkube.api.managed_fields.reach import reach
 
 names = st.sampled_from("abc")
 containers = st.lists(
@@ -87,8 +88,8 @@ def test_a_change_removes_modifies_and_adds(thing, old, new, removed, modified, 
     assert sorted(texts(change.added)) == sorted(added)
 
 
-def test_ignored_fields_are_left_out_with_all_beneath_them(thing):
-    change = compare({}, {"status": {"replicas": 1}, "data": {}}, thing).without(FieldSet.of(("f:status",)))
+def test_what_an_endpoint_does_not_write_is_no_change(thing):
+    change = compare({}, {"status": {"replicas": 1}, "data": {}}, thing).within(reach("", "Thing"))
     assert texts(change.added) == [".data"]
 
 
