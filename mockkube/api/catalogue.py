@@ -42,6 +42,8 @@ class Kind:
     verbs: tuple[str, ...] = ALL
     versions: tuple[str, ...] = ("v1",)
     subresources: tuple[Subresource, ...] = ()
+    deprecation: str = ""
+    """The warning that comes with every answer."""
     stored_as: tuple[str, str] | None = None
     """Group and plural under which the objects are stored, when another kind shares them."""
 
@@ -63,9 +65,23 @@ def stable(version: str) -> bool:
 KINDS: Final = (
     # core
     Kind("", "Binding", "bindings", verbs=CREATE),
-    Kind("", "ComponentStatus", "componentstatuses", namespaced=False, short_names=("cs",), verbs=("get", "list")),
+    Kind(
+        "",
+        "ComponentStatus",
+        "componentstatuses",
+        namespaced=False,
+        short_names=("cs",),
+        verbs=("get", "list"),
+        deprecation="v1 ComponentStatus is deprecated in v1.19+",
+    ),
     Kind("", "ConfigMap", "configmaps", short_names=("cm",)),
-    Kind("", "Endpoints", "endpoints", short_names=("ep",)),
+    Kind(
+        "",
+        "Endpoints",
+        "endpoints",
+        short_names=("ep",),
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
     Kind("", "Event", "events", short_names=("ev",)),
     Kind("", "LimitRange", "limitranges", short_names=("limits",)),
     Kind(

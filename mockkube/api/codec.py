@@ -113,10 +113,10 @@ class Codec:
 
 
 def _dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
-    """Whether an empty value of this field disappears when written."""
-    return (
-        omit_empty and not pointer and node.shape not in (Shape.STRUCT, Shape.ANY, Shape.QUANTITY, Shape.INT_OR_STRING)
-    )
+    """Whether an empty value of this field disappears when written. An empty list or map is stored as none at all."""
+    if node.shape in (Shape.LIST, Shape.MAP):
+        return True
+    return omit_empty and not pointer and not node.is_struct and node.shape is not Shape.ANY
 
 
 def empty_of(node: Node) -> Callable[[], Any]:

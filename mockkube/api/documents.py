@@ -71,13 +71,41 @@ def _count_keys(value: Any) -> int:  # hot: every write that is not told to igno
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML 1.1 as Kubernetes reads it, where a date stays text."""
+    """YAML 1.1 as Kubernetes reads it, where a date stays text and `y` is true."""
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self.duplicates: list[str] = []
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]"), list("yYnN"))
+
+
+def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
+    return str(node.value).lower() in ("y", "yes", "true", "on")
+
+
+def _construct_map(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    """A mapping, noting the keys that stand twice: the later value counts."""
+    pairs = [(loader.construct_object(key, deep=True), key) for key, _ in node.value]
+    seen = set()
+    for key, place in pairs:
+        if isinstance(key, dict | list):
+            raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=place.start_mark)
+        if key in seen:
+            line = place.start_mark.line + 1
+            loader.duplicates.append(f"line {line}: key {_key(key)} already set in map")
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
+
+
+_Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
 
 
 def _as_json(value: Any) -> Any:

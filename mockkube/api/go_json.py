@@ -35,13 +35,7 @@ def quoted(char: bytes) -> str:
     if named:
         return f"'{named}'"
     value = char[0]
-    return (
-        f"'\\x{value:02x}'"
-        if value < 0x20 or value == 0x7F
-        else f"'{chr(value)}'"
-        if value > 0xA0
-        else f"'\\u{value:04x}'"
-    )
+    return f"'\\x{value:02x}'" if value < 0xA1 or value == 0xAD else f"'{chr(value)}'"
 
 
 class _Scanner:

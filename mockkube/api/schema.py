@@ -61,6 +61,9 @@ _BY_TYPE: Final = {
 }
 
 
+_STRUCTS: Final = (Shape.STRUCT, Shape.TIME, Shape.MICRO_TIME, Shape.QUANTITY, Shape.INT_OR_STRING)
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One type: its shape, the Go type that error messages name, and what it contains."""
@@ -71,6 +74,11 @@ class Node:
     item: "Node | None" = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     fields: "dict[str, Field]" = field(default_factory=dict)
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether Go holds the value in a struct, which `omitempty` never leaves out."""
+        return self.shape in _STRUCTS or (self.shape is Shape.ANY and self.definition.endswith("RawExtension"))
 
     @property
     def list_type(self) -> str:
@@ -98,7 +106,7 @@ class Field:
         """Whether the field is written even when nothing was given."""
         if self.pointer:
             return not self.omit_empty and not self.omit_zero
-        if self.node.shape is Shape.STRUCT:
+        if self.node.is_struct:
             return not self.omit_zero
         return not self.omit_empty and not self.omit_zero
 

@@ -118,17 +118,22 @@ class Document:
     text: bytes
     value: Any
     media: str
+    repeated: Sequence[str] = ()
 
     def duplicates(self) -> Sequence[str]:
-        """Paths of fields that stand twice."""
-        return documents.duplicate_fields(self.text, self.value) if self.media == JSON else ()
+        """A complaint for each field that stands twice."""
+        if self.media == YAML:
+            return self.repeated
+        return [f'duplicate field "{path}"' for path in documents.duplicate_fields(self.text, self.value)]
 
 
 def read_document(text: bytes, content_type: str) -> Document:
     """Parse a body; documents.Unreadable when it is none."""
     media = negotiation.body_media(content_type)
-    value = documents.read_yaml(text) if media == YAML else documents.read_json(text)
-    return Document(text, value, media)
+    if media == YAML:
+        read = documents.read_yaml(text)
+        return Document(text, read.value, media, read.duplicates)
+    return Document(text, documents.read_json(text), media)
 
 
 def status_success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Object:

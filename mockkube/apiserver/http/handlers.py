@@ -80,6 +80,7 @@ async def patch(asked: Asked) -> web.StreamResponse:
 
 
 def patch_type(content_type: str) -> PatchType:
+    """The type of a patch, which its media type says; UnsupportedMediaType for any other."""
     try:
         return PatchType(content_type.partition(";")[0].strip())
     except ValueError as error:

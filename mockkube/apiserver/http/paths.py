@@ -40,14 +40,15 @@ def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
     if not parts:
         return None
     verb = _VERBS.get(method, "")
-    if parts[0] == "watch" and len(parts) > 1:
-        parts, watch, verb = parts[1:], True, "watch" if verb == "get" else verb
+    legacy = parts[0] == "watch" and len(parts) > 1
+    if legacy:
+        parts = parts[1:]
     misplaced = "" in parts
     namespace, resource, parts = _resource(parts)
     name = parts[0] if parts else ""
     subresource = parts[1] if len(parts) > 1 else ""
-    if verb == "get" and not subresource and (not name or watch):
-        verb = "watch" if watch else "list"
+    if verb == "get" and not subresource and (legacy or not name):
+        verb = "watch" if watch or legacy else "list"
     if verb == "delete" and not name:
         verb = "deletecollection"
     rest = "/".join(parts[2:])

@@ -85,6 +85,9 @@ class Router:
             raise NotFound.path()
         namespace = target.namespace if resource.kind.namespaced else ""
         call = Call(exchange.user, namespace, target.name, target.subresource, exchange.user_agent)
+        if resource.kind.deprecation:
+            call.warn([resource.kind.deprecation])
+            exchange.warnings = call.warnings
         choose = subresources.handler_of if target.subresource else handlers.handler_of
         return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
 

@@ -1,6 +1,7 @@
 """The answer of a watch: events as JSON lines, for as long as the client wants or the request lasts."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +17,7 @@ from mockkube.apiserver.http.exchange import Exchange
 from mockkube.apiserver.http.negotiation import Representation
 from mockkube.apiserver.http.rendering import View
 from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.cache import ChangeType, Record
 from mockkube.apiserver.registry.options import ListOptions
 from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
 from mockkube.apiserver.registry.watching import Seen, Watch
@@ -42,7 +44,8 @@ async def stream(
         response.enable_chunked_encoding()
         await response.prepare(exchange.request)
         sender = _Sender(resource, options, representation, exchange.view(), response)
-        await sender.run(watch)
+        with suppress(ConnectionError):  # the client is gone, or does not read: either way this watch is over
+            await sender.run(watch)
         return response
     finally:
         watch.close()
@@ -140,17 +143,10 @@ class _Sender:
         metadata: Object = {"resourceVersion": str(watch.revision)}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
-        resource = self.resource
-        obj: Object = {"kind": resource.kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        if self.representation.transform == "Table":
-            obj = {
-                "kind": "Table",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "columnDefinitions": None,
-                "rows": [],
-            }
-        else:
-            empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
-            obj = {**empty, **obj}
+        resource, kind = self.resource, self.resource.kind
+        empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
+        obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        if self.representation.transform:
+            record = Record("", "", "", watch.revision, b"", orjson.dumps(obj), {}, {})
+            return self.line("BOOKMARK", self.shown(Seen(ChangeType.MODIFIED, record)))
         return self.line("BOOKMARK", orjson.dumps(obj))

@@ -38,7 +38,7 @@ def _answer(asked: Asked, request: Object) -> Object:
     if name != call.name:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
     spec = request.setdefault("spec", {})
-    spec.setdefault("expirationSeconds", SECONDS_DEFAULT)
+    spec["expirationSeconds"] = spec.get("expirationSeconds") or SECONDS_DEFAULT
     spec["audiences"] = spec.get("audiences") or [services.accounts.issuer]
     spec.setdefault("boundObjectRef", None)
     if errors := _complaints(spec):

@@ -72,7 +72,7 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
 
 async def insert(home: Resource, call: Call, request: Request, options: WriteOptions) -> Record:
     """Prepare, judge and store the admitted object of the request."""
-    services, strategy = home.services, home.strategy
+    services, strategy = home.services, request.resource.strategy
     new = request.obj
     assert new is not None
     judge = home.judge()

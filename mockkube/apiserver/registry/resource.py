@@ -172,7 +172,7 @@ class Resource:
     def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
         """Decode, prune and default a request's value; the object is in this version.
 
-        Unknown and duplicate fields are refused, told of or passed over as `validation` says.
+        Unknown fields, and complaints about duplicate ones, are refused, told of or passed over as `validation` says.
         """
         found = Found()
         try:
@@ -194,7 +194,7 @@ class Resource:
     def _report(self, value: Any, call: Call, validation: str, duplicates: Iterable[str]) -> None:
         if validation == "Ignore":
             return
-        texts = [f'duplicate field "{path}"' for path in duplicates]
+        texts = list(duplicates)
         texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(self.node, value)]
         if validation == "Strict":
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))

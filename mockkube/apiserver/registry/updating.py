@@ -117,8 +117,8 @@ async def _attempt(resource: Resource, call: Call, record: Record, new: Object, 
     version = _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
     services.admission.admit(request)
-    _prepare(home, call, new, old)
-    errors = _complaints(home, call, new, old)
+    _prepare(resource, call, new, old)
+    errors = _complaints(resource, call, new, old)
     if errors:
         raise Invalid(home.group, home.kind.kind, call.name, errors)
     services.admission.validate(request)
@@ -155,7 +155,7 @@ def _check_version(resource: Resource, call: Call, new: Object, record: Record) 
     return version
 
 
-def _prepare(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
+def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
     """Bring back what no update may change, then what this kind's may not."""
     # upstream 1.36: apiserver/pkg/registry/rest/update.go
     metadata, before = new["metadata"], old["metadata"]
@@ -163,7 +163,7 @@ def _prepare(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> No
     metadata.pop("selfLink", None)
     if "generation" in before:
         metadata["generation"] = before["generation"]
-    home.strategy.prepare_update(new, old, home.judge(call.subresource))
+    resource.strategy.prepare_update(new, old, resource.judge(call.subresource))
     metadata = new["metadata"]
     metadata.setdefault("uid", before["uid"])
     metadata["creationTimestamp"] = before["creationTimestamp"]
@@ -173,22 +173,23 @@ def _prepare(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> No
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
-def _complaints(home: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
-    judge = home.judge(call.subresource)
+def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
+    judge = resource.judge(call.subresource)
     errors = validate_metadata_update(new, old) * 2  # upstream judges metadata generically and again with the kind
-    errors += home.strategy.validate_update(new, old, judge)
+    errors += resource.strategy.validate_update(new, old, judge)
     if not errors:
-        call.warn(home.strategy.warn_update(new, old, judge))
-        home.strategy.canonicalize(new)
+        call.warn(resource.strategy.warn_update(new, old, judge))
+        resource.strategy.canonicalize(new)
     return errors
 
 
 def _emptied(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
-    """Whether this update takes the last finalizer off an object that was only waiting for that."""
+    """Whether this update leaves an object that is being deleted nothing to wait for."""
+    # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, ShouldDeleteDuringUpdate
     metadata, before = new["metadata"], old["metadata"]
-    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+    if metadata.get("finalizers") or before.get("deletionGracePeriodSeconds"):
         return False
-    if not before.get("finalizers") or before.get("deletionGracePeriodSeconds"):
+    if not metadata.get("deletionTimestamp") or not before.get("deletionTimestamp"):
         return False
     return not (new.get("spec") or {}).get("finalizers")
 
