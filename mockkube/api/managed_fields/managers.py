@@ -52,7 +52,7 @@ class Share:
 
     def with_fields(self, fields: FieldSet) -> "Share":
         """The same manager's share with other fields."""
-        return replace(self, fields=fields)
+        return self if fields is self.fields else replace(self, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from mockkube.api.managed_fields.managers import ManagerId, Share
 from mockkube.api.managed_fields.merge import merge
 from mockkube.api.managed_fields.prune import prune
 from mockkube.api.managed_fields.reach import Reach
+from mockkube.api.managed_fields.reconcile import reconciled
 from mockkube.api.managed_fields.types import ABSENT, Type
 
 Shares = dict[ManagerId, Share]
@@ -85,8 +86,13 @@ class Merger:
         return typed if typed.version == version else self.converter.convert(typed, version)
 
     def _served(self, live: Typed, shares: Shares) -> Shares:
-        """Leave out the shares in versions that are gone."""
-        return {who: share for who, share in shares.items() if self._convert(live, share.version) is not None}
+        """Bring the shares in line with the types of today; leave out those in versions that are gone."""
+        current = {}
+        for who, share in shares.items():
+            typed = self._convert(live, share.version)
+            if typed is not None:
+                current[who] = share.with_fields(reconciled(share.fields, typed.type))
+        return current
 
     def _compare(self, live: Typed, new: Typed, version: str) -> Comparison | None:
         old, now = self._convert(live, version), self._convert(new, version)

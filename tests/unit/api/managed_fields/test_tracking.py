@@ -4,6 +4,8 @@ import copy
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
 from mockkube.api.managed_fields.last_applied import ANNOTATION
@@ -12,6 +14,14 @@ from mockkube.api.managed_fields.reach import EVERYTHING, reach
 from mockkube.api.managed_fields.tracking import Tracker, Write, keep_times
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}}
+
+
+def solid(value):
+    """The value without what is empty or null."""
+    if isinstance(value, dict):
+        kept = {key: solid(one) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one not in (None, {}, [])}
+    return [solid(one) for one in value] if isinstance(value, list) else value
 
 
 class Versions:
@@ -30,7 +40,7 @@ class Versions:
 
 
 class Story:
-    """One object and what has happened to it; every write is a second later."""
+    """One object and what has happened to it; every write is a second later, an applied object is decoded."""
 
     def __init__(self, thing):
         self.thing = thing
@@ -50,8 +60,10 @@ class Story:
         before = json.dumps([self.live, applied])
         merged = (tracker or self.tracker(version)).apply(self.live or EMPTY, applied, self.write(manager), force=force)
         assert json.dumps([self.live, applied]) == before
-        self.live = merged
-        self.live["metadata"].setdefault("uid", "u")
+        decoded = {name: one for name in ("data", "spec", "status") if (one := solid(merged.get(name)))}
+        plain = {name: one for name, one in merged.items() if name not in ("data", "spec", "status")}
+        new = EMPTY | plain | decoded | {"metadata": {"uid": "u"} | merged["metadata"]}
+        self.live = keep_times(self.live, new) if self.live else new
         return self
 
     def update(self, manager, tracker=None, *, reset=False, managed=None, **parts):
@@ -310,3 +322,45 @@ def test_times_alone_are_no_change(story):
     assert keep_times(story.live, later) == story.live
     changed = {**later, "data": {"a": "2"}}
     assert keep_times(story.live, changed) is changed
+
+
+names = st.sampled_from("abc")
+parts = st.fixed_dictionaries(
+    {},
+    optional={
+        "data": st.dictionaries(names, names),
+        "spec": st.fixed_dictionaries(
+            {},
+            optional={
+                "replicas": st.integers(0, 2),
+                "selector": st.dictionaries(names, names, min_size=1),
+                "containers": st.lists(
+                    st.fixed_dictionaries({"name": names}, optional={"image": names}),
+                    unique_by=lambda one: one["name"],
+                ),
+            },
+        ),
+    },
+)
+
+
+@given(first=parts, second=parts)
+def test_one_who_applies_alone_gets_what_was_applied_last(thing, first, second):
+    live = Story(thing).apply("m1", **first).apply("m1", **second).live
+    assert solid({name: live.get(name) for name in ("data", "spec")}) == solid(second)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["m1", "m2", "m3"]), parts), min_size=1, max_size=5))
+def test_whoever_applies_by_force_gets_it_and_a_conflict_is_exactly_where_force_would_take(thing, applies):
+    story = Story(thing)
+    for manager, applied in applies:
+        before = copy.deepcopy(story.live)
+        try:
+            story.apply(manager, **applied)
+        except ApplyConflict as conflict:
+            assert story.live == before
+            others = {one.manager for one in conflict.conflicts}
+            assert f'"{manager}"' not in others
+            story.apply(manager, force=True, **applied)
+        again = copy.deepcopy(story.live)
+        assert story.apply(manager, **applied).live == again

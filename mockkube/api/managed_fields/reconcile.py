@@ -1,0 +1,39 @@
+"""Sets of fields that were written when their type was another one."""
+
+# upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/reconcile_schema.go
+
+from mockkube.api.managed_fields.field_set import FieldSet
+from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
+
+
+def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
+    """Return the set, what is now a single value in place of its parts; the same set if nothing is to be done."""
+    # hot: per manager of every written object
+    form = expected.form(ABSENT)
+    changed: dict[str, FieldSet | None] = {}
+    for element, child in fields.children.items():
+        beneath = _beneath(form, element)
+        if beneath is None:
+            continue
+        inner = beneath.form(ABSENT)
+        atomic = isinstance(inner, MapType | ListType) and inner.atomic
+        new = None if atomic else reconciled(child, beneath)
+        if new is not child:
+            changed[element] = new
+    if not changed:
+        return fields
+    children = {element: changed.get(element, child) for element, child in fields.children.items()}
+    whole = {element for element, child in children.items() if child is None}
+    return FieldSet(
+        fields.members | whole, {element: child for element, child in children.items() if child is not None}
+    )
+
+
+def _beneath(form: object, element: str) -> Type | None:
+    match form:
+        case MapType():
+            return form.type_of(element[2:])
+        case ListType():
+            return form.element
+        case _:
+            return None

@@ -1,0 +1,37 @@
+"""Sets written under another schema: parts of what has become a single value."""
+
+import pytest
+
+from mockkube.api.managed_fields.field_set import FieldSet
+from mockkube.api.managed_fields.reconcile import reconciled
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"f:spec": {"f:selector": {".": {}, "f:a": {}}}}, {"f:spec": {"f:selector": {}}}, id="map"),
+        pytest.param(
+            {"f:spec": {"f:selector": {"f:a": {}}}}, {"f:spec": {"f:selector": {}}}, id="map not owned itself"
+        ),
+        pytest.param(
+            {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:args": {'v:"x"': {}}, "f:image": {}}}}},
+            {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:args": {}, "f:image": {}}}}},
+            id="list inside an item",
+        ),
+    ],
+)
+def test_parts_of_a_single_value_become_the_value(thing, before, after):
+    assert reconciled(FieldSet.from_fields(before), thing).to_fields() == after
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"f:spec": {"f:selector": {}, "f:replicas": {}}}, id="single values"),
+        pytest.param({"f:data": {".": {}, "f:a": {}}, "f:unknown": {"f:x": {}}}, id="maps, and what the type has not"),
+        pytest.param({"f:spec": {"f:any": {"f:x": {"f:y": {}}}}}, id="what has no schema"),
+    ],
+)
+def test_what_fits_stays_the_same_set(thing, fields):
+    made = FieldSet.from_fields(fields)
+    assert reconciled(made, thing) is made
