@@ -12,6 +12,7 @@ from mockkube.apiserver.admission.limit_ranger import LimitRanger
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockkube.apiserver.admission.priority import Priority
+from mockkube.apiserver.admission.resource_quota import ResourceQuota
 from mockkube.apiserver.admission.runtime_class import RuntimeClass
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
@@ -69,7 +70,7 @@ PLUGINS: Final = (
     Entry("MutatingAdmissionWebhook", on=True),
     Entry("ValidatingAdmissionPolicy", on=True),
     Entry("ValidatingAdmissionWebhook", on=True),
-    Entry("ResourceQuota", on=True),
+    Entry("ResourceQuota", ResourceQuota, on=True),
     Entry("AlwaysDeny", AlwaysDeny),
 )
 

@@ -71,6 +71,9 @@ class Plugin:
     def validate(self, request: Request) -> None:
         """Judge the object as it will be stored."""
 
+    async def settle(self, request: Request) -> None:
+        """Set aside what the request uses up, or refuse it: the last step before the object is stored."""
+
 
 class Chain:
     """The enabled plugins."""
@@ -79,6 +82,7 @@ class Chain:
         self.plugins = tuple(plugins)
         self._admit = [one.admit for one in plugins if type(one).admit is not Plugin.admit]
         self._validate = [one.validate for one in plugins if type(one).validate is not Plugin.validate]
+        self._settle = [one.settle for one in plugins if type(one).settle is not Plugin.settle]
 
     def admit(self, request: Request) -> None:
         """Let every plugin change the object, in order."""
@@ -89,3 +93,8 @@ class Chain:
         """Let every plugin judge the object, in order."""
         for validate in self._validate:
             validate(request)
+
+    async def settle(self, request: Request) -> None:
+        """Let every plugin set aside what the request uses up. If the write fails, it stays set aside, as upstream."""
+        for settle in self._settle:
+            await settle(request)

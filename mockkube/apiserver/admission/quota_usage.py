@@ -1,0 +1,239 @@
+"""What an object counts for in a resource quota, and which quotas count it: pure, by kind."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_UP
+from typing import Final
+
+from mockkube.api.kinds.pod_quality import quality_of
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.selectors import labels
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.resources import HUGE_PAGES, is_extended, is_native
+from mockkube.apiserver.admission.pod_amounts import Amounts, add, at_pod_level, containers_of, pod_amounts, read
+from mockkube.features.capabilities import Capabilities
+
+CROSS_NAMESPACE: Final = "CrossNamespacePodAffinity"
+_COUNTED_BY_NAME: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
+_DEVICE_CLASSES: Final = "deviceclass.resource.kubernetes.io/"
+_STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+_CLAIM_NAMES: Final = ("persistentvolumeclaims", "requests.storage")
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUIRED: Final = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
+_OF_PODS: Final = frozenset(
+    ("pods", "count/pods", *_COMPUTE, *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE))
+)
+_OF_SERVICES: Final = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
+_ONE: Final = parse("1")
+_NONE: Final = parse("0")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What counting may know besides the object."""
+
+    caps: Capabilities
+    now: datetime
+
+
+def object_count(group: str, plural: str) -> str:
+    """The name under which a quota counts objects of a kind."""
+    return f"count/{plural}.{group}" if group else f"count/{plural}"
+
+
+def tracked(group: str, plural: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that objects of a kind count for."""
+    match (group, plural):
+        case ("", "pods"):
+            return [name for name in names if _counts_pods(name)]
+        case ("", "services"):
+            return [name for name in names if name in _OF_SERVICES]
+        case ("", "persistentvolumeclaims"):
+            return [name for name in names if _counts_claims(name)]
+    own = (object_count(group, plural), *((plural,) if not group and plural in _COUNTED_BY_NAME else ()))
+    return [name for name in names if name in own]
+
+
+def _counts_pods(name: str) -> bool:
+    if name in _OF_PODS or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")):
+        return True
+    named = not is_native(name) or name.startswith(f"requests.{_DEVICE_CLASSES}")
+    return named and name.startswith("requests.")
+
+
+def _counts_claims(name: str) -> bool:
+    if name == "count/persistentvolumeclaims" or name in _CLAIM_NAMES:
+        return True
+    return any(name.endswith(_STORAGE_CLASS + one) for one in _CLAIM_NAMES)
+
+
+def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amounts:
+    """What the object counts for."""
+    match (group, plural):
+        case ("", "pods"):
+            return _pod_usage(obj, moment)
+        case ("", "services"):
+            return _service_usage(obj)
+        case ("", "persistentvolumeclaims"):
+            return _claim_usage(obj)
+    counted = {object_count(group, plural): _ONE}
+    return {**counted, plural: _ONE} if not group and plural in _COUNTED_BY_NAME else counted
+
+
+def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
+    # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, PodUsageFunc
+    counted = {"count/pods": _ONE}
+    if not _charged(pod, moment.now):
+        return counted
+    spec, pod_level = pod["spec"], moment.caps.enabled("PodLevelResources")
+    requests = pod_amounts(spec, "requests", pod_level=pod_level)
+    limits = pod_amounts(spec, "limits", pod_level=pod_level)
+    overhead = read(spec.get("overhead"))
+    add(requests, overhead)
+    add(limits, {name: amount for name, amount in overhead.items() if name in limits})
+    return counted | _compute(requests, limits)
+
+
+def _charged(pod: ReadOnlyObject, now: datetime) -> bool:
+    """Whether the pod still uses anything: it has not ended, nor outlived its own end."""
+    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return False
+    metadata = pod["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds") is None:
+        return True
+    grace = timedelta(seconds=metadata["deletionGracePeriodSeconds"])
+    return now <= parse_time(metadata["deletionTimestamp"]) + grace
+
+
+def _compute(requests: Amounts, limits: Amounts) -> Amounts:
+    result = {"pods": _ONE}
+    for name in _COMPUTE:
+        if name in requests:
+            result[name] = result[f"requests.{name}"] = requests[name]
+        if name in limits:
+            result[f"limits.{name}"] = limits[name]
+    for name, amount in requests.items():
+        if name.startswith(HUGE_PAGES):
+            result[name] = result[f"requests.{name}"] = amount
+        elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
+            result[f"requests.{name}"] = amount
+    return result
+
+
+def _service_usage(service: ReadOnlyObject) -> Amounts:
+    # upstream 1.36: pkg/quota/v1/evaluator/core/services.go
+    spec, kind = service["spec"], service["spec"].get("type")
+    ports = spec.get("ports") or []
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    exposed = len(ports) if kind in ("NodePort", "LoadBalancer") else 0
+    return {
+        "count/services": _ONE,
+        "services": _ONE,
+        "services.nodeports": parse(str(exposed)),
+        "services.loadbalancers": _ONE if kind == "LoadBalancer" else _NONE,
+    }
+
+
+def _claim_usage(claim: ReadOnlyObject) -> Amounts:
+    # upstream 1.36: pkg/quota/v1/evaluator/core/persistent_volume_claims.go
+    spec = claim["spec"]
+    result = {"count/persistentvolumeclaims": _ONE, "persistentvolumeclaims": _ONE}
+    requested = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if requested is not None:
+        amount = parse(requested)
+        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+        if allocated is not None and parse(allocated) > amount:
+            amount = parse(allocated)
+        result["requests.storage"] = _whole(amount)
+    annotations = claim["metadata"].get("annotations") or {}
+    storage_class = annotations.get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
+    if storage_class:
+        result |= {f"{storage_class}{_STORAGE_CLASS}{name}": result[name] for name in _CLAIM_NAMES if name in result}
+    return result
+
+
+def _whole(amount: Quantity) -> Quantity:
+    return amount if amount.is_integer else Quantity(amount.amount.to_integral_value(ROUND_UP), amount.format)
+
+
+def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> str:
+    """What the containers of a pod do not say although a quota counts it, as a reason; empty if nothing."""
+    # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, Constraints
+    spec = pod["spec"]
+    stated = spec.get("resources") or {}
+    whole = any(at_pod_level(name) for side in ("requests", "limits") for name in stated.get(side) or ())
+    if whole and caps.enabled("PodLevelResources"):
+        return ""
+    counted = set(names)
+    lacking: dict[str, set[str]] = {}
+    for container in containers_of(spec):
+        resources = container.get("resources") or {}
+        said = _compute(read(resources.get("requests")), read(resources.get("limits")))
+        for name in _REQUIRED:
+            if name in counted and name not in said:
+                lacking.setdefault(name, set()).add(container["name"])
+    if not lacking:
+        return ""
+    texts = [f"{name} for: {','.join(sorted(lacking[name]))}" for name in sorted(lacking)]
+    return f"must specify {'; '.join(texts)}"
+
+
+def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnlyObject, caps: Capabilities) -> bool:
+    """Whether the object is within one scope of a quota; only pods and claims have any."""
+    scope: str = requirement["scopeName"]
+    if (group, plural) == ("", "persistentvolumeclaims"):
+        names = _attributes_classes(obj)
+        exists = scope == "VolumeAttributesClass" and caps.enabled("VolumeAttributesClass")
+        return exists and _selects(requirement, names)
+    if (group, plural) != ("", "pods"):
+        return False
+    spec = obj["spec"]
+    match scope:
+        case "Terminating" | "NotTerminating":
+            return terminating(obj) is (scope == "Terminating")
+        case "BestEffort" | "NotBestEffort":
+            return (quality_of(spec, caps) == "BestEffort") == (scope == "BestEffort")
+        case "PriorityClass":
+            name = spec.get("priorityClassName")
+            return _selects(requirement, [name] if name else [])
+        case "CrossNamespacePodAffinity":
+            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in _terms(spec))
+    return False
+
+
+def terminating(pod: ReadOnlyObject) -> bool:
+    """Whether the pod has a deadline."""
+    deadline: int | None = pod["spec"].get("activeDeadlineSeconds")
+    return deadline is not None and deadline >= 0
+
+
+def _selects(requirement: ReadOnlyObject, names: list[str]) -> bool:
+    """Whether a requirement on names is met by any of these, or by there being none."""
+    if requirement.get("operator") == "Exists":
+        return bool(names)
+    key = requirement["scopeName"]
+    expression = {"key": key, "operator": requirement.get("operator"), "values": requirement.get("values") or []}
+    selector = labels.from_label_selector({"matchExpressions": [expression]})
+    return any(selector.matches({key: name}) for name in names) if names else selector.matches({})
+
+
+def _attributes_classes(claim: ReadOnlyObject) -> list[str]:
+    status = claim.get("status") or {}
+    names = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return sorted({name for name in names if name})
+
+
+def _terms(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
+    affinity = spec.get("affinity") or {}
+    for side in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(side) or {}
+        yield from terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            yield weighted.get("podAffinityTerm") or {}
