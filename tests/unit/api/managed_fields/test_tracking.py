@@ -328,7 +328,7 @@ names = st.sampled_from("abc")
 parts = st.fixed_dictionaries(
     {},
     optional={
-        "data": st.dictionaries(names, names),
+        "data": st.dictionaries(names, names, min_size=1),
         "spec": st.fixed_dictionaries(
             {},
             optional={
