@@ -1,0 +1,184 @@
+"""The two forms of the document: swagger 2.0 of everything, OpenAPI 3.0 of one group and version."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.types import Object
+from mockkube.apiserver.http.openapi import parameters
+from mockkube.apiserver.http.openapi.operations import TEXT, GroupVersionKind, Operation
+from mockkube.apiserver.http.openapi.schemas import Schemas
+
+_DESCRIPTIONS: Final = {200: "OK", 201: "Created", 202: "Accepted"}
+_INFO: Final = {"title": "Kubernetes", "version": "unversioned"}
+_UNAUTHORIZED: Final = {"description": "Unauthorized"}
+_SECURITY: Final = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "in": "header",
+        "name": "authorization",
+        "type": "apiKey",
+    }
+}
+_SHARED_BY_MIN: Final = 2
+
+
+def third(operations: Iterable[Operation], schemas: Schemas, *, group: str, version: str) -> Object:
+    """The OpenAPI 3.0 document of one group and version."""
+    chosen = list(operations)
+    found = schemas.reached(_types(chosen))
+    components: Object = {"securitySchemes": _SECURITY}
+    if found:
+        served = {("", "v1"), (group, version)}
+        components["schemas"] = {name: _narrowed(schema, served) for name, schema in found.items()}
+    paths = {path: _third_item(methods, schemas) for path, methods in _by_path(chosen)}
+    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
+
+
+def second(operations: Iterable[Operation], schemas: Schemas) -> Object:
+    """The swagger document of the whole server."""
+    chosen = list(operations)
+    pool = _Pool()
+    paths = {path: _second_item(methods, schemas, pool) for path, methods in _by_path(chosen)}
+    return {
+        "swagger": "2.0",
+        "info": _INFO,
+        "paths": paths,
+        "definitions": schemas.reached(_types(chosen)),
+        "parameters": dict(sorted(pool.named.items())),
+        "securityDefinitions": _SECURITY,
+        "security": [{"BearerToken": []}],
+    }
+
+
+def _by_path(operations: Sequence[Operation]) -> Iterator[tuple[str, list[Operation]]]:
+    ordered = sorted(operations, key=lambda operation: (operation.path, operation.method))
+    for path, methods in groupby(ordered, key=lambda operation: operation.path):
+        yield path, list(methods)
+
+
+def _types(operations: Iterable[Operation]) -> Iterator[str]:
+    for operation in operations:
+        yield from (definition for _, definition in operation.answers if definition != TEXT)
+        if operation.body:
+            yield operation.body
+
+
+def _narrowed(schema: Object, served: set[tuple[str, str]]) -> Object:
+    """A schema that many groups share, as the document of one of them shows it."""
+    kinds = schema.get("x-kubernetes-group-version-kind", ())
+    if len(kinds) < _SHARED_BY_MIN:
+        return schema
+    kept = [kind for kind in kinds if (kind["group"], kind["version"]) in served]
+    return {**schema, "x-kubernetes-group-version-kind": kept}
+
+
+def _described(operation: Operation) -> Object:
+    described: Object = {
+        "description": operation.description,
+        "operationId": operation.identifier,
+        "tags": [operation.tag],
+    }
+    if operation.action:
+        described["x-kubernetes-action"] = operation.action
+    if operation.subject:
+        described["x-kubernetes-group-version-kind"] = _kind(operation.subject)
+    return described
+
+
+def _kind(subject: GroupVersionKind) -> Object:
+    return {"group": subject.group, "kind": subject.kind, "version": subject.version}
+
+
+def _reference(definition: str, schemas: Schemas) -> Object:
+    return {"type": "string"} if definition == TEXT else schemas.reference(definition)
+
+
+def _third_item(operations: Sequence[Operation], schemas: Schemas) -> Object:
+    item: Object = {one.method: _third_operation(one, parameters.shared(operations), schemas) for one in operations}
+    if beside := parameters.beside(operations):
+        item["parameters"] = [_third_parameter(parameter) for parameter in beside]
+    return item
+
+
+def _third_operation(operation: Operation, shared: frozenset[str], schemas: Schemas) -> Object:
+    shown = _described(operation)
+    if own := [name for name in operation.query if name not in shared]:
+        shown["parameters"] = [_third_parameter(parameter) for parameter in parameters.in_query(own)]
+    if operation.body:
+        content = _content(operation.consumes, schemas.reference(operation.body))
+        shown["requestBody"] = (
+            {"content": content, "required": True} if operation.body_required else {"content": content}
+        )
+    shown["responses"] = {
+        str(code): {
+            "content": _content(operation.produces, _reference(definition, schemas)),
+            "description": _DESCRIPTIONS[code],
+        }
+        for code, definition in operation.answers
+    } | {"401": _UNAUTHORIZED}
+    return shown
+
+
+def _content(media: Iterable[str], schema: Object) -> Object:
+    return {one: {"schema": schema} for one in sorted(media)}
+
+
+def _third_parameter(parameter: Mapping[str, Any]) -> Object:
+    shown = {key: value for key, value in parameter.items() if key != "type"}
+    return {**shown, "schema": {"type": parameter["type"], "uniqueItems": True}}
+
+
+class _Pool:
+    """Parameters that stand once and are referred to."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Object] = {}
+
+    def reference(self, parameter: Mapping[str, Any]) -> Object:
+        """What points at the parameter."""
+        text = orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS)
+        name = f"{parameter['name']}-{base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:6]).decode()}"
+        self.named[name] = dict(parameter)
+        return {"$ref": f"#/parameters/{name}"}
+
+
+def _second_item(operations: Sequence[Operation], schemas: Schemas, pool: _Pool) -> Object:
+    shared = parameters.shared(operations)
+    item: Object = {one.method: _second_operation(one, shared, schemas, pool) for one in operations}
+    if beside := parameters.beside(operations):
+        item["parameters"] = [_second_parameter(parameter, pool) for parameter in beside]
+    return item
+
+
+def _second_operation(operation: Operation, shared: frozenset[str], schemas: Schemas, pool: _Pool) -> Object:
+    shown = {
+        **_described(operation),
+        "schemes": ["https"],
+        "consumes": list(operation.consumes),
+        "produces": list(operation.produces),
+    }
+    own = [_second_parameter(one, pool) for one in parameters.in_query(n for n in operation.query if n not in shared)]
+    if operation.body:
+        own.insert(0, _second_body(operation, schemas, pool))
+    if own:
+        shown["parameters"] = own
+    shown["responses"] = {
+        str(code): {"description": _DESCRIPTIONS[code], "schema": _reference(definition, schemas)}
+        for code, definition in operation.answers
+    } | {"401": _UNAUTHORIZED}
+    return shown
+
+
+def _second_body(operation: Operation, schemas: Schemas, pool: _Pool) -> Object:
+    body: Object = {"name": "body", "in": "body", "schema": schemas.reference(operation.body)}
+    return {**body, "required": True} if operation.body_required else pool.reference(body)
+
+
+def _second_parameter(parameter: Mapping[str, Any], pool: _Pool) -> Object:
+    shown = {**parameter, "uniqueItems": True}
+    return shown if parameter["name"] == "name" else pool.reference(shown)

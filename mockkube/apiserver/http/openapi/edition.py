@@ -1,0 +1,101 @@
+"""The documents of what a server serves at one time: each is made when first asked for, and kept as bytes."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+import orjson
+
+from mockkube.api.catalogue import STATUS, Kind
+from mockkube.api.schema import Schema
+from mockkube.apiserver.http.openapi import documents, fixed, operations, protobuf
+from mockkube.apiserver.http.openapi.operations import Operation
+from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
+
+Served = Sequence[tuple[Kind, tuple[str, ...]]]
+_ROOTS: Final = {"api": fixed.CORE, "apis": fixed.GROUPS, "version": fixed.VERSION}
+
+
+class Document:
+    """A document as it is sent, and the name of its content."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.tag = hashlib.sha512(body).hexdigest().upper()
+
+    def url(self, place: str) -> str:
+        """The address of this content at a place of version 3."""
+        return f"/openapi/v3/{place}?hash={self.tag}"
+
+
+class Edition:
+    """The documents of these kinds in these versions."""
+
+    def __init__(self, served: Served, schema: Schema) -> None:
+        self.served = served
+        self._schema = schema
+        self._third: dict[str, Document] = {}
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """The group and version of each document of version 3 by its place; none of either for what lists them."""
+        found: dict[str, tuple[str, str]] = dict.fromkeys(_ROOTS, ("", ""))
+        for kind, versions in self.served:
+            if kind.group:
+                found[operations.root(kind.group)[1:]] = (kind.group, "")
+            for version in versions:
+                found[operations.root(kind.group, version)[1:]] = (kind.group, version)
+        return dict(sorted(found.items()))
+
+    def index(self) -> bytes:
+        """Where the documents of version 3 are."""
+        paths = {place: {"serverRelativeURL": self.third(place).url(place)} for place in self.places}
+        return orjson.dumps({"paths": paths})
+
+    def third(self, place: str) -> Document:
+        """The document of version 3 at a place."""
+        document = self._third.get(place)
+        if document is None:
+            group, version = self.places[place]
+            chosen, schemas = self._of_place(place), Schemas(self._schema, V3)
+            whole = documents.third(chosen, schemas, group=group, version=version)
+            document = self._third[place] = Document(orjson.dumps(whole))
+        return document
+
+    @cached_property
+    def second(self) -> Document:
+        """The document of version 2."""
+        chosen = [operation for place in self.places for operation in self._of_place(place)]
+        return Document(orjson.dumps(documents.second(chosen, Schemas(self._schema, V2))))
+
+    @cached_property
+    def second_as_protobuf(self) -> bytes:
+        """The same as a protobuf message."""
+        return protobuf.encode(orjson.loads(self.second.body))
+
+    def _of_place(self, place: str) -> Iterator[Operation]:
+        if place in _ROOTS:
+            yield _ROOTS[place]
+            return
+        group, version = self.places[place]
+        if not version:
+            yield fixed.of_group(group)
+            return
+        yield fixed.of_version(group, version)
+        for kind, versions in self.served:
+            if kind.group == group and version in versions:
+                yield from operations.of_kind(self._with_status_if_any(kind, version), version, self._find)
+
+    def _find(self, group: str, version: str, kind: str) -> str:
+        definition = self._schema.definition_of(group, version, kind)
+        assert definition is not None, f"{group}/{version} {kind} has a schema"
+        return definition
+
+    def _with_status_if_any(self, kind: Kind, version: str) -> Kind:
+        """The kind without its status if this version has none yet."""
+        node = self._schema.kind(kind.group, version, kind.kind)
+        if node is None or "status" in node.fields:
+            return kind
+        return replace(kind, subresources=tuple(sub for sub in kind.subresources if sub is not STATUS))

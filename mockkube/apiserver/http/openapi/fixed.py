@@ -1,0 +1,47 @@
+"""Paths that are not about a resource: what exists, in which versions, and the server's own version."""
+
+from typing import Final
+
+from mockkube.apiserver.http.openapi.operations import META, Operation, root, tag, title
+
+_PLAIN: Final = ("application/json",)
+_DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+
+def _discovery(path: str, identifier: str, description: str, of: str, definition: str) -> Operation:
+    return Operation(
+        method="get",
+        path=path,
+        identifier=identifier,
+        description=description,
+        tag=of,
+        consumes=_DISCOVERY,
+        answers=((200, META + definition),),
+    )
+
+
+CORE: Final = _discovery("/api/", "getCoreAPIVersions", "get available API versions", "core", "APIVersions")
+GROUPS: Final = _discovery("/apis/", "getAPIVersions", "get available API versions", "apis", "APIGroupList")
+VERSION: Final = Operation(
+    method="get",
+    path="/version/",
+    identifier="getCodeVersion",
+    description="get the version information for this server",
+    tag="version",
+    consumes=_PLAIN,
+    produces=_PLAIN,
+    answers=((200, "io.k8s.apimachinery.pkg.version.Info"),),
+)
+
+
+def of_group(group: str) -> Operation:
+    """What tells the versions of a group."""
+    identifier = f"get{title(group)}APIGroup"
+    return _discovery(f"{root(group)}/", identifier, "get information of a group", tag(group), "APIGroup")
+
+
+def of_version(group: str, version: str) -> Operation:
+    """What tells the resources of a version."""
+    identifier = f"get{title(group, version)}APIResources"
+    of = tag(group, version)
+    return _discovery(f"{root(group, version)}/", identifier, "get available resources", of, "APIResourceList")

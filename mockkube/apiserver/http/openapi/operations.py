@@ -1,0 +1,350 @@
+"""What can be asked of each path: the operations both versions of the document are made of."""
+
+# upstream 1.36: apiserver/pkg/endpoints/installer.go
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from mockkube.api.catalogue import Kind, Subresource
+
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+TEXT: Final = "string"
+"""Stands for a type where an answer is plain text."""
+_ANY: Final = ("*/*",)
+_DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
+_LIST: Final = (
+    *("allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "pretty", "resourceVersion"),
+    *("resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds", "watch"),
+)
+_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation", "pretty")
+_DELETE: Final = (
+    *("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents"),
+    *("pretty", "propagationPolicy"),
+)
+_DELETE_COLLECTION: Final = tuple(
+    sorted({*_LIST, *_DELETE} - {"allowWatchBookmarks", "watch"}),
+)
+_LOG: Final = (
+    *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "pretty", "previous", "sinceSeconds"),
+    *("stream", "tailLines", "timestamps"),
+)
+_CONNECT: Final = {
+    "attach": ("container", "stderr", "stdin", "stdout", "tty"),
+    "exec": ("command", "container", "stderr", "stdin", "stdout", "tty"),
+    "portforward": ("ports",),
+    "proxy": ("path",),
+}
+_CONNECT_METHODS: Final = {"proxy": ("delete", "get", "head", "options", "patch", "post", "put")}
+_DELETED_RETURNED: Final = {
+    "": (
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceQuota",
+        "Service",
+        "ServiceAccount",
+    ),
+    "resource.k8s.io": (
+        *("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourcePoolStatusRequest"),
+        "ResourceSlice",
+    ),
+    "storage.k8s.io": ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"),
+}
+"""Kinds whose DELETE answers with the object instead of a Status."""
+
+
+class GroupVersionKind(NamedTuple):
+    """What an operation is about."""
+
+    group: str
+    version: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path. Types are full names, or TEXT."""
+
+    method: str
+    path: str
+    identifier: str
+    description: str
+    tag: str
+    query: tuple[str, ...] = ()
+    consumes: tuple[str, ...] = _ANY
+    produces: tuple[str, ...] = _DISCOVERY
+    answers: tuple[tuple[int, str], ...] = ()
+    body: str = ""
+    body_required: bool = True
+    action: str = ""
+    subject: GroupVersionKind | None = None
+
+
+Find = Callable[[str, str, str], str]
+"""The full name of the type of a group, version and kind."""
+
+
+def of_kind(kind: Kind, version: str, find: Find) -> Iterator[Operation]:
+    """Every operation on a kind in one of its versions."""
+    resource = _Resource(kind, version, find)
+    yield from resource.on_collection()
+    yield from resource.on_object()
+    yield from resource.on_watch_paths()
+    for sub in kind.subresources:
+        yield from resource.on_subresource(sub)
+
+
+def root(group: str, version: str = "") -> str:
+    """The path below which a group, or a version of it, is served."""
+    return "/".join(part for part in ("/apis" if group else "/api", group, version) if part)
+
+
+def title(group: str, version: str = "") -> str:
+    """A group and version as an operation's name holds them: `RbacAuthorizationV1`."""
+    words = (group.removesuffix(".k8s.io") or "core").split(".")
+    return "".join(word.capitalize() for word in (*words, version) if word)
+
+
+def tag(group: str, version: str = "") -> str:
+    """A group and version as operations are sorted by them: `rbacAuthorization_v1`."""
+    name = title(group)
+    return "_".join(part for part in (name[:1].lower() + name[1:], version) if part)
+
+
+class _Resource:
+    """A kind in one version, and the words its operations are made of."""
+
+    def __init__(self, kind: Kind, version: str, find: Find) -> None:
+        self._kind = kind
+        self._find = find
+        self._version = version
+        self._root = root(kind.group, version)
+        self._title = title(kind.group, version)
+        self._tag = tag(kind.group, version)
+        self._scope = "Namespaced" if kind.namespaced else ""
+        self._in_namespace = "/namespaces/{namespace}" if kind.namespaced else ""
+        self._type = find(kind.group, version, kind.kind)
+        self._subject = GroupVersionKind(kind.group, version, kind.kind)
+
+    def on_collection(self) -> Iterator[Operation]:
+        """List, create and delete many."""
+        kind, verbs = self._kind.kind, self._kind.verbs
+        path = f"{self._root}{self._in_namespace}/{self._kind.plural}"
+        if "list" in verbs:
+            yield self._list(path, f"list{self._title}{self._scope}{kind}")
+            if self._kind.namespaced:
+                yield self._list(f"{self._root}/{self._kind.plural}", f"list{self._title}{kind}ForAllNamespaces")
+        if "create" in verbs:
+            name, said = f"create{self._title}{self._scope}{kind}", f"create{_article(kind)} {kind}"
+            yield self._write("post", path, name, said, self._type)
+        if "deletecollection" in verbs:
+            yield Operation(
+                method="delete",
+                path=path,
+                identifier=f"delete{self._title}Collection{self._scope}{kind}",
+                description=f"delete collection of {kind}",
+                tag=self._tag,
+                query=_DELETE_COLLECTION,
+                answers=((200, META + "Status"),),
+                body=META + "DeleteOptions",
+                body_required=False,
+                action="deletecollection",
+                subject=self._subject,
+            )
+
+    def _list(self, path: str, identifier: str) -> Operation:
+        watched = "watch" in self._kind.verbs
+        return Operation(
+            method="get",
+            path=path,
+            identifier=identifier,
+            description=f"list {'or watch ' if watched else ''}objects of kind {self._kind.kind}",
+            tag=self._tag,
+            query=_LIST,
+            produces=_DISCOVERY + _STREAMS,
+            answers=((200, self._find(self._kind.group, self._version, self._kind.list_kind)),),
+            action="list",
+            subject=self._subject,
+        )
+
+    def on_object(self) -> Iterator[Operation]:
+        """Read, replace, patch and delete one."""
+        kind, verbs = self._kind.kind, self._kind.verbs
+        path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}"
+        name = f"{self._title}{self._scope}{kind}"
+        if "get" in verbs:
+            yield self._read(path, f"read{name}", f"read the specified {kind}", self._type)
+        if "update" in verbs:
+            yield self._write("put", path, f"replace{name}", f"replace the specified {kind}", self._type)
+        if "patch" in verbs:
+            yield self._write("patch", path, f"patch{name}", f"partially update the specified {kind}", self._type)
+        if "delete" in verbs:
+            returned = kind in _DELETED_RETURNED.get(self._kind.group, ())
+            answer = self._type if returned else META + "Status"
+            yield Operation(
+                method="delete",
+                path=path,
+                identifier=f"delete{name}",
+                description=f"delete{_article(kind)} {kind}",
+                tag=self._tag,
+                query=_DELETE,
+                answers=((200, answer), (202, answer)),
+                body=META + "DeleteOptions",
+                body_required=False,
+                action="delete",
+                subject=self._subject,
+            )
+
+    def on_watch_paths(self) -> Iterator[Operation]:
+        """The deprecated paths below `/watch`."""
+        if "watch" not in self._kind.verbs:
+            return
+        kind, plural = self._kind.kind, self._kind.plural
+        path = f"{self._root}/watch{self._in_namespace}/{plural}"
+        name = f"watch{self._title}{self._scope}{kind}"
+        yield self._watch(path, f"{name}List", "watchlist")
+        yield self._watch(f"{path}/{{name}}", name, "watch")
+        if self._kind.namespaced:
+            everywhere = f"watch{self._title}{kind}ListForAllNamespaces"
+            yield self._watch(f"{self._root}/watch/{plural}", everywhere, "watchlist")
+
+    def _watch(self, path: str, identifier: str, action: str) -> Operation:
+        if action == "watch":
+            said = (
+                f"watch changes to an object of kind {self._kind.kind}. deprecated: use the 'watch' parameter with a "
+            )
+            said += "list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+        else:
+            said = f"watch individual changes to a list of {self._kind.kind}. deprecated: use the 'watch' parameter "
+            said += "with a list operation instead."
+        return Operation(
+            method="get",
+            path=path,
+            identifier=identifier,
+            description=said,
+            tag=self._tag,
+            query=_LIST,
+            produces=_DISCOVERY + _STREAMS,
+            answers=((200, META + "WatchEvent"),),
+            action=action,
+            subject=self._subject,
+        )
+
+    def on_subresource(self, sub: Subresource) -> Iterator[Operation]:
+        """What can be done with a part of an object."""
+        kind = self._kind.kind
+        path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}/{sub.name}"
+        name = f"{self._title}{self._scope}{kind}{sub.name.capitalize()}"
+        if sub.name in _CONNECT:
+            yield from self._connect(sub, path)
+            return
+        if sub.name == "log":
+            yield self._log(path, f"read{name}", f"read log of the specified {kind}")
+            return
+        subject = self._subject_of(sub)
+        definition = self._find(*subject)
+        if "get" in sub.verbs:
+            said = f"read {sub.name} of the specified {kind}"
+            yield self._read(path, f"read{name}", said, definition, subject=subject)
+        if "update" in sub.verbs:
+            said = f"replace {sub.name} of the specified {kind}"
+            yield self._write("put", path, f"replace{name}", said, definition, subject=subject)
+        if "patch" in sub.verbs:
+            said = f"partially update {sub.name} of the specified {kind}"
+            yield self._write("patch", path, f"patch{name}", said, definition, subject=subject)
+        if "create" in sub.verbs:
+            said = f"create {sub.name} of{_article(kind)} {kind}"
+            yield self._write("post", path, f"create{name}", said, definition, subject=subject)
+
+    def _subject_of(self, sub: Subresource) -> GroupVersionKind:
+        if not sub.group_version:
+            return self._subject._replace(kind=sub.kind or self._kind.kind)
+        group, _, version = sub.group_version.rpartition("/")
+        return GroupVersionKind(group, version, sub.kind)
+
+    def _connect(self, sub: Subresource, path: str) -> Iterator[Operation]:
+        suffixes = (("", ""), ("/{path}", "WithPath")) if sub.name == "proxy" else (("", ""),)
+        for suffix, ending in suffixes:
+            for method in _CONNECT_METHODS.get(sub.name, ("get", "post")):
+                name = f"{method.capitalize()}{self._scope}{self._kind.kind}{sub.name.capitalize()}{ending}"
+                yield Operation(
+                    method=method,
+                    path=path + suffix,
+                    identifier=f"connect{self._title}{name}",
+                    description=f"connect {method.upper()} requests to {sub.name} of {self._kind.kind}",
+                    tag=self._tag,
+                    query=_CONNECT[sub.name],
+                    produces=_ANY,
+                    answers=((200, TEXT),),
+                    action="connect",
+                    subject=self._subject._replace(kind=sub.kind),
+                )
+
+    def _log(self, path: str, identifier: str, description: str) -> Operation:
+        return Operation(
+            method="get",
+            path=path,
+            identifier=identifier,
+            description=description,
+            tag=self._tag,
+            query=_LOG,
+            produces=("text/plain", *_DISCOVERY),
+            answers=((200, TEXT),),
+            action="get",
+            subject=self._subject,
+        )
+
+    def _read(
+        self, path: str, identifier: str, description: str, definition: str, subject: GroupVersionKind | None = None
+    ) -> Operation:
+        return Operation(
+            method="get",
+            path=path,
+            identifier=identifier,
+            description=description,
+            tag=self._tag,
+            query=("pretty",),
+            answers=((200, definition),),
+            action="get",
+            subject=subject or self._subject,
+        )
+
+    def _write(
+        self,
+        method: str,
+        path: str,
+        identifier: str,
+        description: str,
+        definition: str,
+        subject: GroupVersionKind | None = None,
+    ) -> Operation:
+        codes = (200, 201, 202) if method == "post" else (200, 201)
+        patching = method == "patch"
+        return Operation(
+            method=method,
+            path=path,
+            identifier=identifier,
+            description=description,
+            tag=self._tag,
+            query=tuple(sorted((*_WRITE, "force"))) if patching else _WRITE,
+            consumes=_PATCHES if patching else _ANY,
+            answers=tuple((code, definition) for code in codes),
+            body=META + "Patch" if patching else definition,
+            action=method,
+            subject=subject or self._subject,
+        )
+
+
+def _article(kind: str) -> str:
+    """The article of a kind with its space; a plural has none."""
+    if kind.endswith("s") and not kind.endswith("ss"):
+        return ""
+    return " an" if kind[0] in "AEIOU" else " a"

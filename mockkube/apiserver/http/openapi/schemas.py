@@ -1,0 +1,168 @@
+"""The schema of each type as the documents give it: what a field is, and what it is when nothing is said.
+
+The published JSON schemas hold the bulk. They lack what version 3 adds, and what openapi-gen derives from Go: defaults
+of fields that are always there, closed sets of values.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.types import Object
+from mockkube.features.versions import Version
+
+V2: Final = "#/definitions/"
+V3: Final = "#/components/schemas/"
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_UNIONS: Final[Mapping[str, Object]] = {
+    _INT_OR_STRING: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+}
+_TEXTS: Final[Mapping[str, Object]] = {
+    _INT_OR_STRING: {"format": "int-or-string", "type": "string"},
+    _QUANTITY: {"type": "string"},
+}
+_ZERO: Final[Mapping[Shape, object]] = {
+    Shape.STRUCT: {},
+    Shape.STRING: "",
+    Shape.BOOL: False,
+    Shape.INT32: 0,
+    Shape.INT64: 0,
+    Shape.FLOAT: 0,
+}
+
+
+@cache
+def _facts() -> Any:
+    return orjson.loads(resources.files("mockkube.api").joinpath("data/enums.json").read_bytes())
+
+
+def values_of(definition: str, field: str, version: Version) -> list[list[str]]:
+    """The values a field may have, each with what is said about it; none when the set is open."""
+    since = _facts()["fields"].get(definition, {}).get(field, {})
+    known = [index for release, index in since.items() if Version.parse(release) <= version]
+    return list(_facts()["sets"][known[-1]]) if known else []
+
+
+class Schemas:
+    """The types of one server's version, as the documents of version 2 or 3 show them."""
+
+    def __init__(self, schema: Schema, prefix: str) -> None:
+        self._schema = schema
+        self._prefix = prefix
+        self._built: dict[str, Object] = {}
+
+    def of(self, definition: str) -> Object:
+        """The schema of a type."""
+        built = self._built.get(definition)
+        if built is None:
+            built = self._built[definition] = self._build(definition)
+        return built
+
+    def reference(self, definition: str) -> Object:
+        """What points at the schema of a type."""
+        return {"$ref": self._prefix + definition}
+
+    def reached(self, definitions: Iterator[str]) -> dict[str, Object]:
+        """The schemas of these types and of all that they are made of, by name."""
+        todo, found = list(definitions), dict[str, Object]()
+        while todo:
+            definition = todo.pop()
+            if definition not in found:
+                found[definition] = self.of(definition)
+                todo += _references(self._schema.definitions[definition])
+        return dict(sorted(found.items()))
+
+    def _build(self, definition: str) -> Object:
+        raw = self._schema.definitions[definition]
+        whole = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
+        if definition in _UNIONS:
+            return whole | (_UNIONS if self._prefix == V3 else _TEXTS)[definition]
+        if "type" in raw:
+            whole["type"] = _type(raw)
+        if properties := raw.get("properties"):
+            fields = self._schema.node(definition).fields
+            whole["properties"] = {
+                name: self._property(definition, fields[name], properties[name]) for name in properties
+            }
+        return whole
+
+    def _property(self, definition: str, field: Field, raw: Mapping[str, Any]) -> Object:
+        shown = self._value(field.node, raw)
+        if field.name not in ("apiVersion", "kind") or "enum" not in raw:
+            self._close(shown, definition, field.name)
+        default = _facts()["defaults"].get(definition, {}).get(field.name)
+        if default is None:
+            default = default_of_type(field)
+        return self._with_default(shown, default)
+
+    def _close(self, shown: Object, definition: str, field: str) -> None:
+        """Add the values a field may have, and say them where they are its own."""
+        values = values_of(definition, field, self._schema.version)
+        if not values:
+            return
+        target = shown.get("items", shown)
+        target["enum"] = [value for value, _ in values]
+        if target is shown:
+            lines = [f' - `"{value}"` {text}'.rstrip() for value, text in values]
+            said = shown.get("description", "")
+            shown["description"] = "\n".join(
+                [f"{said}\n\nPossible enum values:" if said else "Possible enum values:", *lines]
+            )
+
+    def _value(self, node: Node, raw: Mapping[str, Any]) -> Object:
+        shown = {key: value for key, value in raw.items() if key not in ("type", "enum", "items", "$ref")}
+        if "$ref" in raw:
+            target = self.reference(raw["$ref"].rpartition("/")[2])
+            return {"allOf": [target], **shown} if self._prefix == V3 and shown else target | shown
+        if "type" in raw:
+            shown["type"] = _type(raw)
+        if "items" in raw:
+            assert node.item is not None
+            shown["items"] = self._item(node.item, raw["items"], pointers=node.go.startswith("[]*"))
+        if isinstance(raw.get("additionalProperties"), dict):
+            assert node.item is not None
+            pointers = node.go.partition("]")[2].startswith("*")
+            shown["additionalProperties"] = self._item(node.item, raw["additionalProperties"], pointers=pointers)
+        return shown
+
+    def _item(self, node: Node, raw: Mapping[str, Any], *, pointers: bool) -> Object:
+        default = None if pointers else _ZERO.get(node.shape)
+        return self._with_default(self._value(node, raw), default)
+
+    def _with_default(self, shown: Object, default: object) -> Object:
+        """Add a default, as version 3 only does; what stands beside a reference stands outside of it."""
+        if default is None or self._prefix != V3:
+            return shown
+        if "$ref" in shown:
+            shown = {"allOf": [{"$ref": shown.pop("$ref")}], **shown}
+        return {**shown, "default": default}
+
+
+def default_of_type(field: Field) -> object:
+    """What a field is when nothing is said, as its Go type implies; None when it is then absent."""
+    # upstream 1.36: kube-openapi/pkg/generators/openapi.go, mustEnforceDefault
+    shape = field.node.shape
+    if field.pointer or (shape is not Shape.STRUCT and (field.omit_empty or field.omit_zero)):
+        return None
+    return _ZERO.get(shape)
+
+
+def _type(raw: Mapping[str, Any]) -> Any:
+    """A type without the null that validation of client input needs."""
+    kind = raw["type"]
+    return next(one for one in kind if one != "null") if isinstance(kind, list) else kind
+
+
+def _references(raw: Any) -> Iterator[str]:
+    if isinstance(raw, dict):
+        for key, value in raw.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value.rpartition("/")[2]
+            else:
+                yield from _references(value)
