@@ -26,6 +26,7 @@ CONNECT_SECONDS_MAX: Final = 10
 COMMAND_SECONDS_MAX: Final = 60
 
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(4711023), pg_notify(:channel, :sender)")
+_WHO_AM_I: Final = text("SELECT pg_backend_pid()")
 _HEADS: Final = text(
     """
     SELECT head.* FROM unnest(:keys) AS wanted(key) CROSS JOIN LATERAL (
@@ -112,9 +113,14 @@ class PostgresqlStore(SqlStore):
             await self._unlisten()
             with self._translated():
                 self._listener = await self._session.engine.connect()
-                self._driver = (await self._listener.get_raw_connection()).driver_connection
-                self._name = str(self._driver.get_server_pid())
-                await self._driver.add_listener(CHANNEL, self._on_notify)
+                self._name = str((await self._listener.execute(_WHO_AM_I)).scalar_one())
+                await self._listener.commit()  # inside a transaction nothing would be heard
+                driver = (await self._listener.get_raw_connection()).driver_connection
+            try:
+                await driver.add_listener(CHANNEL, self._on_notify)  # type: ignore[union-attr]  # asyncpg's
+            except Exception as error:  # asyncpg's own, which SQLAlchemy does not get to translate
+                raise Unavailable(self._where, str(error)) from error
+            self._driver = driver
 
     async def _release(self) -> None:
         await self._unlisten()
