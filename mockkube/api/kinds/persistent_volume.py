@@ -11,7 +11,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.claim import attributes_class_enabled
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.metadata import validate_metadata, validate_native_metadata_update
+from mockkube.api.validation.metadata import validate_metadata
 from mockkube.api.validation.persistent_volume import (
     VolumeRules,
     persistent_volume_warnings,
@@ -56,8 +56,7 @@ class PersistentVolumeStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge the volume it has become, then the change; upstream looks at the former twice."""
         if judge.subresource == "status":
-            missing = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
-            return validate_native_metadata_update(new, old) + missing
+            return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
         rules = volume_rules(judge.caps, self.extensions, old)
         whole = _validate_whole(new, rules)
         return whole + validate_mount_options(new) + whole + validate_volume_change(new, old, rules)

@@ -17,7 +17,7 @@ from mockkube.api.validation.claim import (
     validate_claim_spec,
     validate_claim_status,
 )
-from mockkube.api.validation.metadata import validate_metadata, validate_native_metadata_update
+from mockkube.api.validation.metadata import validate_metadata
 from mockkube.api.validation.volume_warnings import claim_spec_warnings
 
 _CLASS: Final = "volumeAttributesClassName"
@@ -30,8 +30,8 @@ class PersistentVolumeClaimStrategy(Strategy):
     selectable = ("name",)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status, and say twice where the data comes from."""
-        obj["status"] = {}
+        """Start pending, and say twice where the data comes from."""
+        obj["status"] = {"phase": "Pending"}
         _prepare_spec(obj.get("spec", {}), {}, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -50,10 +50,9 @@ class PersistentVolumeClaimStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge a change; metadata is, as upstream's, looked at again."""
         rules = claim_rules(judge.caps, old)
-        found = validate_native_metadata_update(new, old)
         if judge.subresource == "status":
-            return found + validate_claim_status(new, rules)
-        found += validate_metadata(new, names.dns_subdomain, True)
+            return validate_claim_status(new, rules)
+        found = validate_metadata(new, names.dns_subdomain, True)
         found += validate_claim_spec(new.get("spec", {}), "spec", rules)
         return found + validate_claim_change(new, old, rules)
 
@@ -87,7 +86,7 @@ def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
 
 
 def _is_volume_or_snapshot(source: ReadOnlyObject) -> bool:
-    return (source.get("kind"), source.get("apiGroup", "")) in (
+    return (source.get("kind"), source.get("apiGroup") or "") in (
         ("PersistentVolumeClaim", ""),
         ("VolumeSnapshot", "snapshot.storage.k8s.io"),
     )

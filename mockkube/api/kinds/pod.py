@@ -18,7 +18,7 @@ from mockkube.api.validation.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.validation.disabled_status import drop_disabled_pod_status
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.pod_resize import validate_pod_resize
-from mockkube.api.validation.pod_rules import is_on, pod_rules
+from mockkube.api.validation.pod_rules import PodRules, is_on, judge_change, pod_rules
 from mockkube.api.validation.pod_status import validate_pod_status
 from mockkube.api.validation.pod_update import validate_ephemeral_update, validate_new_pod, validate_pod_update
 from mockkube.api.validation.pod_warnings import app_armor_warning, pod_warnings
@@ -64,6 +64,8 @@ class PodStrategy(Strategy):
             case "status":
                 _keep_all_but_status(new, old, judge)
                 return
+            case "binding":
+                return
             case "ephemeralcontainers":
                 _keep_all_but_ephemeral(new, old)
             case "resize":
@@ -75,20 +77,26 @@ class PodStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge annotations that mean something, and the spec."""
-        return validate_new_pod(obj, pod_rules(judge.caps, self.extensions, new=obj))
+        return validate_new_pod(obj, pod_rules(judge.caps, self.extensions))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge a change by the resource written to; metadata is, as upstream's, looked at again."""
-        rules = pod_rules(judge.caps, self.extensions, new=new, old=old)
-        match judge.subresource:
-            case "status":
-                return validate_pod_status(new, old, rules, judge.caps)
-            case "ephemeralcontainers":
-                return validate_ephemeral_update(new, old, rules)
-            case "resize":
-                return validate_pod_resize(new, old, rules, judge.caps)
-            case _:
-                return validate_pod_update(new, old, rules)
+
+        def check(rules: PodRules) -> list[FieldError]:
+            match judge.subresource:
+                case "status":
+                    return validate_pod_status(new, old, rules, judge.caps)
+                case "binding":
+                    return []
+                case "ephemeralcontainers":
+                    return validate_ephemeral_update(new, old, rules)
+                case "resize":
+                    return validate_pod_resize(new, old, rules, judge.caps)
+                case _:
+                    return validate_pod_update(new, old, rules)
+
+        rules = pod_rules(judge.caps, self.extensions)
+        return judge_change(check, new, old, rules, judge.caps)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of what is deprecated, ambiguous or surprising."""
@@ -229,7 +237,7 @@ def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
 def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     spec, before = new["spec"], old["spec"]
     kinds = ("containers", "initContainers")
-    if any(len(spec.get(kind, ())) != len(before.get(kind, ())) for kind in kinds):
+    if any(len(spec.get(kind) or ()) != len(before.get(kind, ())) for kind in kinds):
         return
     merged = dict(before)
     for kind in kinds:

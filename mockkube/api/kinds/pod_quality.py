@@ -18,7 +18,7 @@ def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
         holders = [spec["resources"]]
         guaranteed = "limits" not in holders[0] or _limits_all(holders[0])
     else:
-        containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
+        containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
         holders = [container.get("resources", {}) for container in containers]
         guaranteed = all(_limits_all(resources) for resources in holders)
     requests = _total(resources.get("requests", {}) for resources in holders)

@@ -133,11 +133,11 @@ def node_selector_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
     """Yield every term about nodes, required and preferred."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     preferred = (weighted.get("preference", {}) for weighted in affinity.get(PREFERRED, ()))
-    return chain(affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ()), preferred)
+    return chain(required_terms(spec), preferred)
 
 
 def required_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     """Return the terms about nodes of which one must match."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
-    terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ())
+    terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()
     return terms

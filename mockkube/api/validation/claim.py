@@ -60,7 +60,7 @@ def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimR
         attributes_class=attributes or "volumeAttributesClassName" in spec,
         recovery=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
         allow_invalid_selector=selector_is_invalid(spec.get("selector")),
-        allow_invalid_group=any("apiGroup" in source for source in sources),
+        allow_invalid_group=any(source.get("apiGroup") is not None for source in sources),
     )
 
 
@@ -110,7 +110,7 @@ def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
-    kind, group = source.get("kind", ""), source.get("apiGroup", "")
+    kind, group = source.get("kind", ""), source.get("apiGroup") or ""
     found = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
     if not group and kind != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"

@@ -43,7 +43,7 @@ def _value_sources(spec: ReadOnlyObject) -> Iterator[Any]:
 
 def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
     for volume in spec.get("volumes", ()):
-        yield from volume.get("projected", {}).get("sources", ())
+        yield from volume.get("projected", {}).get("sources") or ()
 
 
 _GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (

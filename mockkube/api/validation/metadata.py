@@ -1,8 +1,9 @@
 """ObjectMeta: what every object's metadata must look like, on creation and on update.
 
-A creation is judged with `validate_metadata` and the kind's own rule for names. An update is judged by the
-registry with `validate_metadata` (any path segment is a name then) and `validate_metadata_update`; a kind that
-looks again, as upstream's do, makes the same complaints twice: both are listed as causes, one is shown.
+A creation is judged with `validate_metadata` and the kind's own rule for names. Of an update upstream judges the
+metadata several times, and every complaint becomes a cause: generically with `validate_metadata` (any path segment is
+a name, no finalizer native) and `validate_metadata_update`, then with the kind by `validate_native_metadata_update`.
+All that is the registry's; some kinds, like pods, look at the new metadata once more with `validate_metadata`.
 """
 
 # upstream 1.36: apimachinery/pkg/api/validation/objectmeta.go, pkg/apis/core/validation/validation.go
@@ -119,7 +120,7 @@ def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list
 def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
     version = owner.get("apiVersion", "")
     found = []
-    if not version.rpartition("/")[2]:
+    if version.count("/") > 1 or not version.rpartition("/")[2]:
         found.append(invalid(f"{at}.apiVersion", version, "version must not be empty"))
     found += [
         invalid(f"{at}.{name}", owner.get(name, ""), "must not be empty")

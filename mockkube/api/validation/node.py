@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
+from mockkube.api.go_json import complaint
 from mockkube.api.kinds.addresses import lenient_cidr, parse_cidr
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_form
-from mockkube.api.validation.metadata import validate_native_metadata_update
 from mockkube.api.validation.resources import validate_quantity
 from mockkube.api.validation.taints import validate_taints
 
@@ -65,8 +65,8 @@ def _annotated(text: str) -> Any:
     """Return the value an annotation holds, or as text why it holds none."""
     try:
         value = json.loads(text)
-    except ValueError as error:
-        return str(error)
+    except ValueError:
+        return complaint(text.encode())
     return "json: cannot unmarshal string into Go value" if isinstance(value, str) else value
 
 
@@ -129,10 +129,9 @@ def _validate_ranges(ranges: Sequence[str], strict_addresses: bool) -> list[Fiel
 
 
 def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Judge a change of a node, through whichever resource; metadata is looked at again."""
+    """Judge a change of a node, through whichever resource, but for its metadata."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
-    found = validate_native_metadata_update(new, old)
-    found += _validate_annotations(new["metadata"].get("annotations", {}))
+    found = _validate_annotations(new["metadata"].get("annotations", {}))
     found += _validate_amounts(status)
     found += _validate_features(status.get("declaredFeatures", ()))
     found += _validate_addresses(status.get("addresses", ()))

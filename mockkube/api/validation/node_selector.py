@@ -35,7 +35,7 @@ class SelectorRules:
 
 def validate_node_selector(selector: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
     """Judge a node selector: at least one term, each in form."""
-    terms = selector.get("nodeSelectorTerms", ())
+    terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{at}.nodeSelectorTerms", "must have at least one node selector term")]
     found: list[FieldError] = []

@@ -114,7 +114,7 @@ class VolumeRules:
 def volume_rules(caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None) -> VolumeRules:
     """Return the rules for a new volume, or for a change of `old`."""
     spec: ReadOnlyObject = (old or {}).get("spec", {})
-    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms", ())
+    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.allowed(caps, (), terms)
     return VolumeRules(
         attributes_class=attributes_class_enabled(caps) or "volumeAttributesClassName" in spec,
@@ -239,7 +239,7 @@ def _validate_affinity_change(new: ReadOnlyObject | None, old: ReadOnlyObject) -
 
 def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
     """Return the terms, with beta labels written as GA ones where the model has those."""
-    terms, models = (each.get("required", {}).get("nodeSelectorTerms", []) for each in (affinity, model))
+    terms, models = (each.get("required", {}).get("nodeSelectorTerms") or [] for each in (affinity, model))
     written = []
     for i, term in enumerate(terms):
         wanted = models[i].get("matchExpressions", []) if i < len(models) else []
@@ -289,7 +289,7 @@ def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
             yield f"metadata.annotations[{key}]: {text}"
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         yield _RECYCLE
-    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms", ())
+    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     for i, term in enumerate(terms):
         yield from node_selector_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
     for name, text in _GONE.items():

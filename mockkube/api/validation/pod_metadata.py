@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.go_json import complaint
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.pod_rules import DELETION_COST, PodRules, deletion_cost_is_integer
 from mockkube.api.validation.pod_spec import MIRROR_ANNOTATION
@@ -37,8 +38,8 @@ def validate_pod_annotations(
 def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list[FieldError]:
     try:
         tolerations = json.loads(text)
-    except ValueError as error:
-        return [invalid(at, TOLERATIONS_ANNOTATION, str(error))]
+    except ValueError:
+        return [invalid(at, TOLERATIONS_ANNOTATION, complaint(text.encode()))]
     if not isinstance(tolerations, list) or not all(isinstance(item, dict) for item in tolerations):
         kind = "object" if isinstance(tolerations, dict) else "value"
         text = f"json: cannot unmarshal {kind} into Go value of type []v1.Toleration"

@@ -27,7 +27,7 @@ def validate_pod_resize(
         return [forbidden("", "static pods cannot be resized")]
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
-    found = validate_changed_pod(new, old, rules)
+    found = validate_changed_pod(new, rules)
     found += _validate_state(new, old, caps)
     after = dict(spec)
     if _has_pod_level(spec) or _has_pod_level(before):
@@ -106,7 +106,7 @@ def _with_mutable_of(resources: ReadOnlyObject, stored: ReadOnlyObject) -> dict[
 def _validate_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     found = []
     for kind in ("containers", "initContainers"):
-        after, stored = spec.get(kind, ()), before.get(kind, ())
+        after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
             found.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue

@@ -3,12 +3,13 @@
 # upstream 1.36: pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.fields import FieldError
 from mockkube.api.kinds.addresses import STRICT_GATE
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import (
@@ -93,21 +94,26 @@ class PodRules:
     strict_addresses: bool = True
 
 
-def pod_rules(
-    caps: Capabilities,
-    extensions: Extensions,
-    *,
-    new: ReadOnlyObject,
-    old: ReadOnlyObject | None = None,
-    is_pod: bool = True,
-) -> PodRules:
-    """Return the rules for a pod or template, new or in place of `old` (each with `spec` and `metadata`)."""
+def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
+    """Return the rules for a new pod or template."""
     rules = _fresh_rules(caps, is_pod)
-    if old is None:
-        if extensions is NO_EXTENSIONS:
-            return rules
-        return _with_extensions(rules, caps, extensions, {})
-    return _with_extensions(_lenient(rules, caps, new, old), caps, extensions, old.get("spec", {}))
+    return rules if extensions is NO_EXTENSIONS else _with_extensions(rules, caps, extensions, {})
+
+
+def judge_change(
+    check: Callable[[PodRules], list[FieldError]],
+    new: ReadOnlyObject,
+    old: ReadOnlyObject,
+    rules: PodRules,
+    caps: Capabilities,
+) -> list[FieldError]:
+    """Judge a change by the rules, and by more lenient ones if `old` breaks them too."""
+    spec = old.get("spec", {})
+    found = check(rules)
+    # What is in order needs no leniency; only for keys of labels is the other rule another one, not a lenient one.
+    if not found and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
+        return found
+    return check(_with_extensions(_lenient(rules, caps, new, old), caps, rules.extensions, spec))
 
 
 def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject) -> PodRules:
@@ -215,7 +221,7 @@ def uses_restart_rules(spec: ReadOnlyObject) -> bool:
     """Whether containers of the pod restart by rules of their own."""
     init = spec.get("initContainers", ())
     return any(c.get("restartPolicy", "Always") != "Always" or "restartPolicyRules" in c for c in init) or any(
-        "restartPolicy" in c for c in spec.get("containers", ())
+        "restartPolicy" in c for c in spec.get("containers") or ()
     )
 
 
@@ -225,7 +231,7 @@ def _restarts_all(spec: ReadOnlyObject) -> bool:
         return True
     return any(
         rule.get("action") == "RestartAllContainers"
-        for container in (*init, *spec.get("containers", ()))
+        for container in (*init, *(spec.get("containers") or ()))
         for rule in container.get("restartPolicyRules", ())
     )
 

@@ -88,7 +88,7 @@ def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str
 
 
 def _validate_container_lists(spec: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
-    ordinary, init = spec.get("containers", ()), spec.get("initContainers", ())
+    ordinary, init = spec.get("containers") or (), spec.get("initContainers", ())
     found = validate_containers(ordinary, f"{at}.containers", around)
     if init:
         found += validate_init_containers(init, f"{at}.initContainers", around, ordinary)
@@ -146,7 +146,7 @@ def _validate_resources(
     found += _validate_sums(spec, at, "requests")
     found += _validate_sums(spec, at, "limits")
     limits = resources.get("limits", {})
-    for i, container in enumerate(spec.get("containers", ())):
+    for i, container in enumerate(spec.get("containers") or ()):
         for name, amount in container.get("resources", {}).get("limits", {}).items():
             if name in limits and parse(amount) > parse(limits[name]):
                 here = f"{at}.containers[{i}][{name}].limits"
@@ -170,7 +170,7 @@ def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
     """Return what the containers need together: all at once, or one init container and the sidecars before it."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
     total: dict[str, Quantity] = {}
-    for container in spec.get("containers", ()):
+    for container in spec.get("containers") or ():
         _add(total, _amounts(container, kind))
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
@@ -225,7 +225,7 @@ def _validate_host_ports(spec: ReadOnlyObject, at: str, is_pod: bool) -> list[Fi
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
         invalid(f"{at}[{i}].ports[{j}].hostPort", port.get("hostPort", 0), text)
-        for i, container in enumerate(spec.get("containers", ()))
+        for i, container in enumerate(spec.get("containers") or ())
         for j, port in enumerate(container.get("ports", ()))
         if (is_pod or port.get("hostPort")) and port.get("hostPort", 0) != port.get("containerPort", 0)
     ]

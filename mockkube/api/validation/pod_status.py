@@ -11,7 +11,7 @@ from mockkube.api.kinds.addresses import is_ipv6, lenient_ip, parse_ip
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_form
-from mockkube.api.validation.metadata import validate_immutable, validate_native_metadata_update
+from mockkube.api.validation.metadata import validate_immutable
 from mockkube.api.validation.pod_metadata import validate_pod_annotation_change
 from mockkube.api.validation.pod_rules import PodRules, is_on
 from mockkube.api.validation.resources import is_native
@@ -31,8 +31,7 @@ def validate_pod_status(
 ) -> list[FieldError]:
     """Judge a report about a pod."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
-    found = validate_native_metadata_update(new, old)
-    found += validate_pod_annotation_change(new, old, rules)
+    found = validate_pod_annotation_change(new, old, rules)
     found += _validate_conditions(status.get("conditions", ()))
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
         found.append(forbidden("status.nodeName", "may not be changed directly"))
@@ -155,7 +154,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     extended = status.get("extendedResourceClaimStatus")
     if extended is None:
         return []
-    at, mappings = "status.extendedResourceClaimStatus", extended.get("requestMappings", ())
+    at, mappings = "status.extendedResourceClaimStatus", extended.get("requestMappings") or ()
     found = []
     if not mappings:
         found.append(required(f"{at}.requestMappings", "at least one request mapping is required"))
@@ -206,7 +205,7 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
             found.append(invalid(f"{here}.resourceClaimName", name, "no mapping found in pod reference"))
         missing = [field for field in ("containers", "resources") if not item.get(field)]
         found += [required(f"{here}.{field}", "must not be empty") for field in missing]
-        for resource, amount in item.get("resources", {}).items():
+        for resource, amount in (item.get("resources") or {}).items():
             if not is_native(resource):
                 text = "must be a node allocatable resource name"
                 found.append(invalid(f"{here}.resources[{resource}]", resource, text))

@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import required_terms
 from mockkube.api.validation.containers import validate_trimmed_image
 from mockkube.api.validation.internal_form import internal_diff, internal_form
-from mockkube.api.validation.metadata import validate_metadata, validate_native_metadata_update
+from mockkube.api.validation.metadata import validate_metadata
 from mockkube.api.validation.pod_metadata import validate_pod_annotation_change, validate_pod_annotations
 from mockkube.api.validation.pod_rules import PodRules
 from mockkube.api.validation.pod_spec import DEADLINE_MAX, MIRROR_ANNOTATION, validate_pod_spec
@@ -40,7 +40,7 @@ def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     found += validate_pod_spec(spec, meta, "spec", rules)
     found += misses_service_account(spec, "spec")
     for kind in ("containers", "initContainers"):
-        for i, container in enumerate(spec.get(kind, ())):
+        for i, container in enumerate(spec.get(kind) or ()):
             found += validate_trimmed_image(container, f"spec.{kind}[{i}]")
     return found
 
@@ -58,20 +58,18 @@ def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     return found
 
 
-def validate_changed_pod(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     """Judge a changed pod as such: its metadata, and the pod it has become."""
-    found = validate_native_metadata_update(new, old)
-    found += validate_metadata(new, names.dns_subdomain, True)
-    return found + validate_pod(new, rules)
+    return validate_metadata(new, names.dns_subdomain, True) + validate_pod(new, rules)
 
 
 def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     """Judge a change of a pod through its main resource."""
-    found = validate_changed_pod(new, old, rules)
+    found = validate_changed_pod(new, rules)
     found += validate_pod_annotation_change(new, old, rules)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for kind in ("containers", "initContainers"):
-        after, stored = spec.get(kind, ()), before.get(kind, ())
+        after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
             return [*found, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
         found += _validate_images(after, f"spec.{kind}")
@@ -196,7 +194,7 @@ def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: P
     """Judge a change of the ephemeral containers: they are only added to."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    found = validate_changed_pod(new, old, rules)
+    found = validate_changed_pod(new, rules)
     found += validate_pod_annotation_change(new, old, rules)
     at = "spec.ephemeralContainers"
     wanted = {container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())}

@@ -57,7 +57,7 @@ def validate_projected(volume: ReadOnlyObject, at: str, *, allow_any_token_path:
     """Judge a projected volume; `allow_any_token_path` is for a pod stored with such a path before."""
     found = validate_file_mode(volume.get("defaultMode"), f"{at}.defaultMode")
     taken: set[str] = set()
-    for i, source in enumerate(volume.get("sources", ())):
+    for i, source in enumerate(volume.get("sources") or ()):
         here = f"{at}.sources[{i}]"
         for kind in ("secret", "configMap"):
             if kind in source:
@@ -193,7 +193,7 @@ def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
     return any(
         validate_free_path(source["serviceAccountToken"].get("path", ""), "")
         for volume in volumes
-        for source in volume.get("projected", {}).get("sources", ())
+        for source in volume.get("projected", {}).get("sources") or ()
         if "serviceAccountToken" in source
     )
 
@@ -206,6 +206,6 @@ def misses_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return [
         forbidden(f"{at}.volumes[{i}].projected.sources[{j}].serviceAccountToken", text)
         for i, volume in enumerate(spec.get("volumes", ()))
-        for j, source in enumerate(volume.get("projected", {}).get("sources", ()))
+        for j, source in enumerate(volume.get("projected", {}).get("sources") or ())
         if "serviceAccountToken" in source
     ]

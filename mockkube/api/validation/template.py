@@ -15,7 +15,7 @@ from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.pod_metadata import validate_pod_annotations
-from mockkube.api.validation.pod_rules import PodRules, pod_rules
+from mockkube.api.validation.pod_rules import PodRules, judge_change, pod_rules
 from mockkube.api.validation.pod_spec import validate_pod_spec
 from mockkube.api.validation.pod_warnings import pod_warnings
 from mockkube.api.validation.profiles import validate_profiles_agree
@@ -26,16 +26,17 @@ def validate_pod_template(
     template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Judge a new template; `at` is its path (`spec.template`)."""
-    rules = pod_rules(judge.caps, extensions, new=template, is_pod=False)
-    return _validate(template, at, rules)
+    return _validate(template, at, pod_rules(judge.caps, extensions, is_pod=False))
 
 
 def validate_pod_template_update(
     new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Judge a template that takes the place of another: what was used before stays allowed."""
-    rules = pod_rules(judge.caps, extensions, new=new, old=old, is_pod=False)
-    return _validate(new, at, rules)
+    rules = pod_rules(judge.caps, extensions, is_pod=False)
+    if old is None:
+        return _validate(new, at, rules)
+    return judge_change(lambda rules: _validate(new, at, rules), new, old, rules, judge.caps)
 
 
 def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:

@@ -99,7 +99,7 @@ def _overlap(one: _File, other: _File) -> bool:
 
 def _projected_overlaps(projected: ReadOnlyObject, volume: str) -> Iterator[str]:
     files: list[_File] = []
-    for source in projected.get("sources", ()):
+    for source in projected.get("sources") or ():
         if not source:
             yield f"volume {quoted(volume)} (Projected) has no sources provided"
         files += _projected_files(source)

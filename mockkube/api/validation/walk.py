@@ -11,11 +11,11 @@ CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 def all_containers(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
     """Yield every container of a pod: init containers first, then the ordinary, then the ephemeral ones."""
     for kind in CONTAINER_LISTS:
-        yield from spec.get(kind, ())
+        yield from spec.get(kind) or ()
 
 
 def containers_with_paths(spec: ReadOnlyObject, at: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield every container with its path."""
     for kind in CONTAINER_LISTS:
-        for i, container in enumerate(spec.get(kind, ())):
+        for i, container in enumerate(spec.get(kind) or ()):
             yield container, f"{at}.{kind}[{i}]"
