@@ -7,6 +7,7 @@ import click
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES
 
+from mockkube.apiserver.admission.catalogue import PLUGINS
 from mockkube.cli.catalogue import COMMANDS
 from mockkube.cli.up import command as up
 from mockkube.cluster.configuration import SETTINGS
@@ -46,6 +47,11 @@ def test_every_setting_can_be_said_by_a_flag() -> None:
 @pytest.mark.parametrize("scheme", [prefix for engine in ENGINES for prefix in engine.prefixes[:1]])
 def test_a_store_engine_is_named(scheme: str) -> None:
     assert f"`{scheme}" in COMMANDS_TEXT
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in PLUGINS if entry.make is not None])
+def test_an_admission_plugin_that_acts_is_described(name: str) -> None:
+    assert f"\n| `{name}` |" in (ROOT / "docs" / "admission.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
