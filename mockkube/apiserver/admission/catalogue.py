@@ -11,6 +11,7 @@ from mockkube.apiserver.admission.default_toleration_seconds import DefaultToler
 from mockkube.apiserver.admission.limit_ranger import LimitRanger
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from mockkube.apiserver.admission.pod_security import PodSecurity
 from mockkube.apiserver.admission.priority import Priority
 from mockkube.apiserver.admission.resource_quota import ResourceQuota
 from mockkube.apiserver.admission.runtime_class import RuntimeClass
@@ -42,7 +43,7 @@ PLUGINS: Final = (
     Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),
     Entry("AlwaysPullImages"),
     Entry("ImagePolicyWebhook"),
-    Entry("PodSecurity", on=True),
+    Entry("PodSecurity", PodSecurity, on=True),
     Entry("PodNodeSelector"),
     Entry("Priority", Priority, on=True),
     Entry("DefaultTolerationSeconds", DefaultTolerationSeconds, on=True),

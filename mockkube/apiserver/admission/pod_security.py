@@ -1,0 +1,208 @@
+"""PodSecurity: labels of a namespace say which Pod Security Standard its pods keep, and what happens if they do not."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import Invalid
+from mockkube.api.fields import FieldError, invalid, keyed
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.pod_security_checks import Finding, containers, judges_of
+from mockkube.apiserver.admission.refusals import refuse
+
+PODS_CHECKED_MAX: Final = 3000
+"""How many pods a stricter level is tried on before it comes into force; the rest is not warned of."""
+LEVELS: Final = ("privileged", "baseline", "restricted")
+_LABEL: Final = "pod-security.kubernetes.io/"
+_VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
+_IGNORED: Final = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
+_TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "replicationcontrollers"): ("spec", "template"),
+    ("", "podtemplates"): ("template",),
+    ("apps", "replicasets"): ("spec", "template"),
+    ("apps", "deployments"): ("spec", "template"),
+    ("apps", "statefulsets"): ("spec", "template"),
+    ("apps", "daemonsets"): ("spec", "template"),
+    ("batch", "jobs"): ("spec", "template"),
+    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """A level of the standards at a version of them; None: the latest."""
+
+    level: str = "privileged"
+    minor: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
+
+    def findings(self, pod: ReadOnlyObject, newest: int) -> list[Finding]:
+        """What the pod does that it may not; `newest` is the latest version this server knows."""
+        minor = newest if self.minor is None else min(self.minor, newest)
+        judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in judges_of(self.level, minor))
+        return [finding for finding in judged if finding is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the labels of a namespace ask for."""
+
+    enforce: Standard
+    warn: Standard
+    errors: tuple[FieldError, ...] = ()
+
+    @classmethod
+    def read(cls, labels: Mapping[str, str]) -> "Policy":
+        """Read the labels; what makes no sense is refused, with the strictest level in its place where it enforces."""
+        # upstream 1.36: pod-security-admission/api/helpers.go, PolicyToEvaluate
+        errors: list[FieldError] = []
+        enforce = _standard(labels, "enforce", errors)
+        _standard(labels, "audit", errors)
+        warn = _standard(labels, "warn", errors)
+        stricter = LEVELS.index(enforce.level) > LEVELS.index(warn.level)
+        if f"{_LABEL}warn" not in labels and labels.get(f"{_LABEL}enforce") in LEVELS and stricter:
+            minor = warn.minor if f"{_LABEL}warn-version" in labels else enforce.minor
+            warn = Standard(enforce.level, minor)
+        return cls(enforce, warn, tuple(errors))
+
+
+def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) -> Standard:
+    level = labels.get(_LABEL + mode, "privileged")
+    if level not in LEVELS:
+        detail = f"must be one of {', '.join(LEVELS)}"
+        errors.append(invalid(keyed("metadata.labels", _LABEL + mode), level, detail))
+        level = "restricted" if mode == "enforce" else "privileged"
+    version = labels.get(f"{_LABEL}{mode}-version", "latest")
+    match = _VERSION.fullmatch(version)
+    if version != "latest" and match is None:
+        at = keyed("metadata.labels", f"{_LABEL}{mode}-version")
+        errors.append(invalid(at, version, 'must be "latest" or "v1.x"'))
+    return Standard(level, int(match[1]) if match else None)
+
+
+class PodSecurity(Plugin):
+    """Refuses pods below the level of their namespace, and warns of those below the level it warns of."""
+
+    # upstream 1.36: pod-security-admission/admission/admission.go
+    name = "PodSecurity"
+
+    def validate(self, request: Request) -> None:
+        """Judge pods, what makes pods, and the labels of namespaces."""
+        if request.operation not in (Operation.CREATE, Operation.UPDATE):
+            return
+        home = request.resource.home
+        kind, subresource = (home.group, home.plural), request.call.subresource
+        if kind == ("", "pods") and subresource not in _IGNORED:
+            _validate_pod(request)
+        elif kind == ("", "namespaces") and not subresource:
+            _validate_namespace(request)
+        elif kind in _TEMPLATES and not subresource:
+            _warn_of_template(request, _TEMPLATES[kind])
+
+
+def _policy(request: Request) -> Policy:
+    record = request.find("", "namespaces").record("", request.call.namespace)
+    return Policy.read(record.labels if record is not None else {})
+
+
+def _newest(request: Request) -> int:
+    return request.resource.services.caps.version.minor
+
+
+def _validate_pod(request: Request) -> None:
+    policy = _policy(request)
+    if request.old is not None and not _significant(request.given["spec"], request.old["spec"]):
+        return
+    findings = policy.enforce.findings(request.given, _newest(request))
+    if findings:
+        raise refuse(request, f'violates PodSecurity "{policy.enforce}": {_told(findings)}')
+    _warn(request, policy.warn, request.given)
+
+
+def _warn(request: Request, standard: Standard, pod: ReadOnlyObject) -> None:
+    findings = standard.findings(pod, _newest(request))
+    if findings:
+        request.call.warn([f'would violate PodSecurity "{standard}": {_told(findings)}'])
+
+
+def _told(findings: list[Finding]) -> str:
+    return ", ".join(f"{one.reason} ({one.detail})" if one.detail else one.reason for one in findings)
+
+
+def _significant(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
+    """Whether an update brings a container or an image the standards have not seen."""
+    for group in ("containers", "initContainers"):
+        if len(spec.get(group) or ()) != len(before.get(group) or ()):
+            return True
+    images = {container["name"]: container.get("image") for container in containers(before)}
+    return any(
+        container["name"] not in images or images[container["name"]] != container.get("image")
+        for container in containers(spec)
+    )
+
+
+def _warn_of_template(request: Request, path: tuple[str, ...]) -> None:
+    template: ReadOnlyObject = request.given
+    for name in path:
+        template = template.get(name) or {}
+    if "spec" in template:
+        _warn(request, _policy(request).warn, template)
+
+
+def _validate_namespace(request: Request) -> None:
+    metadata = request.given["metadata"]
+    policy = Policy.read(metadata.get("labels") or {})
+    before = Policy.read((request.old["metadata"].get("labels") or {}) if request.old is not None else {})
+    if policy.errors and (request.old is None or policy.errors != before.errors):
+        raise Invalid("", "Namespace", metadata["name"], policy.errors)
+    new, old = policy.enforce, before.enforce
+    relaxed = new.minor == old.minor and LEVELS.index(new.level) <= LEVELS.index(old.level)
+    if request.old is not None and new != old and new.level != "privileged" and not relaxed:
+        request.call.warn(_warnings_of_pods(request, metadata["name"], new))
+
+
+def _warnings_of_pods(request: Request, namespace: str, standard: Standard) -> list[str]:
+    """What there is to say of the pods that are already there."""
+    pods = request.find("", "pods")
+    loaded = _unlike_first(record.load() for record in pods.collection.range(pods.prefix(namespace)))
+    failing: dict[str, list[str]] = {}
+    for pod in loaded[:PODS_CHECKED_MAX]:
+        findings = standard.findings(pod, _newest(request))
+        if findings:
+            failing.setdefault(", ".join(one.reason for one in findings), []).append(pod["metadata"]["name"])
+    warnings = []
+    if len(loaded) > PODS_CHECKED_MAX:
+        checked = f"the first {PODS_CHECKED_MAX} of {len(loaded)} existing pods"
+        warnings.append(f"new PodSecurity enforce level only checked against {checked}")
+    if failing:
+        title = f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{standard}"'
+        warnings.append(title)
+    return warnings + sorted(f"{_pods(names)}: {why}" for why, names in failing.items())
+
+
+def _unlike_first(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """The pods, one of each controller before its others."""
+    seen: set[str] = set()
+    first: list[ReadOnlyObject] = []
+    rest: list[ReadOnlyObject] = []
+    for pod in pods:
+        owners = pod["metadata"].get("ownerReferences") or ()
+        owner = next((one["uid"] for one in owners if one.get("controller")), "")
+        (rest if owner in seen else first).append(pod)
+        if owner:
+            seen.add(owner)
+    return first + rest
+
+
+def _pods(names: list[str]) -> str:
+    match len(names):
+        case 1:
+            return names[0]
+        case 2:
+            return f"{min(names)} (and 1 other pod)"
+        case more:
+            return f"{min(names)} (and {more - 1} other pods)"

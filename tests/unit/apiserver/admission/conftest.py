@@ -1,0 +1,91 @@
+"""A registry in memory, to ask plugins about requests to it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from mockkube_storage.engines.memory import MemoryStore
+
+from mockkube.api.schema import Schema
+from mockkube.api.types import Object
+from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry import creation
+from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import RealClock
+
+SOMEBODY = User("somebody")
+
+
+@dataclass
+class World:
+    """A registry without plugins of its own."""
+
+    registry: Registry
+
+    def resource(self, obj: Object) -> Resource:
+        found = self.registry.of_kind(obj["apiVersion"], obj["kind"])
+        assert found is not None
+        return found
+
+    def decoded(self, obj: Object) -> Object:
+        resource = self.resource(obj)
+        return resource.stored(resource.decode(obj, Call(SOMEBODY), "Strict"))
+
+    async def put(self, *objs: Object) -> None:
+        for obj in objs:
+            call = Call(SOMEBODY, obj["metadata"].get("namespace", ""))
+            resource = self.resource(obj)
+            await creation.create(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())
+
+    def creation(self, obj: Object, subresource: str = "") -> Request:
+        return self._request(Operation.CREATE, obj, None, subresource)
+
+    def update(self, obj: Object, old: Object, subresource: str = "") -> Request:
+        return self._request(Operation.UPDATE, obj, self.decoded(old), subresource)
+
+    def deletion(self, old: Object) -> Request:
+        request = self._request(Operation.DELETE, old, self.decoded(old), "")
+        request.obj = None
+        return request
+
+    def _request(self, operation: Operation, obj: Object, old: Object | None, subresource: str) -> Request:
+        metadata = obj["metadata"]
+        name = "" if operation is Operation.CREATE else metadata["name"]
+        call = Call(SOMEBODY, metadata.get("namespace", ""), name, subresource)
+        return Request(operation, self.resource(obj), call, self.decoded(obj), old)
+
+
+@pytest.fixture
+def caps() -> Capabilities:
+    return Capabilities(gates=frozenset({"PodLevelResources", "VolumeAttributesClass"}))
+
+
+@pytest.fixture
+async def world(caps: Capabilities) -> AsyncIterator[World]:
+    store = MemoryStore()
+    await store.start()
+    registry = Registry(
+        store=store,
+        clock=RealClock(),
+        chance=Chance.seeded(1, "registry"),
+        caps=caps,
+        schema=Schema(caps.version),
+        plugins=[],
+        allocators=Allocators(chance=Chance.seeded(1, "allocators")),
+        runtime_config={},
+    )
+    await registry.services.cache.start()
+    following = asyncio.create_task(registry.services.cache.run())
+    yield World(registry)
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
+    await store.close()
