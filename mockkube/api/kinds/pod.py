@@ -237,11 +237,11 @@ def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
 def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     spec, before = new["spec"], old["spec"]
     kinds = ("containers", "initContainers")
-    if any(len(spec.get(kind) or ()) != len(before.get(kind, ())) for kind in kinds):
+    if any(len(spec.get(kind) or ()) != len(before.get(kind) or ()) for kind in kinds):
         return
     merged = dict(before)
     for kind in kinds:
-        if kind in spec:
+        if spec.get(kind):
             merged[kind] = _with_resources_of(spec[kind], before[kind])
     if is_on(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
         restore(merged, spec, "resources")

@@ -121,12 +121,13 @@ def _validate_containers(after: dict[str, Any], before: ReadOnlyObject, caps: Ca
     init_too = is_on(caps, "InPlacePodVerticalScalingInitContainers")
     found: list[FieldError] = []
     for kind in ("initContainers", "containers"):
-        for i, (container, stored) in enumerate(zip(after.get(kind, ()), before.get(kind, ()), strict=True)):
+        for i, (container, stored) in enumerate(zip(after.get(kind) or (), before.get(kind) or (), strict=True)):
             if kind == "containers" or init_too or is_sidecar(stored):
                 new, old = container.get("resources", {}), stored.get("resources", {})
                 found += _validate_removal(new, old, f"spec.{kind}[{i}].resources", "resource")
-    munged = [_munged(*pair) for pair in zip(after["containers"], before["containers"], strict=True)]
-    changed = [new for new, old in zip(munged, before["containers"], strict=True) if new != old]
+    stored = before.get("containers") or ()
+    munged = [_munged(*pair) for pair in zip(after.get("containers") or (), stored, strict=True)]
+    changed = [new for new, old in zip(munged, stored, strict=True) if new != old]
     found += [forbidden("spec", f"{_ONLY} are mutable") for _ in changed]
     after["containers"] = munged
     if "initContainers" in after:

@@ -95,7 +95,7 @@ def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
     if not (rules.containers.restart_rules and rules.containers.restart_all):
         return False
-    containers = (*spec.get("initContainers", ()), *spec.get("containers", ()))
+    containers = (*spec.get("initContainers", ()), *(spec.get("containers") or ()))
     actions = (rule.get("action") for item in containers for rule in item.get("restartPolicyRules", ()))
     return "RestartAllContainers" in actions
 
@@ -158,7 +158,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     found = []
     if not mappings:
         found.append(required(f"{at}.requestMappings", "at least one request mapping is required"))
-    containers = {item.get("name"): item for item in (*spec.get("initContainers", ()), *spec.get("containers", ()))}
+    containers = {item.get("name"): item for item in (*spec.get("initContainers", ()), *(spec.get("containers") or ()))}
     seen: set[tuple[str, ...]] = set()
     for i, mapping in enumerate(mappings):
         found += _validate_mapping(mapping, f"{at}.requestMappings[{i}]", containers, at)
@@ -254,7 +254,7 @@ def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, r
             found += _validate_user(item["user"].get("linux"), f"{here}.user.linux", os)
     for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         for i, item in enumerate(status.get(kind, ())):
-            by_name = {container.get("name"): container for container in reversed(spec.get(containers, ()))}
+            by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
             container = by_name.get(item.get("name"))
             for j, allocated in enumerate(item.get("allocatedResourcesStatus", ())):
                 here = f"status.{kind}[{i}].allocatedResourcesStatus[{j}]"

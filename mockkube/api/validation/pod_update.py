@@ -130,7 +130,7 @@ def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldEr
     """Judge what is left of a change when everything that may change is made equal."""
     after = dict(spec)
     for kind in ("containers", "initContainers"):
-        if kind in after:
+        if after.get(kind):
             after[kind] = [_with_image_of(*pair) for pair in zip(after[kind], before[kind], strict=True)]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         _restore(after, before, name)

@@ -63,7 +63,7 @@ def _label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
             yield f"{at}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     here = f"{at}.affinity.nodeAffinity"
-    for i, term in enumerate(affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ())):
+    for i, term in enumerate(affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()):
         yield from node_selector_term_warnings(term, f"{here}.{REQUIRED}.nodeSelectorTerms[{i}]")
     for i, term in enumerate(affinity.get(PREFERRED, ())):
         preference = term.get("preference", {})
