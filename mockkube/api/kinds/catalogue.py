@@ -27,6 +27,10 @@ from mockkube.api.kinds.lease import LeaseCandidateStrategy, LeaseStrategy
 from mockkube.api.kinds.limit_range import LimitRangeStrategy
 from mockkube.api.kinds.namespace import NamespaceStrategy
 from mockkube.api.kinds.network_policy import NetworkPolicyStrategy
+from mockkube.api.kinds.node import NodeStrategy
+from mockkube.api.kinds.persistent_volume import PersistentVolumeStrategy
+from mockkube.api.kinds.persistent_volume_claim import PersistentVolumeClaimStrategy
+from mockkube.api.kinds.pod import PodStrategy
 from mockkube.api.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
 from mockkube.api.kinds.pod_template import PodTemplateStrategy
 from mockkube.api.kinds.priority_class import PriorityClassStrategy
@@ -63,6 +67,10 @@ def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
         ("", "Event"): EventStrategy(),
         ("", "LimitRange"): LimitRangeStrategy(),
         ("", "Namespace"): NamespaceStrategy(),
+        ("", "Node"): NodeStrategy(),
+        ("", "PersistentVolume"): PersistentVolumeStrategy(),
+        ("", "PersistentVolumeClaim"): PersistentVolumeClaimStrategy(),
+        ("", "Pod"): PodStrategy(),
         ("", "PodTemplate"): PodTemplateStrategy(),
         ("", "ReplicationController"): ReplicationControllerStrategy(),
         ("", "ResourceQuota"): ResourceQuotaStrategy(),

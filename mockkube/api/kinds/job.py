@@ -78,6 +78,12 @@ class JobStrategy(StatusStrategy):
         errors = _validate(new, old, judge)
         return errors + _validate_spec(new["spec"], old["spec"], judge) + _validate_change(new, old, judge)
 
+    def canonicalize(self, obj: Object) -> None:
+        """Label a job without labels like its pods: a server does so whenever it reads one."""
+        labels = template_labels(obj["spec"].get("template") or {})
+        if labels and not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = labels
+
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of name and spec."""
         return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", judge)

@@ -1,0 +1,35 @@
+"""Names of signers: a domain, a slash, a path."""
+
+from collections.abc import Callable
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, quoted, required, too_long
+
+_LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
+
+
+def validate_signer_name(name: str, at: str) -> list[FieldError]:
+    """Judge the name of a signer."""
+    # upstream 1.36: pkg/apis/core/validation/names.go
+    if not name:
+        return [required(at)]
+    if name.count("/") != 1:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [invalid(at, name, detail)]
+    domain, path = name.split("/")
+    errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if len(domain) > names.SUBDOMAIN_LENGTH_MAX else []
+    errors += _validate_parts(domain, at, names.dns_label)
+    if "." not in domain:
+        detail = "should be a domain with at least two segments separated by dots"
+        errors.append(invalid(at, domain, detail))
+    errors += _validate_parts(path, at, names.dns_subdomain)
+    return [*errors, too_long(at, _LENGTH_MAX)] if len(name) > _LENGTH_MAX else errors
+
+
+def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
+    """Complain about the first part that is not in form."""
+    for part in text.split("."):
+        complaints = rule(part)
+        if complaints:
+            return [invalid(at, text, f"validating label {quoted(part)}: {each}") for each in complaints]
+    return []
