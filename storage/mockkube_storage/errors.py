@@ -3,6 +3,8 @@
 They carry data; `str()` is one line for a log or a terminal.
 """
 
+import re
+
 from mockkube_storage.model import Entry
 
 
@@ -59,8 +61,8 @@ class UnknownEngine(StoreError, ValueError):
     """No engine serves such a URL."""
 
     def __init__(self, url: str, known: str) -> None:
-        self.url = url
-        super().__init__(f"no storage engine for {url!r}: expected one of {known}")
+        self.url = re.sub(r"(://[^:@/]*):[^@]*@", r"\1:***@", url)  # a password is not for logs
+        super().__init__(f"no storage engine for {self.url!r}: expected one of {known}")
 
 
 class Unavailable(StoreError):

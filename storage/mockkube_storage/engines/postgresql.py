@@ -45,7 +45,7 @@ class PostgresqlStore(SqlStore):
     def __init__(self, url: str) -> None:
         try:
             self._url = make_url(url).set(drivername="postgresql+asyncpg")
-        except ArgumentError:
+        except (ArgumentError, ValueError):
             raise UnknownEngine(url, "postgresql://user@host/database") from None
         super().__init__(self._url.set(drivername="postgresql").render_as_string(hide_password=True))
         self._listening = Lock()

@@ -7,25 +7,34 @@ from asyncio import Event as Flag
 from asyncio import Future, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mockkube_storage.engines.sql_plan import Write
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry
 
-GROUP_WRITES_MAX: Final = 512
-GROUP_BYTES_MAX: Final = 8 * 1024 * 1024
-WAITING_MAX: Final = 65_536
-"""Writes that may wait; beyond, a write is refused with Unavailable."""
-
 Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Entry | Conflict]]]
 Job = Callable[[], Awaitable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much one transaction takes, and how many writes may wait; one more is refused with Unavailable."""
+
+    group_writes_max: int = 512
+    group_bytes_max: int = 8 * 1024 * 1024
+    waiting_max: int = 65_536
+
+
+DEFAULT_BOUNDS: Final = Bounds()
 
 
 class Writer:
     """The queue of writes and the loop that commits them, with other jobs in between."""
 
-    def __init__(self, where: str, commit: Commit) -> None:
+    def __init__(self, where: str, commit: Commit, *, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+        self._bounds = bounds
         self._where = where
         self._commit = commit
         self._writes: deque[tuple[Write, Future[Entry]]] = deque()
@@ -36,8 +45,8 @@ class Writer:
     async def write(self, write: Write) -> Entry:
         """Commit a write; raise Conflict or Unavailable."""
         self._check_running()
-        if len(self._writes) >= WAITING_MAX:
-            raise Unavailable(self._where, f"{WAITING_MAX} writes are waiting already")
+        if len(self._writes) >= self._bounds.waiting_max:
+            raise Unavailable(self._where, f"{self._bounds.waiting_max} writes are waiting already")
         answer: Future[Entry] = get_running_loop().create_future()
         self._writes.append((write, answer))
         self._wake.set()
@@ -93,7 +102,7 @@ class Writer:
         """Take what waits, up to the bounds, without the writes nobody waits for any more."""
         group: list[tuple[Write, Future[Entry]]] = []
         size = 0
-        while self._writes and len(group) < GROUP_WRITES_MAX and size < GROUP_BYTES_MAX:
+        while self._writes and len(group) < self._bounds.group_writes_max and size < self._bounds.group_bytes_max:
             write, answer = self._writes.popleft()
             if not answer.done():
                 group.append((write, answer))

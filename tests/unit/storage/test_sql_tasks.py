@@ -1,0 +1,50 @@
+"""The tasks a store owns."""
+
+import asyncio
+
+import pytest
+from mockkube_storage.engines.sql_tasks import Tasks
+
+
+async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> None:
+    tasks, finished, go = Tasks(), [], asyncio.Event()
+    await tasks.open()
+
+    async def work() -> None:
+        await go.wait()
+        finished.append(True)
+
+    calling = asyncio.create_task(tasks.call(work()))
+    await asyncio.sleep(0)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    closing = asyncio.create_task(tasks.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    go.set()
+    await closing
+    assert finished == [True]
+
+
+async def test_a_failure_goes_to_the_caller_and_ends_no_other_work() -> None:
+    tasks, go = Tasks(), asyncio.Event()
+    await tasks.open()
+
+    async def good() -> str:
+        await go.wait()
+        return "done"
+
+    async def bad() -> None:
+        raise ValueError("bad")
+
+    waiting = asyncio.create_task(tasks.call(good()))
+    with pytest.raises(ValueError, match="bad"):
+        await tasks.call(bad())
+    go.set()
+    assert await waiting == "done"
+    await tasks.close()
+
+
+async def test_closing_what_was_never_opened_is_nothing() -> None:
+    await Tasks().close()

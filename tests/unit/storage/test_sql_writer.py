@@ -1,0 +1,152 @@
+"""Group commit, with a commit that waits until it is let go."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from mockkube_storage.engines.sql_plan import Write
+from mockkube_storage.engines.sql_writer import Bounds, Writer
+from mockkube_storage.errors import Conflict, Unavailable
+from mockkube_storage.model import Entry
+
+
+class Gate:
+    """A commit that records its groups and holds each until `open` is set."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.open = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def commit(self, writes: Sequence[Write]) -> list[Entry | Conflict]:
+        self.groups.append([write.key for write in writes])
+        self.begun.set()
+        await self.open.wait()
+        if self.error is not None:
+            raise self.error
+        return [Conflict(write.key, None) if write.expected else Entry(write.key, b"", 1, 1) for write in writes]
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+async def writer(gate: Gate) -> AsyncIterator[Writer]:
+    writer = Writer("here", gate.commit, bounds=Bounds(group_writes_max=3, group_bytes_max=6, waiting_max=7))
+    running = asyncio.create_task(writer.run())
+    yield writer
+    gate.open.set()
+    writer.stop()
+    await running
+
+
+async def start(writer: Writer, *keys: str, size: int = 0, expected: int | None = None) -> list[asyncio.Task[Entry]]:
+    tasks = [asyncio.create_task(writer.write(Write(key, b"x" * size, expected))) for key in keys]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_what_comes_during_a_commit_is_the_next_group(gate: Gate, writer: Writer) -> None:
+    first = await start(writer, "a")
+    await gate.begun.wait()
+    others = await start(writer, "b", "c", "d")
+    gate.open.set()
+    await asyncio.gather(*first, *others)
+    assert gate.groups == [["a"], ["b", "c", "d"]]
+
+
+async def test_no_write_returns_before_its_commit(gate: Gate, writer: Writer) -> None:
+    (task,) = await start(writer, "a")
+    await gate.begun.wait()
+    assert not task.done()
+    gate.open.set()
+    assert (await task).key == "a"
+
+
+async def test_a_conflict_is_raised_to_its_writer_alone(gate: Gate, writer: Writer) -> None:
+    gate.open.set()
+    (good,) = await start(writer, "a")
+    (bad,) = await start(writer, "b", expected=1)
+    assert (await good).key == "a"
+    with pytest.raises(Conflict):
+        await bad
+
+
+async def test_a_failed_commit_is_told_to_each_of_its_writers_and_the_next_goes_on(gate: Gate, writer: Writer) -> None:
+    gate.open.set()
+    gate.error = Unavailable("here", "disk full")
+    answers = await asyncio.gather(*await start(writer, "a", "b"), return_exceptions=True)
+    assert [str(answer) for answer in answers] == ["store here is not available: disk full"] * 2
+    assert answers[0] is not answers[1]
+    gate.error = None
+    (task,) = await start(writer, "c")
+    assert (await task).key == "c"
+
+
+async def test_a_write_cancelled_before_its_turn_is_not_done(gate: Gate, writer: Writer) -> None:
+    first = await start(writer, "a")
+    await gate.begun.wait()
+    doomed, kept = await start(writer, "b", "c")
+    doomed.cancel()
+    await asyncio.sleep(0)
+    gate.open.set()
+    await asyncio.gather(*first, kept)
+    assert gate.groups == [["a"], ["c"]]
+
+
+async def test_a_job_runs_between_groups_and_starves_neither(gate: Gate, writer: Writer) -> None:
+    order: list[str] = []
+
+    async def job() -> int:
+        order.append(f"job after {len(gate.groups)} groups")
+        return 7
+
+    first = await start(writer, "a")
+    await gate.begun.wait()
+    jobs = [asyncio.create_task(writer.between(job)) for _ in range(2)]
+    await asyncio.sleep(0)
+    second = await start(writer, "b")
+    gate.open.set()
+    assert await asyncio.gather(*jobs) == [7, 7]
+    await asyncio.gather(*first, *second)
+    assert order == ["job after 1 groups", "job after 2 groups"]
+
+
+async def test_a_failed_job_is_told_to_who_asked(gate: Gate, writer: Writer) -> None:
+    async def job() -> int:
+        raise Unavailable("here", "broken")
+
+    with pytest.raises(Unavailable, match="broken"):
+        await writer.between(job)
+
+
+async def test_groups_are_bounded_in_writes_and_bytes(gate: Gate, writer: Writer) -> None:
+    first = await start(writer, "first")
+    await gate.begun.wait()
+    large, small = await start(writer, *"abc", size=4), await start(writer, *"defg", size=1)
+    gate.open.set()
+    await asyncio.gather(*first, *large, *small)
+    assert gate.groups == [["first"], ["a", "b"], ["c", "d", "e"], ["f", "g"]]
+
+
+async def test_beyond_the_bound_a_write_is_refused(gate: Gate, writer: Writer) -> None:
+    waiting = await start(writer, *"abcdefgh")
+    with pytest.raises(Unavailable, match="7 writes are waiting already"):
+        await waiting[7]
+    gate.open.set()
+    assert [entry.key for entry in await asyncio.gather(*waiting[:7])] == list("abcdefg")
+
+
+async def test_stopping_finishes_what_is_in_hand_and_refuses_the_rest(gate: Gate, writer: Writer) -> None:
+    (in_hand,) = await start(writer, "a")
+    await gate.begun.wait()
+    (waiting,) = await start(writer, "b")
+    writer.stop()
+    gate.open.set()
+    assert (await in_hand).key == "a"
+    for refused in (waiting, *await start(writer, "c")):
+        with pytest.raises(Unavailable, match="closed"):
+            await refused
