@@ -5,13 +5,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.apiserver.admission.always_deny import AlwaysDeny
+from mockkube.apiserver.admission.always_pull_images import AlwaysPullImages
 from mockkube.apiserver.admission.chain import Plugin
 from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from mockkube.apiserver.admission.deny_service_external_ips import DenyServiceExternalIPs
+from mockkube.apiserver.admission.extended_resource_toleration import ExtendedResourceToleration
+from mockkube.apiserver.admission.limit_pod_hard_anti_affinity_topology import LimitPodHardAntiAffinityTopology
 from mockkube.apiserver.admission.limit_ranger import LimitRanger
+from mockkube.apiserver.admission.namespace_exists import NamespaceExists
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from mockkube.apiserver.admission.pod_node_selector import PodNodeSelector
 from mockkube.apiserver.admission.pod_security import PodSecurity
+from mockkube.apiserver.admission.pod_toleration_restriction import PodTolerationRestriction
+from mockkube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockkube.apiserver.admission.priority import Priority
 from mockkube.apiserver.admission.resource_quota import ResourceQuota
 from mockkube.apiserver.admission.runtime_class import RuntimeClass
@@ -35,21 +43,21 @@ PLUGINS: Final = (
     Entry("AlwaysAdmit"),
     Entry("NamespaceAutoProvision"),
     Entry("NamespaceLifecycle", NamespaceLifecycle, on=True),
-    Entry("NamespaceExists"),
-    Entry("LimitPodHardAntiAffinityTopology"),
+    Entry("NamespaceExists", NamespaceExists),
+    Entry("LimitPodHardAntiAffinityTopology", LimitPodHardAntiAffinityTopology),
     Entry("LimitRanger", LimitRanger, on=True),
     Entry("ServiceAccount", ServiceAccount, on=True),
     Entry("NodeRestriction"),
     Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),
-    Entry("AlwaysPullImages"),
+    Entry("AlwaysPullImages", AlwaysPullImages),
     Entry("ImagePolicyWebhook"),
     Entry("PodSecurity", PodSecurity, on=True),
-    Entry("PodNodeSelector"),
+    Entry("PodNodeSelector", PodNodeSelector),
     Entry("Priority", Priority, on=True),
     Entry("DefaultTolerationSeconds", DefaultTolerationSeconds, on=True),
-    Entry("PodTolerationRestriction"),
+    Entry("PodTolerationRestriction", PodTolerationRestriction),
     Entry("EventRateLimit"),
-    Entry("ExtendedResourceToleration"),
+    Entry("ExtendedResourceToleration", ExtendedResourceToleration),
     Entry("DefaultStorageClass", DefaultStorageClass, on=True),
     Entry("StorageObjectInUseProtection", StorageObjectInUseProtection, on=True),
     Entry("PodGroupProtection", on=True),
@@ -61,8 +69,8 @@ PLUGINS: Final = (
     Entry("ClusterTrustBundleAttest", on=True),
     Entry("CertificateSubjectRestriction", on=True),
     Entry("DefaultIngressClass", DefaultIngressClass, on=True),
-    Entry("DenyServiceExternalIPs"),
-    Entry("PodTopologyLabels", on=True),
+    Entry("DenyServiceExternalIPs", DenyServiceExternalIPs),
+    Entry("PodTopologyLabels", PodTopologyLabels, on=True),
     Entry("PodGroupWorkloadExists", on=True),
     Entry("NodeDeclaredFeatureValidator", on=True),
     Entry("JobValidation", on=True),

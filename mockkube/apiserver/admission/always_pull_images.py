@@ -1,0 +1,52 @@
+"""AlwaysPullImages: who may not pull an image cannot run it either, even where it has been pulled before."""
+
+from collections.abc import Iterator
+
+from mockkube.api.fields import not_supported
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+
+_ALWAYS = "Always"
+_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+
+
+class AlwaysPullImages(Plugin):
+    """Makes every container of a pod pull its image."""
+
+    # upstream 1.36: plugin/pkg/admission/alwayspullimages/admission.go
+    name = "AlwaysPullImages"
+
+    def admit(self, request: Request) -> None:
+        """Set the pull policies."""
+        if _concerns(request):
+            for _, holder, key in _policies(request.given["spec"]):
+                holder[key] = _ALWAYS
+
+    def validate(self, request: Request) -> None:
+        """Refuse other pull policies."""
+        if not _concerns(request):
+            return
+        for at, holder, key in _policies(request.given["spec"]):
+            if holder.get(key) != _ALWAYS:
+                raise refuse(request, str(not_supported(f"{at}.{key}", holder.get(key, ""), (_ALWAYS,))))
+
+
+def _policies(spec: Object) -> Iterator[tuple[str, Object, str]]:
+    """Where each pull policy stands: the path of what holds it, that itself, and its name there."""
+    for group in _GROUPS:
+        for index, container in enumerate(spec.get(group) or ()):
+            yield f"spec.{group}[{index}]", container, "imagePullPolicy"
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if volume.get("image") is not None:
+            yield f"spec.volumes[{index}].image", volume["image"], "pullPolicy"
+
+
+def _concerns(request: Request) -> bool:
+    if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+        return False
+    return request.old is None or not _images(request.given) <= _images(request.old)
+
+
+def _images(pod: ReadOnlyObject) -> set[str]:
+    return {one.get("image", "") for group in _GROUPS for one in pod["spec"].get(group) or ()}

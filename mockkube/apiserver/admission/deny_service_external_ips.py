@@ -1,0 +1,19 @@
+"""DenyServiceExternalIPs: no service may claim addresses it was not given."""
+
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+
+
+class DenyServiceExternalIPs(Plugin):
+    """Refuses external IPs that a service does not have yet."""
+
+    # upstream 1.36: plugin/pkg/admission/network/denyserviceexternalips/admission.go
+    name = "DenyServiceExternalIPs"
+
+    def validate(self, request: Request) -> None:
+        """Compare with what the service had."""
+        if not request.about("", "services") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+            return
+        had = (request.old or {}).get("spec", {}).get("externalIPs") or ()
+        if any(ip not in had for ip in request.given["spec"].get("externalIPs") or ()):
+            raise refuse(request, "Use of external IPs is denied by admission control")

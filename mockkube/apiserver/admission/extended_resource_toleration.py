@@ -1,0 +1,29 @@
+"""ExtendedResourceToleration: who asks for a special resource may use the nodes reserved for it."""
+
+from mockkube.api.validation.resources import is_extended
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.pod_amounts import containers_of
+
+
+class ExtendedResourceToleration(Plugin):
+    """Lets a pod tolerate taints named after the extended resources it requests."""
+
+    # upstream 1.36: plugin/pkg/admission/extendedresourcetoleration/admission.go
+    name = "ExtendedResourceToleration"
+
+    def admit(self, request: Request) -> None:
+        """Add the tolerations a pod lacks."""
+        if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+            return
+        spec = request.given["spec"]
+        asked = {
+            name
+            for container in containers_of(spec)
+            for name in (container.get("resources") or {}).get("requests") or ()
+            if is_extended(name)
+        }
+        given = spec.get("tolerations") or []
+        wanted = [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in sorted(asked)]
+        missing = [one for one in wanted if one not in given]
+        if missing:
+            spec["tolerations"] = [*given, *missing]

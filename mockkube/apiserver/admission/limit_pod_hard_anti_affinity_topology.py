@@ -1,0 +1,26 @@
+"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not out of its zone."""
+
+from typing import Final
+
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+class LimitPodHardAntiAffinityTopology(Plugin):
+    """Refuses required anti-affinity over anything larger than a node."""
+
+    # upstream 1.36: plugin/pkg/admission/antiaffinity/admission.go
+    name = "LimitPodHardAntiAffinityTopology"
+
+    def validate(self, request: Request) -> None:
+        """Judge the terms of a pod."""
+        if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+            return
+        anti_affinity = (request.given["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            key = term.get("topologyKey", "")
+            if key != _HOSTNAME:
+                where = "affinity.PodAntiAffinity.RequiredDuringScheduling"
+                raise refuse(request, f"{where} has TopologyKey {key} but only key {_HOSTNAME} is allowed")

@@ -1,0 +1,19 @@
+"""NamespaceExists: whatever is done in a namespace, the namespace must be there."""
+
+from mockkube.api.errors import NotFound
+from mockkube.apiserver.admission.chain import Plugin, Request
+
+
+class NamespaceExists(Plugin):
+    """Refuses requests in namespaces that do not exist, deletions included."""
+
+    # upstream 1.36: plugin/pkg/admission/namespace/exists/admission.go
+    name = "NamespaceExists"
+
+    def validate(self, request: Request) -> None:
+        """Look the namespace up."""
+        namespace = request.call.namespace
+        if not namespace or request.of_kind("", "namespaces"):
+            return
+        if request.find("", "namespaces").record("", namespace) is None:
+            raise NotFound.object("", "namespaces", namespace)

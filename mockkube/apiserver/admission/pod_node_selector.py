@@ -1,0 +1,41 @@
+"""PodNodeSelector: a namespace says on which nodes its pods run."""
+
+from typing import Final
+
+from mockkube.api.errors import Internal
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+
+ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
+_CONFLICT: Final = "pod node label selector conflicts with its namespace node label selector"
+
+
+class PodNodeSelector(Plugin):
+    """Adds the node selector of the namespace to that of each pod."""
+
+    # upstream 1.36: plugin/pkg/admission/podnodeselector/admission.go
+    name = "PodNodeSelector"
+
+    def admit(self, request: Request) -> None:
+        """Merge the selectors; refuse a pod that wants to be elsewhere."""
+        if request.operation is not Operation.CREATE or not request.about("", "pods"):
+            return
+        spec, wanted = request.given["spec"], _selector(request)
+        given = spec.get("nodeSelector") or {}
+        if any(given.get(label, value) != value for label, value in wanted.items()):
+            raise refuse(request, _CONFLICT)
+        if wanted:
+            spec["nodeSelector"] = {**wanted, **given}
+
+
+def _selector(request: Request) -> dict[str, str]:
+    """The selector of the namespace, from an annotation like `zone=a,disk=ssd`."""
+    record = request.find("", "namespaces").record("", request.call.namespace)
+    annotations = record.load()["metadata"].get("annotations") or {} if record is not None else {}
+    text = annotations.get(ANNOTATION, "")
+    pairs = [pair.split("=") for pair in text.split(",")] if text else []
+    if any(len(pair) != 2 for pair in pairs):
+        # upstream 1.36: apimachinery/pkg/labels/labels.go, ConvertSelectorToLabelsMap
+        bad = next("=".join(pair) for pair in pairs if len(pair) != 2)
+        raise Internal(f"invalid selector: {bad}")
+    return {key.strip(): value.strip() for key, value in pairs}
