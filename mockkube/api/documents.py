@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -25,10 +26,22 @@ def read_json(body: bytes) -> Any:
         raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
 
 
-def read_yaml(body: bytes) -> Any:
-    """The value of a YAML text, as the JSON it is turned into; Unreadable with the message of Go's parser."""
+@dataclass(frozen=True, slots=True)
+class Yaml:
+    """What a YAML text holds, as the JSON it is turned into; and which keys stand twice, in go-yaml's words."""
+
+    value: Any
+    duplicates: tuple[str, ...]
+
+
+def read_yaml(body: bytes) -> Yaml:
+    """Read a YAML text; Unreadable with the message of Go's parser."""
     try:
-        return _as_json(yaml.load(body, _Loader))
+        loader = _Loader(body)
+        try:
+            return Yaml(_as_json(loader.get_single_data()), tuple(loader.duplicates))
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         raise Unreadable(f"yaml: {_place(error)}{_wording(error)}") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:

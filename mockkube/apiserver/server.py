@@ -9,22 +9,23 @@ from mockkube_storage.store import Store
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.schema import Schema
 from mockkube.api.types import Object
+from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
-from mockkube.apiserver.http.authentication import MASTERS, Authenticator, User
+from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-
-APISERVER = User("system:apiserver", groups=(MASTERS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class ApiServer:
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
         plain = PlainPaths(self.registry, self.metrics, checks, {})
         self.handler = Router(self.registry, options.authenticator, clock, self.metrics, plain)
-        self._running: asyncio.Task[None] | None = None
+        self._accounts = Accounts(self.registry, options.certificate_authority)
+        self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
 
     async def start(self) -> None:
@@ -67,16 +69,21 @@ class ApiServer:
         cache = self.registry.services.cache
         await cache.start()
         await self._group.__aenter__()
-        self._running = self._group.create_task(cache.run())
+        self._running.append(self._group.create_task(cache.run()))
+        await bootstrap(self.registry, authority=self._options.certificate_authority)
+        if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
+            self.registry.services.namespace_created = self._accounts.ensure
+            self._running.append(self._group.create_task(self._accounts.run()))
         self._ready = True
 
     async def stop(self) -> None:
         """End what runs, also after a start that failed."""
         self._ready = False
-        if self._running is not None:
-            self._running.cancel()
+        for task in self._running:
+            task.cancel()
+        if self._running:
             await self._group.__aexit__(None, None, None)
-            self._running = None
+            self._running.clear()
 
     def _resource_of(self, obj: Object) -> Resource:
         resource = self.registry.of_kind(obj["apiVersion"], obj["kind"])

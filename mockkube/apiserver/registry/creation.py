@@ -76,9 +76,9 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
     new = request.obj
     assert new is not None
     judge = home.judge()
-    strategy.prepare_create(new, judge)
-    reserved = services.allocators.reserve(home, new, None)
+    reserved = services.allocators.reserve(home, new, None, dry_run=options.dry_run)
     try:
+        strategy.prepare_create(new, judge)
         errors = strategy.validate_create(new, judge)
         metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced)
         if errors or metadata_errors:
@@ -86,10 +86,10 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
         call.warn(strategy.warn_create(new, judge))
         strategy.canonicalize(new)
         services.admission.validate(request)
+        await services.admission.settle(request)
         return await _store(home, new, dry_run=options.dry_run)
-    except BaseException:
-        reserved.release()
-        raise
+    finally:
+        reserved.release()  # what was stored holds on by itself
 
 
 async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
@@ -106,6 +106,8 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
     except store_errors.Conflict as conflict:
         raise _taken(home, home.read_entry(conflict.current) if conflict.current else None, name) from conflict
     await services.cache.reach(entry.revision)
+    if services.namespace_created is not None and (home.group, home.plural) == ("", "namespaces"):
+        await services.namespace_created(name)
     return written(home, key, entry.revision)
 
 

@@ -68,7 +68,10 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
         _check_namespace_preconditions(resource, call, old, options)
     else:
         _check_preconditions(resource, call, old, options)
-    home.services.admission.validate(Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run))
+    request = Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run)
+    home.services.admission.admit(request)
+    home.services.admission.validate(request)
+    await home.services.admission.settle(request)
     new, gone = decide(home, record.load(), options)
     if new != old:
         record = await _write(home, record, new, dry_run=options.dry_run)

@@ -1,6 +1,7 @@
 """Patching: what a patch makes of the current object, decoded and judged like any other update."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +13,7 @@ from mockkube.api.errors import BadRequest, Invalid, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
-from mockkube.api.types import Object
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
@@ -49,7 +50,7 @@ class Patch:
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
     if given.type is PatchType.JSON:
-        _operations(given, typed=options.field_validation != "Ignore")
+        given = replace(given, document=_operations(given, typed=options.field_validation != "Ignore"))
     duplicates = [] if options.field_validation == "Ignore" else documents.duplicate_fields(given.text, given.document)
 
     def change(old: Object) -> Object:
@@ -60,10 +61,10 @@ async def patch(resource: Resource, call: Call, given: Patch, options: WriteOpti
     return await updating.update(resource, call, change, options)
 
 
-def _operations(given: Patch, *, typed: bool) -> None:
-    """Refuse what is no list of operations, before anything is read."""
+def _operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
+    """The operations of a JSON patch, refused before anything is read if they are none."""
     try:
-        json_patch.read(given.document, typed=typed)
+        return json_patch.read(given.document, typed=typed)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.TooManyOperations as error:
@@ -107,9 +108,7 @@ def _decode(
         raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
         call.warn(texts)
-    obj["kind"], obj["apiVersion"] = resource.kind.kind, resource.api_version
-    if resource.default is not None:
-        resource.default(obj, resource.services.caps)
+    resource.complete(obj)
     return obj
 
 

@@ -6,7 +6,7 @@ from mockkube_storage.store import Store
 
 from mockkube.api.catalogue import KINDS, Kind, stable
 from mockkube.api.codec import Codec
-from mockkube.api.defaults.catalogue import DEFAULTS
+from mockkube.api.defaults.catalogue import DEFAULTS, STAMPS
 from mockkube.api.kinds.catalogue import STRATEGIES
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
@@ -65,6 +65,7 @@ class Registry:
             node = self.schema.kind(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(kind, version, node, strategy, self.services)
+            resource.stamp = STAMPS.get((kind.group, version, kind.kind))
             resource.default = DEFAULTS.get((kind.group, version, kind.kind))
             resource.home = home = home or resource
             if resource is home:

@@ -6,9 +6,10 @@ Verbs live beside it, one module each: creation, updating, deletion, listing, wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from mockkube_storage.model import Entry
@@ -72,6 +73,8 @@ class Services:
     accounts: TokenIssuer
     find: Callable[[str, str], Resource | None]
     """The resource of a group and plural, in its storage version."""
+    namespace_created: Callable[[str], Awaitable[None]] | None = None
+    """What is awaited before the creation of a namespace is answered."""
 
 
 class Resource:
@@ -88,6 +91,7 @@ class Resource:
         self.services = services
         self.home: Resource = self
         self.default: Callable[[Object, Capabilities], None] | None = None
+        self.stamp: Callable[[Object, datetime], None] | None = None
         self.printer: Printer = printer_of(kind.group, kind.kind)
         self.head = encoding.head(kind.kind, self.api_version)
         self.tag = str(services.caps.version).encode()
@@ -181,10 +185,16 @@ class Resource:
             raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
         if found.unknown or duplicates:
             self._report(value, call, validation, duplicates)
+        self.complete(obj)
+        return obj
+
+    def complete(self, obj: Object) -> None:
+        """Name the kind of a decoded object and fill in its defaults."""
         obj["kind"], obj["apiVersion"] = self.kind.kind, self.api_version
         if self.default is not None:
             self.default(obj, self.services.caps)
-        return obj
+        if self.stamp is not None:
+            self.stamp(obj, self.services.clock.now())
 
     def cannot_handle(self, value: Any, why: str) -> str:
         """The message for a body that is not an object of this kind."""

@@ -117,24 +117,37 @@ async def _attempt(resource: Resource, call: Call, record: Record, new: Object, 
     version = _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
     services.admission.admit(request)
-    _prepare(resource, call, new, old)
-    errors = _complaints(resource, call, new, old)
-    if errors:
-        raise Invalid(home.group, home.kind.kind, call.name, errors)
-    services.admission.validate(request)
-    new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    whole = not call.subresource
+    reserved = services.allocators.reserve(home, new, old, dry_run=options.dry_run) if whole else None
+    try:
+        _prepare(resource, call, new, old)
+        if errors := _complaints(resource, call, new, old):
+            raise Invalid(home.group, home.kind.kind, call.name, errors)
+        services.admission.validate(request)
+        await services.admission.settle(request)
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        return await _write(home, record, request, options)
+    except store_errors.Conflict:
+        if version:
+            new["metadata"]["resourceVersion"] = _NAMED
+        raise
+    finally:
+        if reserved is not None:
+            reserved.release()  # what was stored holds on by itself
+
+
+async def _write(home: Resource, record: Record, request: Request, options: WriteOptions) -> Updated:
+    new, old = request.obj, request.old
+    assert new is not None
+    assert old is not None
     if _emptied(new, old):
         return Updated(await _remove(home, record, new, dry_run=options.dry_run))
     if spec_equal(new, old):
         return Updated(record)
     if options.dry_run:
         return Updated(unstored(home, new, record.revision))
-    try:
-        entry = await services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
-    except store_errors.Conflict:
-        if version:
-            new["metadata"]["resourceVersion"] = _NAMED
-        raise
+    services = home.services
+    entry = await services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
     await services.cache.reach(entry.revision)
     return Updated(written(home, record.key, entry.revision))
 
