@@ -1,7 +1,7 @@
 """The documents of what a server serves at one time: each is made when first asked for, and kept as bytes."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -10,11 +10,14 @@ import orjson
 
 from mockkube.api.catalogue import STATUS, Kind
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.openapi import documents, fixed, operations, protobuf
-from mockkube.apiserver.http.openapi.operations import Operation
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.http.openapi import custom, documents, fixed, operations, protobuf
+from mockkube.apiserver.http.openapi.operations import GroupVersionKind, Operation
 from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
 
 Served = Sequence[tuple[Kind, tuple[str, ...]]]
+Custom = Mapping[GroupVersionKind, ReadOnlyObject]
+"""The schemas that definitions of custom resources give."""
 _ROOTS: Final = {"api": fixed.CORE, "apis": fixed.GROUPS, "version": fixed.VERSION}
 
 
@@ -33,8 +36,9 @@ class Document:
 class Edition:
     """The documents of these kinds in these versions."""
 
-    def __init__(self, served: Served, schema: Schema) -> None:
+    def __init__(self, served: Served, schema: Schema, definitions: Custom) -> None:
         self.served = served
+        self.definitions = definitions
         self._schema = schema
         self._third: dict[str, Document] = {}
 
@@ -59,8 +63,7 @@ class Edition:
         document = self._third.get(place)
         if document is None:
             group, version = self.places[place]
-            chosen, schemas = self._of_place(place), Schemas(self._schema, V3)
-            whole = documents.third(chosen, schemas, group=group, version=version)
+            whole = documents.third(self._of_place(place), self._schemas(V3), group=group, version=version)
             document = self._third[place] = Document(orjson.dumps(whole))
         return document
 
@@ -68,7 +71,7 @@ class Edition:
     def second(self) -> Document:
         """The document of version 2."""
         chosen = [operation for place in self.places for operation in self._of_place(place)]
-        return Document(orjson.dumps(documents.second(chosen, Schemas(self._schema, V2))))
+        return Document(orjson.dumps(documents.second(chosen, self._schemas(V2))))
 
     @cached_property
     def second_as_protobuf(self) -> bytes:
@@ -86,16 +89,27 @@ class Edition:
         yield fixed.of_version(group, version)
         for kind, versions in self.served:
             if kind.group == group and version in versions:
-                yield from operations.of_kind(self._with_status_if_any(kind, version), version, self._find)
+                yield from self._of_kind(kind, version)
+
+    def _of_kind(self, kind: Kind, version: str) -> Iterator[Operation]:
+        node = self._schema.kind(kind.group, version, kind.kind)
+        if node is None:
+            return custom.operations_of(kind, version, self._find)
+        if "status" not in node.fields:
+            # a later version gave it one
+            kind = replace(kind, subresources=tuple(sub for sub in kind.subresources if sub is not STATUS))
+        return operations.of_kind(kind, version, self._find)
 
     def _find(self, group: str, version: str, kind: str) -> str:
-        definition = self._schema.definition_of(group, version, kind)
-        assert definition is not None, f"{group}/{version} {kind} has a schema"
-        return definition
+        published = self._schema.definition_of(group, version, kind)
+        return published or custom.name_of(GroupVersionKind(group, version, kind))
 
-    def _with_status_if_any(self, kind: Kind, version: str) -> Kind:
-        """The kind without its status if this version has none yet."""
-        node = self._schema.kind(kind.group, version, kind.kind)
-        if node is None or "status" in node.fields:
-            return kind
-        return replace(kind, subresources=tuple(sub for sub in kind.subresources if sub is not STATUS))
+    def _schemas(self, prefix: str) -> Schemas:
+        schemas = Schemas(self._schema, prefix)
+        more = custom.CustomSchemas(schemas, prefix)
+        for kind, versions in self.served:
+            for version in versions:
+                if self._schema.definition_of(kind.group, version, kind.kind) is None:
+                    subject = GroupVersionKind(kind.group, version, kind.kind)
+                    more.add(kind, version, self.definitions.get(subject))
+        return schemas

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.schema import Field, Node, Schema, Shape
-from mockkube.api.types import Object
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version
 
 V2: Final = "#/definitions/"
@@ -56,6 +56,11 @@ class Schemas:
         self._schema = schema
         self._prefix = prefix
         self._built: dict[str, Object] = {}
+        self._added: dict[str, Object] = {}
+
+    def add(self, definition: str, schema: Object) -> None:
+        """Make a type known that is not published."""
+        self._built[definition] = self._added[definition] = schema
 
     def of(self, definition: str) -> Object:
         """The schema of a type."""
@@ -68,6 +73,11 @@ class Schemas:
         """What points at the schema of a type."""
         return {"$ref": self._prefix + definition}
 
+    def described(self, definition: str, said: ReadOnlyObject) -> Object:
+        """What points at the schema of a type, and says more than that."""
+        target = self.reference(definition)
+        return {"allOf": [target], **said} if self._prefix == V3 and said else {**target, **said}
+
     def reached(self, definitions: Iterator[str]) -> dict[str, Object]:
         """The schemas of these types and of all that they are made of, by name."""
         todo, found = list(definitions), dict[str, Object]()
@@ -75,7 +85,7 @@ class Schemas:
             definition = todo.pop()
             if definition not in found:
                 found[definition] = self.of(definition)
-                todo += _references(self._schema.definitions[definition])
+                todo += _references(self._added.get(definition) or self._schema.definitions[definition])
         return dict(sorted(found.items()))
 
     def _build(self, definition: str) -> Object:
@@ -118,8 +128,7 @@ class Schemas:
     def _value(self, node: Node, raw: Mapping[str, Any]) -> Object:
         shown = {key: value for key, value in raw.items() if key not in ("type", "enum", "items", "$ref")}
         if "$ref" in raw:
-            target = self.reference(raw["$ref"].rpartition("/")[2])
-            return {"allOf": [target], **shown} if self._prefix == V3 and shown else target | shown
+            return self.described(raw["$ref"].rpartition("/")[2], shown)
         if "type" in raw:
             shown["type"] = _type(raw)
         if "items" in raw:
@@ -166,3 +175,6 @@ def _references(raw: Any) -> Iterator[str]:
                 yield value.rpartition("/")[2]
             else:
                 yield from _references(value)
+    elif isinstance(raw, list):
+        for value in raw:
+            yield from _references(value)

@@ -1,6 +1,7 @@
 """The OpenAPI documents over HTTP: which form a client gets, and what it may keep."""
 
 # upstream 1.36: vendor/k8s.io/kube-openapi/pkg/handler, pkg/handler3; kube-aggregator/pkg/controllers/openapiv3
+from collections.abc import Callable
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Final
@@ -9,7 +10,7 @@ from aiohttp import web
 
 from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, clauses
-from mockkube.apiserver.http.openapi.edition import Document, Edition
+from mockkube.apiserver.http.openapi.edition import Custom, Document, Edition
 from mockkube.apiserver.registry.options import first
 from mockkube.apiserver.registry.registry import Registry
 
@@ -28,9 +29,10 @@ _THIRD: Final = {JSON: JSON}
 class OpenApi:
     """The documents of one server."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, custom: Callable[[], Custom] = dict) -> None:
         self._registry = registry
-        self._edition = Edition((), registry.schema)
+        self._custom = custom
+        self._edition = Edition((), registry.schema, {})
 
     def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
         """Answer a request below `/openapi`."""
@@ -48,9 +50,9 @@ class OpenApi:
 
     def _current(self) -> Edition:
         """The edition of what is served now."""
-        served = self._registry.served_kinds()
-        if served != self._edition.served:
-            self._edition = Edition(served, self._registry.schema)
+        served, definitions = self._registry.served_kinds(), self._custom()
+        if (served, definitions) != (self._edition.served, self._edition.definitions):
+            self._edition = Edition(served, self._registry.schema, definitions)
         return self._edition
 
     def _third(self, exchange: Exchange, document: Document, place: str) -> web.StreamResponse:

@@ -1,0 +1,120 @@
+"""Kinds that Kubernetes does not publish: custom resources, with the schema of their definition or with none."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go, ../v2/conversion.go
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from mockkube.api.catalogue import Kind
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.http.openapi import operations
+from mockkube.apiserver.http.openapi.operations import META, Find, GroupVersionKind, Operation
+from mockkube.apiserver.http.openapi.schemas import V2, Schemas
+
+_MEDIA: Final = ("application/json", "application/yaml")
+_PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+_CONVENTIONS: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_JUNCTORS: Final = ("allOf", "anyOf", "oneOf", "not")
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+
+
+def name_of(subject: GroupVersionKind) -> str:
+    """The full name of a type: its group backwards, version and kind."""
+    return ".".join((*reversed(subject.group.split(".")), subject.version, subject.kind))
+
+
+def operations_of(kind: Kind, version: str, find: Find) -> Iterator[Operation]:
+    """Every operation on a custom resource: fewer formats, no paths below `/watch`."""
+    for one in operations.of_kind(kind, version, find):
+        if one.action not in ("watch", "watchlist"):
+            consumes = _PATCHES if one.method == "patch" else _MEDIA
+            yield replace(one, consumes=consumes, produces=_MEDIA)
+
+
+class CustomSchemas:
+    """The schemas of custom kinds in the form of a version of the document."""
+
+    def __init__(self, schemas: Schemas, prefix: str) -> None:
+        self._schemas = schemas
+        self._second = prefix == V2
+
+    def add(self, kind: Kind, version: str, schema: ReadOnlyObject | None) -> None:
+        """Make a kind and its list known to the schemas."""
+        subject = GroupVersionKind(kind.group, version, kind.kind)
+        of_list = subject._replace(kind=kind.list_kind)
+        self._schemas.add(name_of(subject), {**self._of_object(schema), **_about(subject)})
+        self._schemas.add(name_of(of_list), {**self._of_list(kind, name_of(subject)), **_about(of_list)})
+
+    def _of_object(self, schema: ReadOnlyObject | None) -> Object:
+        if schema is None or (self._second and schema.get(_PRESERVE)):
+            # kubectl takes the fields it is shown for all there are
+            return {"type": "object"}
+        shown = self._embed(_second_form(schema) if self._second else schema)
+        shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
+        return shown
+
+    def _of_list(self, kind: Kind, item: str) -> Object:
+        items = {
+            "type": "array",
+            "description": f"List of {kind.plural}. {_CONVENTIONS}",
+            "items": self._schemas.reference(item),
+        }
+        return {
+            "type": "object",
+            "description": f"{kind.list_kind} is a list of {kind.kind}",
+            "required": ["items"],
+            "properties": {"items": items, **self._meta("ListMeta", "types-kinds")},
+        }
+
+    def _meta(self, definition: str, chapter: str) -> Object:
+        """The fields that every object, or every list, has."""
+        common = self._schemas.of(META + "Status")["properties"]
+        what = "object's" if definition == "ObjectMeta" else "list"
+        said = {"description": f"Standard {what} metadata. {_CONVENTIONS}#{chapter}"}
+        metadata = self._schemas.described(META + definition, said)
+        return {"apiVersion": common["apiVersion"], "kind": common["kind"], "metadata": metadata}
+
+    def _embed(self, schema: ReadOnlyObject) -> Object:
+        """The schema with the fields of whole objects within it."""
+        shown = _mapped(schema, self._embed)
+        if shown.get(_EMBEDDED) and not (self._second and shown.get(_PRESERVE)):
+            shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
+            shown["required"] = [*shown.get("required", ()), *_missing(shown)]
+        return shown
+
+
+def _missing(schema: ReadOnlyObject) -> list[str]:
+    return [name for name in ("kind", "apiVersion") if name not in schema.get("required", ())]
+
+
+def _about(subject: GroupVersionKind) -> Object:
+    return {"x-kubernetes-group-version-kind": [subject._asdict()]}
+
+
+def _mapped(schema: ReadOnlyObject, change: Any) -> Object:
+    """A copy of the schema in which those directly within it are changed."""
+    shown = dict(schema)
+    if properties := shown.get("properties"):
+        shown["properties"] = {name: change(value) for name, value in properties.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(shown.get(key), Mapping):
+            shown[key] = change(shown[key])
+    return shown
+
+
+def _second_form(schema: ReadOnlyObject) -> Object:
+    """The schema without what swagger lacks, or what kubectl cannot read of it."""
+    shown = {key: value for key, value in schema.items() if key not in _JUNCTORS}
+    nullable = shown.pop("nullable", False)
+    if optional := {name for name, value in shown.get("properties", {}).items() if value.get("nullable")}:
+        shown["required"] = [name for name in shown.get("required", ()) if name not in optional]
+    untyped = nullable or shown.get(_PRESERVE)
+    if untyped:
+        shown.pop("items", None)
+        shown.pop("properties", None)
+    if nullable or (untyped and shown.get("type") in ("array", "object")):
+        shown.pop("type", None)
+    if not shown.get("required", True):
+        del shown["required"]
+    return _mapped(shown, _second_form)
