@@ -84,6 +84,9 @@ class PostgresqlStore(SqlStore):
         except ModuleNotFoundError as error:
             raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
 
+    def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
+        return engine.execution_options(isolation_level="AUTOCOMMIT")  # no BEGIN and ROLLBACK around a question
+
     async def _lock(self, connection: AsyncConnection) -> None:
         await connection.execute(_LOCK, {"channel": CHANNEL, "sender": self._name})
 

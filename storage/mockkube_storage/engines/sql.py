@@ -43,6 +43,7 @@ class Session:
     """What a store holds between its start and its close."""
 
     engine: AsyncEngine
+    reading: AsyncEngine
     tasks: Tasks
     writer: Writer
 
@@ -73,6 +74,10 @@ class SqlStore(Store):
     async def _load(self, connection: AsyncConnection) -> None:
         """Read what the engine keeps in memory, at the store's revision."""
 
+    def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
+        """Return the same engine, set up for reading outside transactions."""
+        return engine
+
     async def _lay_out(self, connection: AsyncConnection) -> None:
         """Set the database up for speed and durability; it has been found to be ours."""
 
@@ -92,18 +97,19 @@ class SqlStore(Store):
         try:
             with self._translated():
                 engine = await self._open()
-                try:
-                    await self._prepare(engine)
-                except BaseException:
-                    await engine.dispose()
-                    raise
         except BaseException:
             await self._release()
             raise
-        tasks, writer = Tasks(), Writer(self._where, self._commit)
+        try:
+            with self._translated():
+                await self._prepare(engine)
+        except BaseException:
+            await self._let_go(engine)
+            raise
+        tasks, writer = Tasks(lambda: self._let_go(engine)), Writer(self._where, self._commit)
         await tasks.open()
         tasks.start(writer.run())
-        self._open_session = Session(engine, tasks, writer)
+        self._open_session = Session(engine, self._for_reading(engine), tasks, writer)
 
     async def close(self) -> None:
         """Finish the transaction under way, then let go of the database."""
@@ -112,9 +118,6 @@ class SqlStore(Store):
             return
         session.writer.stop()
         await session.tasks.close()
-        self._fan_out.end(Unavailable(self._where, "it has been closed"))
-        await session.engine.dispose()
-        await self._release()
 
     async def current_revision(self) -> int:
         """Return the newest revision of the database, after publishing what led to it."""
@@ -171,6 +174,13 @@ class SqlStore(Store):
         while swept < revision:
             swept = await self._session.writer.between(lambda: self._sweep(revision))
 
+    async def _let_go(self, engine: AsyncEngine) -> None:
+        self._fan_out.end(Unavailable(self._where, "it has been closed"))
+        try:
+            await engine.dispose()
+        finally:
+            await self._release()
+
     @property
     def _session(self) -> Session:
         if self._open_session is None:
@@ -205,7 +215,7 @@ class SqlStore(Store):
 
     async def _refresh(self, connection: AsyncConnection) -> None:
         """Publish every event after our revision; if some are compacted already, watchers must start over."""
-        full = True
+        full = await self._newest(connection) > self.revision
         while full:
             since = self.revision
             statement = tables.history("", after=since, up_to=tables.REVISION_MAX, limit=HISTORY_MAX)
@@ -316,7 +326,7 @@ class SqlStore(Store):
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection]:
         with self._translated():
-            async with self._session.engine.connect() as connection:
+            async with self._session.reading.connect() as connection:
                 yield connection
 
     @asynccontextmanager

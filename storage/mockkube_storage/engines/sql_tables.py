@@ -67,8 +67,10 @@ MARKS: Final = select(META.c.name, META.c.value)
 NEWEST: Final = select(
     select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
 ).where(META.c.name == "compacted")
-LAST_VERSIONS: Final = select(*_entry).where(
-    ~exists().where(_later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision)
+LAST_VERSIONS: Final = (
+    select(*_entry)
+    .where(~exists().where(_later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision))
+    .order_by(ENTRIES.c.revision)
 )
 VERSION_AT: Final = (
     select(*_entry)

@@ -1,9 +1,9 @@
 """The tasks a store owns, from its start to its close."""
 
 import asyncio
+from asyncio import CancelledError, Future, Task, TaskGroup, get_running_loop
 from asyncio import Event as Flag
-from asyncio import Future, Task, TaskGroup, get_running_loop
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,8 @@ T = TypeVar("T")
 class Tasks:
     """One TaskGroup, in a task of its own so that different tasks may open and close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_end: Callable[[], Awaitable[None]]) -> None:
+        self._at_end = at_end  # awaited when all work has ended
         self._closing = Flag()
         self._group = TaskGroup()
         self._host: Task[None] | None = None
@@ -21,7 +22,11 @@ class Tasks:
         """Begin to accept work."""
         opened = Flag()
         self._host = asyncio.create_task(self._run_group(opened))  # noqa: TID251  it runs the group
-        await opened.wait()
+        try:
+            await opened.wait()
+        except CancelledError:
+            await self.close()
+            raise
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in the background; it ends before `close` returns."""
@@ -34,15 +39,28 @@ class Tasks:
         return await answer
 
     async def close(self) -> None:
-        """Accept no more work, and wait until all there is has ended."""
+        """Wait until all work has ended, and then the end itself; a cancellation is raised only after that.
+
+        Work ends by itself and soon; a driver torn out of a commit would go on behind our back.
+        """
+        assert self._host is not None
         self._closing.set()
-        if self._host is not None:
-            await self._host
+        cancelled: CancelledError | None = None
+        while not self._host.done():
+            try:
+                await asyncio.shield(self._host)
+            except CancelledError as cancellation:
+                cancelled = cancellation
+        if cancelled is not None:
+            raise cancelled
 
     async def _run_group(self, opened: Flag) -> None:
-        async with self._group:
-            opened.set()
-            await self._closing.wait()
+        try:
+            async with self._group:
+                opened.set()
+                await self._closing.wait()
+        finally:
+            await self._at_end()
 
 
 async def _settle(work: Coroutine[Any, Any, T], answer: "Future[T]") -> None:

@@ -6,6 +6,7 @@ database confirms.
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
 from sqlalchemy import URL, event
@@ -32,7 +33,7 @@ class SqliteStore(SqlStore):
         self._path = path
         self._file_lock = FileLock(path)
         self._current = Current()
-        self._graves: dict[str, int] = {}  # deletions that the database still has, by key
+        self._graves: dict[str, int] = {}  # deletions the database still has, by key, oldest first
 
     async def poll(self) -> None:
         """Do nothing: nobody else writes."""
@@ -95,7 +96,8 @@ class SqliteStore(SqlStore):
 
     async def _sweep(self, revision: int) -> int:
         swept = await super()._sweep(revision)
-        self._graves = {key: died for key, died in self._graves.items() if died > swept}
+        for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
+            del self._graves[key]
         return swept
 
 

@@ -86,3 +86,18 @@ async def test_start_and_close_may_belong_to_different_tasks(url: str) -> None:
     await asyncio.create_task(store.start())
     await asyncio.create_task(store.create("/a", b""))
     await asyncio.create_task(store.close())
+
+
+async def test_a_close_that_is_cancelled_still_lets_go(url: str) -> None:
+    store = open_store(url)
+    for n in range(1, 6):
+        await store.start()
+        writing = asyncio.create_task(store.create(f"/{n}", b""))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(store.close())
+        for _ in range(n):
+            await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.gather(writing, closing, return_exceptions=True)
+    async with store:
+        await store.create("/last", b"")

@@ -7,7 +7,7 @@ from mockkube_storage.engines.sql_tasks import Tasks
 
 
 async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> None:
-    tasks, finished, go = Tasks(), [], asyncio.Event()
+    tasks, finished, go = Tasks(nothing), [], asyncio.Event()
     await tasks.open()
 
     async def work() -> None:
@@ -28,7 +28,7 @@ async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> 
 
 
 async def test_a_failure_goes_to_the_caller_and_ends_no_other_work() -> None:
-    tasks, go = Tasks(), asyncio.Event()
+    tasks, go = Tasks(nothing), asyncio.Event()
     await tasks.open()
 
     async def good() -> str:
@@ -46,5 +46,30 @@ async def test_a_failure_goes_to_the_caller_and_ends_no_other_work() -> None:
     await tasks.close()
 
 
-async def test_closing_what_was_never_opened_is_nothing() -> None:
-    await Tasks().close()
+async def test_a_cancelled_close_is_cancelled_only_after_the_end() -> None:
+    order: list[str] = []
+    go = asyncio.Event()
+
+    async def work() -> None:
+        await go.wait()
+        order.append("work")
+
+    async def at_end() -> None:
+        await asyncio.sleep(0)
+        order.append("end")
+
+    tasks = Tasks(at_end)
+    await tasks.open()
+    tasks.start(work())
+    closing = asyncio.create_task(tasks.close())
+    for _ in range(3):
+        await asyncio.sleep(0)
+        closing.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert order == ["work", "end"]
+
+
+async def nothing() -> None:
+    """No end to speak of."""
