@@ -25,7 +25,7 @@ from mockkube.cluster.files import write_atomically
 from mockkube.cluster.kubeconfig import Access, render
 from mockkube.cluster.listener import Handler, Listener, bind, url_of
 from mockkube.cluster.nodes import Registrar, register
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
 
@@ -150,7 +150,7 @@ class Cluster:
             pid=os.getpid(),
             url=running.url,
             version=str(configuration.version),
-            database=_without_password(configuration.db or f"sqlite:///{directory.database}"),
+            database=without_password(configuration.db or f"sqlite:///{directory.database}"),
             kubeconfig=str(running.kubeconfig),
             ca_file=str(running.ca_file or ""),
         )
@@ -197,9 +197,3 @@ def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:
     except OSError as error:
         raise StartError(f"ready file {path}: {error.strerror}: give one that can be written, --ready-file") from None
     stack.callback(path.unlink, missing_ok=True)
-
-
-def _without_password(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}"

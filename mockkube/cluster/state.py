@@ -151,6 +151,13 @@ class StateLock:
         os.close(self._descriptor)
 
 
+def without_password(url: str) -> str:
+    """Return a database URL as others may see it: no password, nor the options one may hide in."""
+    scheme, separator, rest = url.partition("?")[0].partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}"
+
+
 def unwritable(path: Path, error: OSError) -> StartError:
     """Return why nothing can be kept in the state directory."""
     return StartError(

@@ -137,7 +137,7 @@ async def test_nodes_are_registered_before_it_is_ready(cluster: Fixture, built: 
         assert [node["metadata"]["name"] for node in built[0].created] == ["node-1", "node-2", "node-3"]
 
 
-async def test_other_commands_are_told_no_password(cluster: Fixture, directory: StateDirectory) -> None:
+async def test_other_commands_are_told_where_it_is(cluster: Fixture, directory: StateDirectory) -> None:
     async with cluster() as running:
         record = RunningRecord.read(directory)
         assert record is not None

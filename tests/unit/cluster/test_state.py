@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mockkube.cluster.errors import StartError
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, state_root
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, state_root, without_password
 
 RECORD = RunningRecord(pid=1, url="https://127.0.0.1:1", version="1.36", database="memory:", kubeconfig="/k")
 
@@ -67,3 +67,18 @@ def test_the_token_is_kept(tmp_path: Path) -> None:
     assert directory.kept_token() is None
     directory.token.write_text("abc\n")
     assert directory.kept_token() == "abc"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param("postgresql://jo:s3cret@db/lab", "postgresql://jo@db/lab", id="password"),
+        pytest.param("postgresql://jo:s3:cr@et@db/lab", "postgresql://jo@db/lab", id="password with signs"),
+        pytest.param("postgresql://jo@db/lab?password=s3cret", "postgresql://jo@db/lab", id="password as an option"),
+        pytest.param("sqlite:////var/lab.db", "sqlite:////var/lab.db", id="a file"),
+        pytest.param("/var/lab.db", "/var/lab.db", id="a path"),
+        pytest.param("memory:", "memory:", id="memory"),
+    ],
+)
+def test_a_database_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
