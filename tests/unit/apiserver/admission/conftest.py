@@ -1,25 +1,16 @@
-"""A registry in memory, to ask plugins about requests to it."""
+"""Requests to a registry, to ask plugins about."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
-from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.schema import Schema
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import creation
-from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.features.capabilities import Capabilities
-from mockkube.runtime.chance import Chance
-from mockkube.runtime.clock import RealClock
 
 SOMEBODY = User("somebody")
 
@@ -64,28 +55,5 @@ class World:
 
 
 @pytest.fixture
-def caps() -> Capabilities:
-    return Capabilities(gates=frozenset({"PodLevelResources", "VolumeAttributesClass"}))
-
-
-@pytest.fixture
-async def world(caps: Capabilities) -> AsyncIterator[World]:
-    store = MemoryStore()
-    await store.start()
-    registry = Registry(
-        store=store,
-        clock=RealClock(),
-        chance=Chance.seeded(1, "registry"),
-        caps=caps,
-        schema=Schema(caps.version),
-        plugins=[],
-        allocators=Allocators(chance=Chance.seeded(1, "allocators")),
-        runtime_config={},
-    )
-    await registry.services.cache.start()
-    following = asyncio.create_task(registry.services.cache.run())
-    yield World(registry)
-    following.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await following
-    await store.close()
+def world(registry: Registry) -> World:
+    return World(registry)

@@ -1,0 +1,45 @@
+"""A registry in memory, following its store."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from mockkube_storage.engines.memory import MemoryStore
+
+from mockkube.api.schema import Schema
+from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import RealClock
+
+
+@pytest.fixture
+def caps() -> Capabilities:
+    gates = {"PodLevelResources", "PodTopologyLabelsAdmission", "VolumeAttributesClass"}
+    return Capabilities(gates=frozenset(gates))
+
+
+@pytest.fixture
+async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
+    """A registry without admission plugins."""
+    store = MemoryStore()
+    await store.start()
+    made = Registry(
+        store=store,
+        clock=RealClock(),
+        chance=Chance.seeded(1, "registry"),
+        caps=caps,
+        schema=Schema(caps.version),
+        plugins=[],
+        allocators=Allocators(chance=Chance.seeded(1, "allocators")),
+        runtime_config={},
+    )
+    await made.services.cache.start()
+    following = asyncio.create_task(made.services.cache.run())
+    yield made
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
+    await store.close()
