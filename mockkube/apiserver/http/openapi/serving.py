@@ -60,8 +60,9 @@ class OpenApi:
             return _not_acceptable(exchange)
         wanted = first(exchange.query, "hash")
         if wanted and wanted != document.tag:
-            moved = exchange.respond(b"", status=301, media="")
+            moved = exchange.respond(b"", status=301)
             moved.headers["Location"] = document.url(place)
+            _mark(moved, document.tag)
             return moved
         response = _unchanged(exchange, document.tag) or exchange.respond(document.body)
         _mark(response, document.tag)
@@ -104,7 +105,11 @@ def _unchanged(exchange: Exchange, tag: str) -> web.Response | None:
     """The answer to a client that has the content already."""
     known = exchange.request.headers.get("If-None-Match", "")
     tags = [text.strip().removeprefix("W/").strip('"') for text in known.split(",")]
-    return exchange.respond(b"", status=304, media="") if tag in tags or "*" in tags else None
+    if tag not in tags and "*" not in tags:
+        return None
+    response = exchange.respond(b"", status=304)
+    del response.headers["Content-Type"]  # it would replace what the client has kept
+    return response
 
 
 def _mark(response: web.Response, tag: str) -> None:
