@@ -15,8 +15,9 @@ from mockkube.api.kinds.admission_rules import (
     validate_match,
 )
 from mockkube.api.kinds.formats import formed, qualified, required_one_of, subdomain
+from mockkube.api.kinds.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.kinds.status_metadata import restore_metadata
-from mockkube.api.strategy import Judge, StatusStrategy, Strategy
+from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_selector
 
@@ -36,7 +37,7 @@ _RESERVED: Final = frozenset(
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
 
 
-class ValidatingAdmissionPolicyStrategy(StatusStrategy):
+class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
     """A policy that judges."""
 
     allow_unconditional_update = False
@@ -51,7 +52,7 @@ class ValidatingAdmissionPolicyStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return self._validate(obj, None)
+        return self._validate(obj, None) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field; conditions that do not change are left alone. Or the status."""
@@ -82,7 +83,7 @@ class ValidatingAdmissionPolicyStrategy(StatusStrategy):
         return errors
 
 
-class MutatingAdmissionPolicyStrategy(Strategy):
+class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
     """A policy that changes."""
 
     tracks_generation = True
@@ -93,7 +94,7 @@ class MutatingAdmissionPolicyStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return self._validate(obj, None)
+        return self._validate(obj, None) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field; conditions that do not change are left alone."""
@@ -114,7 +115,7 @@ class MutatingAdmissionPolicyStrategy(Strategy):
         )
 
 
-class AdmissionPolicyBindingStrategy(Strategy):
+class AdmissionPolicyBindingStrategy(StaticNameStrategy):
     """Where a policy that judges holds, and what follows."""
 
     tracks_generation = True
@@ -122,14 +123,14 @@ class AdmissionPolicyBindingStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge references, scope and actions."""
-        return _validate_binding(obj["spec"]) + _validate_actions(obj["spec"].get("validationActions") or [])
+        return _validate_judging(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge as on creation."""
-        return self.validate_create(new, judge)
+        return _validate_judging(new["spec"])
 
 
-class MutatingAdmissionPolicyBindingStrategy(Strategy):
+class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
     """Where a policy that changes holds."""
 
     tracks_generation = True
@@ -137,12 +138,11 @@ class MutatingAdmissionPolicyBindingStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge references and scope."""
-        match = obj["spec"].get("matchResources") or {}
-        return _validate_binding(obj["spec"]) + _validate_operations(match, "spec.matchResources", _MUTATED_OPERATIONS)
+        return _validate_changing(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge as on creation."""
-        return self.validate_create(new, judge)
+        return _validate_changing(new["spec"])
 
 
 def _validate_scope(
@@ -293,6 +293,15 @@ def _validate_binding(spec: ReadOnlyObject) -> list[FieldError]:
     if spec.get("matchResources") is not None:
         errors += validate_match(spec["matchResources"], "spec.matchResources")
     return errors
+
+
+def _validate_judging(spec: ReadOnlyObject) -> list[FieldError]:
+    return _validate_binding(spec) + _validate_actions(spec.get("validationActions") or [])
+
+
+def _validate_changing(spec: ReadOnlyObject) -> list[FieldError]:
+    match = spec.get("matchResources") or {}
+    return _validate_binding(spec) + _validate_operations(match, "spec.matchResources", _MUTATED_OPERATIONS)
 
 
 def _validate_parameters(reference: ReadOnlyObject, at: str) -> list[FieldError]:

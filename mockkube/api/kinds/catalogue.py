@@ -4,20 +4,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.kinds import admission_rules, crd_schemas, device_expressions
+from mockkube.api.kinds.admission_policy import (
+    AdmissionPolicyBindingStrategy,
+    MutatingAdmissionPolicyBindingStrategy,
+    MutatingAdmissionPolicyStrategy,
+    ValidatingAdmissionPolicyStrategy,
+)
+from mockkube.api.kinds.admission_rules import PolicyExpressionCheck
+from mockkube.api.kinds.api_service import APIServiceStrategy
+from mockkube.api.kinds.certificate_signing_request import CertificateSigningRequestStrategy
 from mockkube.api.kinds.config_map import ConfigMapStrategy
 from mockkube.api.kinds.controller_revision import ControllerRevisionStrategy
+from mockkube.api.kinds.crd_schemas import SchemaCheck
 from mockkube.api.kinds.cron_job import CronJobStrategy
 from mockkube.api.kinds.csi_driver import CSIDriverStrategy
 from mockkube.api.kinds.csi_node import CSINodeStrategy
 from mockkube.api.kinds.csi_storage_capacity import CSIStorageCapacityStrategy
+from mockkube.api.kinds.custom_resource_definition import CustomResourceDefinitionStrategy
 from mockkube.api.kinds.daemon_set import DaemonSetStrategy
 from mockkube.api.kinds.deployment import DeploymentStrategy
 from mockkube.api.kinds.device_class import DeviceClassStrategy
-from mockkube.api.kinds.device_expressions import ExpressionCheck, accept
+from mockkube.api.kinds.device_expressions import ExpressionCheck
 from mockkube.api.kinds.device_taint_rule import DeviceTaintRuleStrategy
 from mockkube.api.kinds.endpoint_slice import EndpointSliceStrategy
 from mockkube.api.kinds.endpoints import EndpointsStrategy
 from mockkube.api.kinds.event import EventsEventStrategy, EventStrategy
+from mockkube.api.kinds.flow_control import FlowSchemaStrategy, PriorityLevelConfigurationStrategy
 from mockkube.api.kinds.horizontal_pod_autoscaler import HorizontalPodAutoscalerStrategy
 from mockkube.api.kinds.ingress import IngressStrategy
 from mockkube.api.kinds.ingress_class import IngressClassStrategy
@@ -49,14 +62,19 @@ from mockkube.api.kinds.service_cidr import ServiceCIDRStrategy
 from mockkube.api.kinds.stateful_set import StatefulSetStrategy
 from mockkube.api.kinds.storage_class import StorageClassStrategy, VolumeAttributesClassStrategy
 from mockkube.api.kinds.volume_attachment import VolumeAttachmentStrategy
+from mockkube.api.kinds.webhook_configuration import MutatingWebhookConfigurationStrategy, WebhookConfigurationStrategy
 from mockkube.api.strategy import Strategy
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What rooms above lend to strategies: compilers of expressions."""
+    """What rooms above lend to strategies: compilers of expressions, and what proposals add."""
 
-    device_expression: ExpressionCheck = accept
+    device_expression: ExpressionCheck = device_expressions.accept
+    policy_expression: PolicyExpressionCheck = admission_rules.accept
+    custom_schema: SchemaCheck = crd_schemas.accept
+    extensions: Extensions = NO_EXTENSIONS
 
 
 def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
@@ -68,27 +86,46 @@ def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
         ("", "LimitRange"): LimitRangeStrategy(),
         ("", "Namespace"): NamespaceStrategy(),
         ("", "Node"): NodeStrategy(),
-        ("", "PersistentVolume"): PersistentVolumeStrategy(),
+        ("", "PersistentVolume"): PersistentVolumeStrategy(hooks.extensions),
         ("", "PersistentVolumeClaim"): PersistentVolumeClaimStrategy(),
-        ("", "Pod"): PodStrategy(),
-        ("", "PodTemplate"): PodTemplateStrategy(),
-        ("", "ReplicationController"): ReplicationControllerStrategy(),
+        ("", "Pod"): PodStrategy(hooks.extensions),
+        ("", "PodTemplate"): PodTemplateStrategy(hooks.extensions),
+        ("", "ReplicationController"): ReplicationControllerStrategy(hooks.extensions),
         ("", "ResourceQuota"): ResourceQuotaStrategy(),
         ("", "Secret"): SecretStrategy(),
         ("", "Service"): ServiceStrategy(),
         ("", "ServiceAccount"): ServiceAccountStrategy(),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): MutatingAdmissionPolicyStrategy(
+            hooks.policy_expression
+        ),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): MutatingAdmissionPolicyBindingStrategy(),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): MutatingWebhookConfigurationStrategy(
+            hooks.policy_expression
+        ),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): ValidatingAdmissionPolicyStrategy(
+            hooks.policy_expression
+        ),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): AdmissionPolicyBindingStrategy(),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): WebhookConfigurationStrategy(
+            hooks.policy_expression
+        ),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): CustomResourceDefinitionStrategy(hooks.custom_schema),
+        ("apiregistration.k8s.io", "APIService"): APIServiceStrategy(),
         ("apps", "ControllerRevision"): ControllerRevisionStrategy(),
-        ("apps", "DaemonSet"): DaemonSetStrategy(),
-        ("apps", "Deployment"): DeploymentStrategy(),
-        ("apps", "ReplicaSet"): ReplicaSetStrategy(),
-        ("apps", "StatefulSet"): StatefulSetStrategy(),
+        ("apps", "DaemonSet"): DaemonSetStrategy(hooks.extensions),
+        ("apps", "Deployment"): DeploymentStrategy(hooks.extensions),
+        ("apps", "ReplicaSet"): ReplicaSetStrategy(hooks.extensions),
+        ("apps", "StatefulSet"): StatefulSetStrategy(hooks.extensions),
         ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscalerStrategy(),
-        ("batch", "CronJob"): CronJobStrategy(),
-        ("batch", "Job"): JobStrategy(),
+        ("batch", "CronJob"): CronJobStrategy(hooks.extensions),
+        ("batch", "Job"): JobStrategy(hooks.extensions),
+        ("certificates.k8s.io", "CertificateSigningRequest"): CertificateSigningRequestStrategy(),
         ("coordination.k8s.io", "Lease"): LeaseStrategy(),
         ("coordination.k8s.io", "LeaseCandidate"): LeaseCandidateStrategy(),
         ("discovery.k8s.io", "EndpointSlice"): EndpointSliceStrategy(),
         ("events.k8s.io", "Event"): EventsEventStrategy(),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"): FlowSchemaStrategy(),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): PriorityLevelConfigurationStrategy(),
         ("networking.k8s.io", "IPAddress"): IPAddressStrategy(),
         ("networking.k8s.io", "Ingress"): IngressStrategy(),
         ("networking.k8s.io", "IngressClass"): IngressClassStrategy(),

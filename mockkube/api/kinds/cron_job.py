@@ -8,8 +8,8 @@ from mockkube.api.kinds.cron_schedule import is_time_zone, schedule_complaint
 from mockkube.api.kinds.formats import required_one_of
 from mockkube.api.kinds.job_spec import job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.numbers import nonnegatives
-from mockkube.api.kinds.pod_owners import name_warnings, selector_form
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.kinds.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings, selector_form
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.template import drop_disabled_template_fields
 
@@ -19,7 +19,7 @@ _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _TEMPLATE: Final = "spec.jobTemplate.spec"
 
 
-class CronJobStrategy(StatusStrategy):
+class CronJobStrategy(PodOwnerStrategy):
     """A schedule; the time zone has a field of its own."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
@@ -35,7 +35,7 @@ class CronJobStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge schedule and job, and that names of jobs can be made of this one."""
-        errors = _validate_spec(obj["spec"], None, judge)
+        errors = _validate_spec(obj["spec"], None, self.rules(judge))
         name = obj["metadata"].get("name", "")
         if len(name) > NAME_LENGTH_MAX:
             errors.append(invalid("metadata.name", name, f"must be no more than {NAME_LENGTH_MAX} characters"))
@@ -43,7 +43,7 @@ class CronJobStrategy(StatusStrategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge schedule and job; nothing of the status."""
-        return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], judge)
+        return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], self.rules(judge))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of name and job."""
@@ -70,7 +70,7 @@ def _pod_template(obj: ReadOnlyObject) -> Object:
     return _job_spec(obj).get("template") or {}
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     errors = _validate_schedule(spec, before) + nonnegatives(spec, "spec", "startingDeadlineSeconds")
     zone = spec.get("timeZone")
     if zone is not None and (before is None or before.get("timeZone") != zone):
@@ -78,7 +78,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: J
     errors += required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     old = ((before.get("jobTemplate") or {}).get("spec") or {}) if before is not None else None
-    errors += validate_job_spec(job, old, _TEMPLATE, judge)
+    errors += validate_job_spec(job, old, _TEMPLATE, rules)
     if job.get("selector") is not None:
         detail = "`selector` will be auto-generated"
         errors.append(invalid(f"{_TEMPLATE}.selector", selector_form(job["selector"]), detail))

@@ -8,6 +8,8 @@ from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.kinds.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
 from mockkube.api.kinds.pod_owners import (
     MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
     drop_disabled,
     empty_selector,
     fits,
@@ -16,9 +18,8 @@ from mockkube.api.kinds.pod_owners import (
     template_warnings,
     validate_always_running,
     validate_collisions,
-    validate_template,
 )
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 
@@ -31,7 +32,7 @@ _ROLLING: Final[Shape] = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", 
 _STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
 
 
-class DaemonSetStrategy(StatusStrategy):
+class DaemonSetStrategy(PodOwnerStrategy):
     """Versions of the template are counted, in an annotation."""
 
     def empty_status(self) -> Object:
@@ -55,14 +56,14 @@ class DaemonSetStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return _validate_spec(obj, None, judge)
+        return _validate_spec(obj, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Refuse another selector, and judge every field; or the counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *_COUNTS) + validate_collisions(new, old)
-        return selector_kept(new, old) + _validate_spec(new, old, judge)
+        return selector_kept(new, old) + _validate_spec(new, old, self.rules(judge))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of the template."""
@@ -85,7 +86,7 @@ def _set_template_generation(obj: Object, number: int) -> None:
     metadata["annotations"] = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
 
 
-def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     spec, before = obj["spec"], old["spec"] if old else None
     selector, template, at = spec.get("selector"), spec.get("template") or {}, "spec.template"
     lenient = before is not None and selector_is_invalid(before.get("selector"))
@@ -94,7 +95,7 @@ def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
     if is_empty(selector):
         errors.append(empty_selector(selector or {}, "spec.selector", "daemonset"))
-    errors += validate_template(template, before and before.get("template"), at, judge)
+    errors += rules.validate(template, before and before.get("template"), at)
     errors += validate_always_running(template, at, "DaemonSet")
     errors += nonnegatives(spec, "spec", "minReadySeconds")
     errors += nonnegatives({"templateGeneration": _template_generation(obj)}, "spec", "templateGeneration")

@@ -6,6 +6,8 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, r
 from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.kinds.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
 from mockkube.api.kinds.pod_owners import (
+    PodOwnerStrategy,
+    TemplateRules,
     changed_template_warnings,
     drop_disabled,
     name_warnings,
@@ -17,7 +19,7 @@ from mockkube.api.kinds.pod_owners import (
     validate_required_selector,
 )
 from mockkube.api.kinds.status_metadata import restore
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 
 _COUNTS: Final = (
@@ -37,7 +39,7 @@ _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 TERMINATING_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
 
 
-class DeploymentStrategy(StatusStrategy):
+class DeploymentStrategy(PodOwnerStrategy):
     """Annotations count as changes; a write of the status keeps the labels."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
@@ -62,7 +64,7 @@ class DeploymentStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return _validate_spec(obj["spec"], None, judge)
+        return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field, and that the selector stays; or the counts."""
@@ -70,7 +72,7 @@ class DeploymentStrategy(StatusStrategy):
             status = new.get("status") or {}
             errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
             return errors + validate_collisions(new, old)
-        return _validate_spec(new["spec"], old["spec"], judge) + selector_kept(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of name and template."""
@@ -95,10 +97,10 @@ def selector_kept(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     return [invalid("spec.selector", selector_form(selector), "field is immutable")]
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     errors = nonnegatives(spec, "spec", "replicas")
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
-    errors += validate_replicas_template(spec, before, judge)
+    errors += validate_replicas_template(spec, before, rules)
     errors += _validate_strategy(spec.get("strategy") or {})
     errors += nonnegatives(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     deadline = spec.get("progressDeadlineSeconds")

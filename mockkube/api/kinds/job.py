@@ -11,6 +11,8 @@ from mockkube.api.kinds.job_spec import INDEXED, job_spec_warnings, validate_job
 from mockkube.api.kinds.job_status import validate_job_status
 from mockkube.api.kinds.pod_owners import (
     MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
     drop_disabled,
     fits,
     name_warnings,
@@ -20,7 +22,7 @@ from mockkube.api.kinds.pod_owners import (
 )
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
@@ -38,7 +40,7 @@ _GATED: Final = {
 }
 
 
-class JobStrategy(StatusStrategy):
+class JobStrategy(PodOwnerStrategy):
     """A task; while it is suspended its template may change a little."""
 
     selectable = ("status.successful",)
@@ -69,14 +71,14 @@ class JobStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge labels, selector and every field."""
-        return _validate(obj, None, judge)
+        return _validate(obj, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge as on creation, and what may not change; or the status."""
         if judge.subresource == "status":
             return validate_job_status(new, old, judge)
-        errors = _validate(new, old, judge)
-        return errors + _validate_spec(new["spec"], old["spec"], judge) + _validate_change(new, old, judge)
+        errors = _validate(new, old, self.rules(judge))
+        return errors + _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_change(new, old, judge)
 
     def canonicalize(self, obj: Object) -> None:
         """Label a job without labels like its pods: a server does so whenever it reads one."""
@@ -109,10 +111,10 @@ def _generate_selector(obj: Object) -> None:
     spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
 
 
-def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     errors = _validate_generated(obj, old)
-    errors += _validate_spec(spec, old["spec"] if old else None, judge)
+    errors += _validate_spec(spec, old["spec"] if old else None, rules)
     if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
         hostname = f"{name}-{spec['completions'] - 1}"
         if names.dns_label(hostname):
@@ -121,8 +123,8 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> 
     return errors
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
-    errors = validate_job_spec(spec, before, "spec", judge)
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    errors = validate_job_spec(spec, before, "spec", rules)
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is None:
         errors.append(required("spec.selector"))

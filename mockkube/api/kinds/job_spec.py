@@ -18,7 +18,7 @@ from mockkube.api.kinds.formats import domain_prefixed_path, one_of, qualified
 from mockkube.api.kinds.indexes import count_indexes
 from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.kinds.numbers import nonnegatives
-from mockkube.api.kinds.pod_owners import validate_template
+from mockkube.api.kinds.pod_owners import TemplateRules
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.template import pod_template_warnings
@@ -52,7 +52,9 @@ _COUNTS: Final = (
 )
 
 
-def validate_job_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+def validate_job_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateRules
+) -> list[FieldError]:
     """Judge every field but the selector."""
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateJobSpec
     errors = nonnegatives(spec, at, *_COUNTS, "maxFailedIndexes")
@@ -70,7 +72,7 @@ def validate_job_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, at: s
     errors += _validate_replacement(spec, f"{at}.podReplacementPolicy")
     template = spec.get("template") or {}
     old = before.get("template") if before is not None else None
-    errors += validate_template(template, old, f"{at}.template", judge)
+    errors += rules.validate(template, old, f"{at}.template")
     return errors + _validate_restarts(spec, f"{at}.template.spec.restartPolicy")
 
 

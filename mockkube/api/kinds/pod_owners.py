@@ -1,5 +1,6 @@
 """What the kinds that make pods have in common: a template, a selector that fits it, and counts."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api import names
@@ -7,8 +8,9 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, r
 from mockkube.api.kinds.formats import label_map
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
-from mockkube.api.strategy import Judge
+from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.internal_form import internal_form
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.template import (
@@ -32,11 +34,29 @@ def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None
         drop_disabled_template_fields(template, old["spec"].get("template") if old else None, judge.caps)
 
 
-def validate_template(template: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
-    """Judge a template, new or in place of another."""
-    if old is None:
-        return validate_pod_template(template, at, judge)
-    return validate_pod_template_update(template, old, at, judge)
+@dataclass(frozen=True, slots=True)
+class TemplateRules:
+    """What templates are judged by: the moment, and what proposals add."""
+
+    judge: Judge
+    extensions: Extensions = NO_EXTENSIONS
+
+    def validate(self, template: ReadOnlyObject, old: ReadOnlyObject | None, at: str) -> list[FieldError]:
+        """Judge a template, new or in place of another."""
+        if old is None:
+            return validate_pod_template(template, at, self.judge, extensions=self.extensions)
+        return validate_pod_template_update(template, old, at, self.judge, extensions=self.extensions)
+
+
+class PodOwnerStrategy(StatusStrategy):
+    """A kind that makes pods from a template."""
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        self.extensions = extensions
+
+    def rules(self, judge: Judge) -> TemplateRules:
+        """The rules for its template at this moment."""
+        return TemplateRules(judge, self.extensions)
 
 
 def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
@@ -86,7 +106,9 @@ def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> li
     return errors
 
 
-def validate_replicas_template(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def validate_replicas_template(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
+) -> list[FieldError]:
     """Judge the template of a set of equal pods."""
     # upstream 1.36: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet
     selector, template = spec.get("selector"), spec.get("template") or {}
@@ -95,7 +117,7 @@ def validate_replicas_template(spec: ReadOnlyObject, before: ReadOnlyObject | No
         return [invalid("spec.selector", selector_form(selector), "invalid label selector")]
     at = "spec.template"
     errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), MISFIT)]
-    errors += validate_template(template, before and before.get("template"), at, judge)
+    errors += rules.validate(template, before and before.get("template"), at)
     return errors + validate_always_running(template, at, "ReplicaSet")
 
 

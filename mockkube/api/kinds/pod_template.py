@@ -1,14 +1,18 @@
 """PodTemplate: a template by itself."""
 
 from mockkube.api.fields import FieldError
-from mockkube.api.kinds.pod_owners import validate_template
+from mockkube.api.kinds.pod_owners import TemplateRules
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.template import drop_disabled_template_fields, pod_template_warnings
 
 
 class PodTemplateStrategy(Strategy):
     """A template, whose changes are counted."""
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Start with the first generation; drop what is switched off."""
@@ -23,11 +27,13 @@ class PodTemplateStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge the template."""
-        return validate_template(obj.get("template") or {}, None, "template", judge)
+        return TemplateRules(judge, self.extensions).validate(obj.get("template") or {}, None, "template")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge the template; what was used before stays allowed."""
-        return validate_template(new.get("template") or {}, old.get("template"), "template", judge)
+        return TemplateRules(judge, self.extensions).validate(
+            new.get("template") or {}, old.get("template"), "template"
+        )
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of what the template says."""

@@ -6,6 +6,8 @@ from mockkube.api.fields import FieldError
 from mockkube.api.kinds.deployment import drop_terminating, selector_kept
 from mockkube.api.kinds.numbers import nonnegatives
 from mockkube.api.kinds.pod_owners import (
+    PodOwnerStrategy,
+    TemplateRules,
     changed_template_warnings,
     drop_disabled,
     name_warnings,
@@ -14,7 +16,7 @@ from mockkube.api.kinds.pod_owners import (
     validate_replicas_template,
     validate_required_selector,
 )
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 
 COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
@@ -27,7 +29,7 @@ BOUNDS: Final = (
 )
 
 
-class ReplicaSetStrategy(StatusStrategy):
+class ReplicaSetStrategy(PodOwnerStrategy):
     """Pods that are found by a selector which stays."""
 
     selectable = ("status.replicas",)
@@ -58,14 +60,14 @@ class ReplicaSetStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return _validate_spec(obj["spec"], None, judge)
+        return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field, and that the selector stays; or the counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *COUNTS, "terminatingReplicas") + validate_at_most(status, BOUNDS)
-        return _validate_spec(new["spec"], old["spec"], judge) + selector_kept(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of name and template."""
@@ -76,8 +78,8 @@ class ReplicaSetStrategy(StatusStrategy):
         return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
     # upstream 1.36 speaks of a deployment here too
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
-    return errors + validate_replicas_template(spec, before, judge)
+    return errors + validate_replicas_template(spec, before, rules)

@@ -5,22 +5,23 @@ from mockkube.api.kinds.formats import label_map
 from mockkube.api.kinds.numbers import nonnegatives
 from mockkube.api.kinds.pod_owners import (
     MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
     drop_disabled,
     name_warnings,
     template_labels,
     template_warnings,
     validate_always_running,
     validate_at_most,
-    validate_template,
 )
 from mockkube.api.kinds.replica_set import BOUNDS, COUNTS
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 
 _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 
-class ReplicationControllerStrategy(StatusStrategy):
+class ReplicationControllerStrategy(PodOwnerStrategy):
     """Pods that are found by their labels."""
 
     selectable = ("status.replicas",)
@@ -46,14 +47,14 @@ class ReplicationControllerStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""
-        return _validate_spec(obj["spec"], None, judge)
+        return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field, or the counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
-        return _validate_spec(new["spec"], old["spec"], judge) + _validate_conversion(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_conversion(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of name and template."""
@@ -66,7 +67,7 @@ class ReplicationControllerStrategy(StatusStrategy):
         return template_warnings(old, judge)  # upstream 1.36 looks at the old one
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     selector, template = spec.get("selector") or {}, spec.get("template")
     errors = nonnegatives(spec, "spec", "minReadySeconds")
     if not selector:
@@ -80,7 +81,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: J
     labels = template_labels(template)
     if not selector.items() <= (labels or {}).items():
         errors.append(invalid(f"{at}.metadata.labels", labels, MISFIT))
-    errors += validate_template(template, before and before.get("template"), at, judge)
+    errors += rules.validate(template, before and before.get("template"), at)
     return errors + validate_always_running(template, at, "ReplicationController")
 
 

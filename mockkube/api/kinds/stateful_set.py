@@ -9,6 +9,8 @@ from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.kinds.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
 from mockkube.api.kinds.pod_owners import (
     MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
     changed_template_warnings,
     drop_disabled,
     fits,
@@ -19,9 +21,8 @@ from mockkube.api.kinds.pod_owners import (
     validate_at_most,
     validate_collisions,
     validate_required_selector,
-    validate_template,
 )
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.claim import claim_rules, validate_claim_spec
 from mockkube.api.validation.labels import validate_labels
@@ -56,7 +57,7 @@ _HISTORY_WARNING: Final = (
 )
 
 
-class StatefulSetStrategy(StatusStrategy):
+class StatefulSetStrategy(PodOwnerStrategy):
     """Most of the spec never changes."""
 
     def empty_status(self) -> Object:
@@ -90,7 +91,7 @@ class StatefulSetStrategy(StatusStrategy):
         errors += _validate_numbers(spec)
         if spec.get("serviceName"):
             errors += label(spec["serviceName"], "spec.serviceName")
-        return errors + _validate_pods(spec, None, judge)
+        return errors + _validate_pods(spec, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge what may change, and refuse other changes; or the counts."""
@@ -99,7 +100,7 @@ class StatefulSetStrategy(StatusStrategy):
             errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
             return errors + validate_collisions(new, old)
         spec, before = new["spec"], old["spec"]
-        errors = _validate_start(spec) + _validate_numbers(spec) + _validate_pods(spec, before, judge)
+        errors = _validate_start(spec) + _validate_numbers(spec) + _validate_pods(spec, before, self.rules(judge))
         if _fixed(spec) != _fixed(before):
             errors.append(forbidden("spec", _FIXED))
         return errors
@@ -185,7 +186,7 @@ def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + at_most_100_percent(missing, at)
 
 
-def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     template, at = spec.get("template") or {}, "spec.template"
     errors = validate_required_selector(spec.get("selector"), "spec.selector", "statefulset")
     fit = fits(spec.get("selector"), template)
@@ -194,20 +195,20 @@ def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: J
         return errors + validate_always_running(template, at, "StatefulSet")
     if not fit:
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
-    if before is None or not _was_invalid(before, judge):
+    if before is None or not _was_invalid(before, rules):
         old = _mounted(before) if before is not None else None
-        errors += validate_template(_mounted(spec), old, at, judge)
+        errors += rules.validate(_mounted(spec), old, at)
     metadata = template.get("metadata") or {}
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
     errors += validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
     return errors + validate_always_running(template, at, "StatefulSet")
 
 
-def _was_invalid(before: ReadOnlyObject, judge: Judge) -> bool:
+def _was_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
     """Say whether the stored set breaks the rules, so that its successor may."""
     if _validate_start(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
         return True
-    return bool(validate_template(_mounted(before), None, "spec.template", judge))
+    return bool(rules.validate(_mounted(before), None, "spec.template"))
 
 
 def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:

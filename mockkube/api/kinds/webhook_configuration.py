@@ -14,8 +14,9 @@ from mockkube.api.kinds.admission_rules import (
     validate_conditions,
     validate_rule,
 )
+from mockkube.api.kinds.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.kinds.webhooks import is_recognized, validate_client, validate_review_versions
-from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 
@@ -35,7 +36,7 @@ class _Leniency:
     labels: bool = False
 
 
-class WebhookConfigurationStrategy(Strategy):
+class WebhookConfigurationStrategy(StaticNameStrategy):
     """Webhooks that judge."""
 
     allow_unconditional_update = False
@@ -55,7 +56,7 @@ class WebhookConfigurationStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every webhook."""
-        return self._validate(obj, _Leniency())
+        return self._validate(obj, _Leniency()) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every webhook; what was wrong before may stay so."""

@@ -1,0 +1,177 @@
+"""Structural schemas: the subset of OpenAPI by which custom resources can be pruned and defaulted."""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, keyed, required
+from mockkube.api.types import ReadOnlyObject
+
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_INT_OR_STRING_FORM: Final = [{"type": "integer"}, {"type": "string"}]
+_GENERATED: Final = frozenset(("name", "generateName"))
+_STRUCTURE: Final = {
+    "type": "empty",
+    "additionalProperties": "undefined",
+    "default": "undefined",
+    "title": "empty",
+    "description": "empty",
+    "nullable": "false",
+    PRESERVE: "false",
+    EMBEDDED: "false",
+    INT_OR_STRING: "false",
+    "x-kubernetes-list-map-keys": "empty",
+    "x-kubernetes-list-type": "undefined",
+    "x-kubernetes-map-type": "undefined",
+    "x-kubernetes-validations": "empty",
+}
+"""What a schema inside anyOf, allOf, oneOf and not may not have: structure belongs outside."""
+
+
+class Level(Enum):
+    """Where a schema stands, and what is said there of a missing type."""
+
+    ROOT = "must not be empty at the root"
+    ITEM = "must not be empty for specified array items"
+    FIELD = "must not be empty for specified object fields"
+
+
+def validate_structural(schema: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a schema from its root on; complaints are sorted by their text."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
+    errors = [*_validate(schema, Level.ROOT, at), *_validate_complete(schema, schema, at)]
+    return sorted(errors, key=str)
+
+
+def properties(schema: ReadOnlyObject) -> dict[str, Any]:
+    """Return the schemas of the fields, by name."""
+    return schema.get("properties") or {}
+
+
+def _additional(schema: ReadOnlyObject) -> ReadOnlyObject | None:
+    more = schema.get("additionalProperties")
+    return more if isinstance(more, dict) else None
+
+
+def _validate(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+    items = schema.get("items")
+    if schema.get("type") == "array" and items is None:
+        yield required(f"{at}.items", "must be specified")
+    if isinstance(items, dict):
+        yield from _validate(items, Level.ITEM, f"{at}.items")
+    for name, each in properties(schema).items():
+        yield from _validate(each, Level.FIELD, keyed(f"{at}.properties", name))
+    if "additionalProperties" in schema and level is Level.ROOT:
+        yield forbidden(f"{at}.additionalProperties", "must not be used at the root")
+    more = _additional(schema)
+    if more is not None:
+        yield from _validate(more, Level.FIELD, f"{at}.additionalProperties")
+    if schema.get(INT_OR_STRING):
+        given = [name for name in (PRESERVE, EMBEDDED) if schema.get(name)]
+        yield from (invalid(f"{at}.{name}", True, f"must be false if {INT_OR_STRING} is true") for name in given)
+    yield from _validate_values(schema, at, outermost=True)
+    yield from _validate_type(schema, level, at)
+    yield from _validate_own(schema, level, at)
+
+
+def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+    kind, at = schema.get("type", ""), f"{at}.type"
+    if schema.get(EMBEDDED) and kind != "object":
+        detail = f"must be object if {EMBEDDED} is true"
+        yield invalid(at, kind, detail) if kind else required(at, detail)
+    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        yield required(at, level.value)
+    if level is Level.ROOT and kind not in ("", "object"):
+        yield invalid(at, kind, "must be object at the root")
+
+
+def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+    """Judge the fields every object has: kind, apiVersion, metadata."""
+    embedded, whole = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
+    if embedded and "additionalProperties" in schema:
+        yield forbidden(f"{at}.additionalProperties", f"must not be used if {EMBEDDED} is set")
+    fields = properties(schema)
+    for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+        if whole and name in fields and fields[name].get("type", "") != kind:
+            yield invalid(f"{keyed(f'{at}.properties', name)}.type", fields[name].get("type", ""), f"must be {kind}")
+    if level is Level.ROOT and "metadata" in fields:
+        rest = {name for name in fields["metadata"] if name not in ("type", "default", "properties")}
+        if rest or not properties(fields["metadata"]).keys() <= _GENERATED:
+            detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+            yield forbidden(f"{at}.properties[metadata]", detail)
+    if embedded and not schema.get(PRESERVE) and not fields:
+        detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield required(f"{at}.properties", detail)
+
+
+def _validate_values(schema: ReadOnlyObject, at: str, *, outermost: bool = False) -> Iterator[FieldError]:
+    either, both = schema.get("anyOf") or [], schema.get("allOf") or []
+    if not (outermost and either == _INT_OR_STRING_FORM):
+        yield from _validate_each(either, f"{at}.anyOf")
+    for index, each in enumerate(both):
+        skip = outermost and index == 0 and each.get("anyOf") == _INT_OR_STRING_FORM
+        inner = {name: value for name, value in each.items() if name != "anyOf"} if skip else each
+        yield from _validate_nested(inner, f"{at}.allOf[{index}]")
+    yield from _validate_each(schema.get("oneOf") or [], f"{at}.oneOf")
+    if schema.get("not") is not None:
+        yield from _validate_nested(schema["not"], f"{at}.not")
+    pattern = schema.get("pattern")
+    if pattern:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            yield invalid(f"{at}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+
+
+def _validate_each(schemas: list[ReadOnlyObject], at: str) -> Iterator[FieldError]:
+    for index, each in enumerate(schemas):
+        yield from _validate_nested(each, f"{at}[{index}]")
+
+
+def _validate_nested(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    yield from _validate_values(schema, at)
+    if isinstance(schema.get("items"), dict):
+        yield from _validate_nested(schema["items"], f"{at}.items")
+    for name, each in properties(schema).items():
+        yield from _validate_nested(each, keyed(f"{at}.properties", name))
+    for name, state in _STRUCTURE.items():
+        if schema.get(name) not in (None, "", False, []):
+            yield forbidden(f"{at}.{name}", f"must be {state} to be structural")
+    if "metadata" in properties(schema):
+        yield forbidden(f"{at}.properties[metadata]", "must not be specified in a nested context")
+
+
+def _validate_complete(values: ReadOnlyObject, schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    """Complain of fields that are only named inside anyOf and its like."""
+    for name in ("allOf", "anyOf", "oneOf"):
+        for index, each in enumerate(values.get(name) or []):
+            yield from _validate_specified(each, schema, f"{at}.{name}[{index}]", at)
+    if values.get("not") is not None:
+        yield from _validate_specified(values["not"], schema, f"{at}.not", at)
+    if values is not schema:
+        return
+    for name, each in properties(schema).items():
+        yield from _validate_complete(each, each, keyed(f"{at}.properties", name))
+    for name in ("items", "additionalProperties"):
+        each = schema.get(name)
+        if isinstance(each, dict):
+            yield from _validate_complete(each, each, f"{at}.{name}")
+
+
+def _validate_specified(values: ReadOnlyObject, schema: ReadOnlyObject, at: str, home: str) -> Iterator[FieldError]:
+    because = "because it is defined in"
+    if isinstance(values.get("items"), dict):
+        if not isinstance(schema.get("items"), dict):
+            yield required(f"{home}.items", f"{because} {at}.items")
+        else:
+            yield from _validate_specified(values["items"], schema["items"], f"{at}.items", f"{home}.items")
+    for name, each in properties(values).items():
+        here, there = keyed(f"{at}.properties", name), keyed(f"{home}.properties", name)
+        if name not in properties(schema):
+            yield required(there, f"{because} {here}")
+        else:
+            yield from _validate_specified(each, properties(schema)[name], here, there)
+    yield from _validate_complete(values, schema, at)
