@@ -1,6 +1,6 @@
 """AlwaysDeny: nothing is changed on this server."""
 
-from mockkube.apiserver.admission.chain import Plugin, Request
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 
 
@@ -9,6 +9,7 @@ class AlwaysDeny(Plugin):
 
     # upstream 1.36: plugin/pkg/admission/deny/admission.go
     name = "AlwaysDeny"
+    operations = tuple(Operation)
 
     def admit(self, request: Request) -> None:
         """Refuse it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mockkube.api.fields import not_supported
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 
 _ALWAYS = "Always"
@@ -43,7 +43,7 @@ def _policies(spec: Object) -> Iterator[tuple[str, Object, str]]:
 
 
 def _concerns(request: Request) -> bool:
-    if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+    if not request.about("", "pods"):
         return False
     return request.old is None or not _images(request.given) <= _images(request.old)
 

@@ -64,6 +64,8 @@ class Plugin:
     """One admission plugin. It says no by raising an ApiError."""
 
     name: str
+    operations: tuple[Operation, ...] = (Operation.CREATE, Operation.UPDATE)
+    """The operations it is asked about; only these two have an object."""
 
     def admit(self, request: Request) -> None:
         """Change the object of the request, or refuse it."""
@@ -80,21 +82,31 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit = [one.admit for one in plugins if type(one).admit is not Plugin.admit]
-        self._validate = [one.validate for one in plugins if type(one).validate is not Plugin.validate]
-        self._settle = [one.settle for one in plugins if type(one).settle is not Plugin.settle]
+        asked = {one: [plugin for plugin in plugins if one in plugin.operations] for one in Operation}
+        self._admit = {
+            one: [plugin.admit for plugin in some if type(plugin).admit is not Plugin.admit]
+            for one, some in asked.items()
+        }
+        self._validate = {
+            one: [plugin.validate for plugin in some if type(plugin).validate is not Plugin.validate]
+            for one, some in asked.items()
+        }
+        self._settle = {
+            one: [plugin.settle for plugin in some if type(plugin).settle is not Plugin.settle]
+            for one, some in asked.items()
+        }
 
     def admit(self, request: Request) -> None:
         """Let every plugin change the object, in order."""
-        for admit in self._admit:
+        for admit in self._admit[request.operation]:
             admit(request)
 
     def validate(self, request: Request) -> None:
         """Let every plugin judge the object, in order."""
-        for validate in self._validate:
+        for validate in self._validate[request.operation]:
             validate(request)
 
     async def settle(self, request: Request) -> None:
         """Let every plugin set aside what the request uses up. If the write fails, it stays set aside, as upstream."""
-        for settle in self._settle:
+        for settle in self._settle[request.operation]:
             await settle(request)

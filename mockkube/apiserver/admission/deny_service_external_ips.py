@@ -1,6 +1,6 @@
 """DenyServiceExternalIPs: no service may claim addresses it was not given."""
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 
 
@@ -12,7 +12,7 @@ class DenyServiceExternalIPs(Plugin):
 
     def validate(self, request: Request) -> None:
         """Compare with what the service had."""
-        if not request.about("", "services") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+        if not request.about("", "services"):
             return
         had = (request.old or {}).get("spec", {}).get("externalIPs") or ()
         if any(ip not in had for ip in request.given["spec"].get("externalIPs") or ()):

@@ -1,7 +1,7 @@
 """ExtendedResourceToleration: who asks for a special resource may use the nodes reserved for it."""
 
 from mockkube.api.validation.resources import is_extended
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.pod_amounts import containers_of
 
 
@@ -13,7 +13,7 @@ class ExtendedResourceToleration(Plugin):
 
     def admit(self, request: Request) -> None:
         """Add the tolerations a pod lacks."""
-        if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+        if not request.about("", "pods"):
             return
         spec = request.given["spec"]
         asked = {

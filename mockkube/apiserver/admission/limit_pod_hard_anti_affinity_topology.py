@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -16,7 +16,7 @@ class LimitPodHardAntiAffinityTopology(Plugin):
 
     def validate(self, request: Request) -> None:
         """Judge the terms of a pod."""
-        if not request.about("", "pods") or request.operation not in (Operation.CREATE, Operation.UPDATE):
+        if not request.about("", "pods"):
             return
         anti_affinity = (request.given["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
         for term in anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():

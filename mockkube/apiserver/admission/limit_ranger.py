@@ -39,7 +39,7 @@ class LimitRanger(Plugin):
 
 def _writes(request: Request) -> bool:
     going = request.old is not None and "deletionTimestamp" in request.old["metadata"]
-    return request.operation in (Operation.CREATE, Operation.UPDATE) and not going
+    return not going
 
 
 def _concerns_pod(request: Request) -> bool:

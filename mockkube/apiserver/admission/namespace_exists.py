@@ -1,7 +1,7 @@
 """NamespaceExists: whatever is done in a namespace, the namespace must be there."""
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.admission.chain import Plugin, Request
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 
 
 class NamespaceExists(Plugin):
@@ -9,6 +9,7 @@ class NamespaceExists(Plugin):
 
     # upstream 1.36: plugin/pkg/admission/namespace/exists/admission.go
     name = "NamespaceExists"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def validate(self, request: Request) -> None:
         """Look the namespace up."""

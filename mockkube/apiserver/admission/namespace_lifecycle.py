@@ -14,11 +14,16 @@ class NamespaceLifecycle(Plugin):
 
     # upstream 1.36: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
     name = "NamespaceLifecycle"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def admit(self, request: Request) -> None:
-        """Refuse objects in a namespace that does not exist or is being terminated."""
-        namespace = request.call.namespace
-        if not namespace or request.of_kind("", "namespaces"):
+        """Refuse objects in a namespace that is missing or being terminated, and to delete what every cluster has."""
+        namespace, deletes = request.call.namespace, request.operation is Operation.DELETE
+        if request.of_kind("", "namespaces"):
+            if deletes and request.call.name in IMMORTAL:
+                raise refuse(request, "this namespace may not be deleted")
+            return
+        if not namespace or deletes:
             return
         phase = _phase(request, namespace)
         if phase == "Terminating" and request.operation is Operation.CREATE:
@@ -29,12 +34,6 @@ class NamespaceLifecycle(Plugin):
             cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
             error.details["causes"] = [cause]
             raise error
-
-    def validate(self, request: Request) -> None:
-        """Refuse to delete the namespaces every cluster has."""
-        deletes = request.operation is Operation.DELETE and request.of_kind("", "namespaces")
-        if deletes and request.call.name in IMMORTAL:
-            raise refuse(request, "this namespace may not be deleted")
 
 
 def _phase(request: Request, namespace: str) -> str:

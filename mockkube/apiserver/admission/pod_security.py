@@ -8,7 +8,7 @@ from typing import Final
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.pod_security_checks import Finding, containers, judges_of
 from mockkube.apiserver.admission.refusals import refuse
 
@@ -92,8 +92,6 @@ class PodSecurity(Plugin):
 
     def validate(self, request: Request) -> None:
         """Judge pods, what makes pods, and the labels of namespaces."""
-        if request.operation not in (Operation.CREATE, Operation.UPDATE):
-            return
         home = request.resource.home
         kind, subresource = (home.group, home.plural), request.call.subresource
         if kind == ("", "pods") and subresource not in _IGNORED:

@@ -22,7 +22,7 @@ class PodTolerationRestriction(Plugin):
 
     def admit(self, request: Request) -> None:
         """Complete the tolerations of a pod, then judge them."""
-        if not _concerns(request):
+        if not request.about("", "pods"):
             return
         spec = request.given["spec"]
         extra = _annotated(request, DEFAULTS) if request.operation is Operation.CREATE else []
@@ -34,15 +34,11 @@ class PodTolerationRestriction(Plugin):
 
     def validate(self, request: Request) -> None:
         """Refuse tolerations the namespace does not allow."""
-        if _concerns(request) and not within(
-            request.given["spec"].get("tolerations") or [], _annotated(request, ALLOWED)
-        ):
+        if not request.about("", "pods"):
+            return
+        if not within(request.given["spec"].get("tolerations") or [], _annotated(request, ALLOWED)):
             why = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace"
             raise Internal(f"{why} whitelist")
-
-
-def _concerns(request: Request) -> bool:
-    return request.about("", "pods") and request.operation in (Operation.CREATE, Operation.UPDATE)
 
 
 def _annotated(request: Request, annotation: str) -> list[Object]:

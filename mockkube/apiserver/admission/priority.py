@@ -34,15 +34,12 @@ class Priority(Plugin):
             return
         if request.operation is Operation.CREATE:
             _apply(request, _standing(request))
-        elif request.operation is Operation.UPDATE:
+        else:
             _keep(request)
 
     def validate(self, request: Request) -> None:
         """Refuse a second default class."""
-        changes = request.operation in (Operation.CREATE, Operation.UPDATE)
-        if not changes or not request.about("scheduling.k8s.io", "priorityclasses"):
-            return
-        if not request.given.get("globalDefault"):
+        if not request.about("scheduling.k8s.io", "priorityclasses") or not request.given.get("globalDefault"):
             return
         default, updates = _default_class(request), request.operation is Operation.UPDATE
         if default is None or (updates and default.class_name == request.given["metadata"]["name"]):

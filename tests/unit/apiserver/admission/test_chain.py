@@ -1,0 +1,54 @@
+from mockkube.apiserver.admission import catalogue
+from mockkube.apiserver.admission.chain import Chain, Operation, Plugin
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "ns"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+
+
+class Noting(Plugin):
+    """Writes down what it is asked."""
+
+    def __init__(self, name, heard):
+        self.name = name
+        self.heard = heard
+
+    def admit(self, request):
+        self.heard.append(f"admit {self.name}")
+
+    def validate(self, request):
+        self.heard.append(f"validate {self.name}")
+
+    async def settle(self, request):
+        self.heard.append(f"settle {self.name}")
+
+
+async def test_plugins_are_asked_in_order(world):
+    heard = []
+    chain = Chain([Noting("a", heard), Noting("b", heard)])
+    request = world.creation(POD)
+    chain.admit(request)
+    chain.validate(request)
+    await chain.settle(request)
+    assert heard == ["admit a", "admit b", "validate a", "validate b", "settle a", "settle b"]
+
+
+async def test_a_plugin_is_asked_about_its_operations_alone(world):
+    heard = []
+    chain = Chain([Noting("a", heard)])
+    chain.admit(world.deletion(POD))
+    assert Operation.DELETE not in Noting.operations
+    assert heard == []
+
+
+async def test_every_plugin_copes_with_a_deletion(world):
+    await world.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    chain = Chain([entry.make() for entry in catalogue.PLUGINS if entry.make and entry.name != "AlwaysDeny"])
+    request = world.deletion(POD)
+    chain.admit(request)
+    chain.validate(request)
+    await chain.settle(request)
+    assert request.obj is None
