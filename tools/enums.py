@@ -24,6 +24,9 @@ PROPERTY = re.compile(r'^\t{5}"([^"]+)": \{')
 STATEMENT = re.compile(r"^\t{7,10}(Description|Default|Enum):\s+(.*),$")
 VALUE_LINE = re.compile(r'^ - `"([^"]*)"`(?: (.*))?$')
 
+Facts = dict[str, dict[str, dict[str, object]]]
+"""By type, field, and the first release that has it so."""
+
 
 @dataclass
 class Property:
@@ -105,8 +108,8 @@ def full_name(function: str, known: dict[str, str]) -> str | None:
 def main() -> None:
     """Collect the facts and write them."""
     sets: list[list[list[str]]] = []
-    fields: dict[str, dict[str, dict[str, int]]] = {}
-    defaults: dict[str, dict[str, object]] = {}
+    fields: Facts = {}
+    defaults: Facts = {}
     for release in RELEASES:
         schema = Schema(Version.parse(release))
         known = {name.replace("io.k8s.", "").replace("-", "").replace(".", "_"): name for name in schema.definitions}
@@ -115,23 +118,27 @@ def main() -> None:
             if definition is None:
                 continue
             if fact.default is not None and fact.default != implied(schema, definition, name):
-                defaults.setdefault(definition, {})[name] = fact.default
+                remember(defaults.setdefault(definition, {}).setdefault(name, {}), release, fact.default)
             if fact.values:
                 if (values := fact.documented()) not in sets:
                     sets.append(values)
-                since = fields.setdefault(definition, {}).setdefault(name, {})
-                if list(since.values())[-1:] != [sets.index(values)]:
-                    since[release] = sets.index(values)
+                remember(fields.setdefault(definition, {}).setdefault(name, {}), release, sets.index(values))
     write(sets, fields, defaults)
 
 
-def write(sets: list[list[list[str]]], fields: dict[str, dict[str, dict[str, int]]], defaults: object) -> None:
+def remember(since: dict[str, object], release: str, value: object) -> None:
+    """Add what holds from a release on, unless it held before."""
+    if list(since.values())[-1:] != [value]:
+        since[release] = value
+
+
+def write(sets: list[list[list[str]]], fields: Facts, defaults: Facts) -> None:
     """One set, and one type, to a line."""
     rows = ",\n".join(f"  {json.dumps(one)}" for one in sets)
     types = ",\n".join(f"  {json.dumps(name)}: {json.dumps(fields[name])}" for name in sorted(fields))
     out = Path(__file__).parents[1] / "mockkube/api/data/enums.json"
-    head = f'{{"defaults": {json.dumps(defaults, indent=1, sort_keys=True)},\n'
-    out.write_text(f'{head}"sets": [\n{rows}\n],\n"fields": {{\n{types}\n}}}}\n')
+    kept = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in sorted(defaults.items()))
+    out.write_text(f'{{"defaults": {{\n{kept}\n}},\n"sets": [\n{rows}\n],\n"fields": {{\n{types}\n}}}}\n')
 
 
 if __name__ == "__main__":

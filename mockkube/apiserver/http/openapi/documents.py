@@ -27,14 +27,13 @@ _SECURITY: Final = {
 _SHARED_BY_MIN: Final = 2
 
 
-def third(operations: Iterable[Operation], schemas: Schemas, *, group: str, version: str) -> Object:
-    """The OpenAPI 3.0 document of one group and version."""
+def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, str] | None = None) -> Object:
+    """The OpenAPI 3.0 document of these operations; told what it is about, shared types name no other kinds."""
     chosen = list(operations)
     found = schemas.reached(_types(chosen))
     components: Object = {"securitySchemes": _SECURITY}
     if found:
-        served = {("", "v1"), (group, version)}
-        components["schemas"] = {name: _narrowed(schema, served) for name, schema in found.items()}
+        components["schemas"] = found if about is None else _narrowed(found, {("", "v1"), about})
     paths = {path: _third_item(methods, schemas) for path, methods in _by_path(chosen)}
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
 
@@ -68,13 +67,15 @@ def _types(operations: Iterable[Operation]) -> Iterator[str]:
             yield operation.body
 
 
-def _narrowed(schema: Object, served: set[tuple[str, str]]) -> Object:
-    """A schema that many groups share, as the document of one of them shows it."""
-    kinds = schema.get("x-kubernetes-group-version-kind", ())
-    if len(kinds) < _SHARED_BY_MIN:
-        return schema
-    kept = [kind for kind in kinds if (kind["group"], kind["version"]) in served]
-    return {**schema, "x-kubernetes-group-version-kind": kept}
+def _narrowed(schemas: Mapping[str, Object], about: set[tuple[str, str]]) -> Object:
+    """The schemas in which those that many groups share name only kinds of these groups and versions."""
+    key, narrowed = "x-kubernetes-group-version-kind", dict(schemas)
+    for name, schema in schemas.items():
+        kinds = schema.get(key, ())
+        if len(kinds) >= _SHARED_BY_MIN:
+            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in about]
+            narrowed[name] = {**schema, key: kept}
+    return narrowed
 
 
 def _described(operation: Operation) -> Object:

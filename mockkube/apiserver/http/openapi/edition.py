@@ -14,10 +14,14 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.http.openapi import custom, documents, fixed, operations, protobuf
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind, Operation
 from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
+from mockkube.features.versions import Version
 
 Served = Sequence[tuple[Kind, tuple[str, ...]]]
 Custom = Mapping[GroupVersionKind, ReadOnlyObject]
 """The schemas that definitions of custom resources give."""
+_NARROWED_SINCE: Final = Version(1, 36)
+"""Since when a document of version 3 leaves out the kinds of others where it shows a type that all groups share."""
+_PARAMETERS_SINCE: Final = {"shardSelector": Version(1, 36)}
 _ROOTS: Final = {"api": fixed.CORE, "apis": fixed.GROUPS, "version": fixed.VERSION}
 
 
@@ -62,8 +66,8 @@ class Edition:
         """The document of version 3 at a place."""
         document = self._third.get(place)
         if document is None:
-            group, version = self.places[place]
-            whole = documents.third(self._of_place(place), self._schemas(V3), group=group, version=version)
+            about = self.places[place] if self._schema.version >= _NARROWED_SINCE else None
+            whole = documents.third(self._of_place(place), self._schemas(V3), about)
             document = self._third[place] = Document(orjson.dumps(whole))
         return document
 
@@ -89,7 +93,15 @@ class Edition:
         yield fixed.of_version(group, version)
         for kind, versions in self.served:
             if kind.group == group and version in versions:
-                yield from self._of_kind(kind, version)
+                for operation in self._of_kind(kind, version):
+                    yield self._at_version(operation)
+
+    def _at_version(self, operation: Operation) -> Operation:
+        """The operation without the parameters that a later version brought."""
+        later = [name for name, since in _PARAMETERS_SINCE.items() if since > self._schema.version]
+        if not later:
+            return operation
+        return replace(operation, query=tuple(name for name in operation.query if name not in later))
 
     def _of_kind(self, kind: Kind, version: str) -> Iterator[Operation]:
         node = self._schema.kind(kind.group, version, kind.kind)

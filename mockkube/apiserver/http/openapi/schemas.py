@@ -27,6 +27,7 @@ _TEXTS: Final[Mapping[str, Object]] = {
     _INT_OR_STRING: {"format": "int-or-string", "type": "string"},
     _QUANTITY: {"type": "string"},
 }
+_LAST_WITH_DEFAULT_ITEMS: Final = Version(1, 36)
 _ZERO: Final[Mapping[Shape, object]] = {
     Shape.STRUCT: {},
     Shape.STRING: "",
@@ -45,8 +46,14 @@ def _facts() -> Any:
 def values_of(definition: str, field: str, version: Version) -> list[list[str]]:
     """The values a field may have, each with what is said about it; none when the set is open."""
     since = _facts()["fields"].get(definition, {}).get(field, {})
-    known = [index for release, index in since.items() if Version.parse(release) <= version]
-    return list(_facts()["sets"][known[-1]]) if known else []
+    index = _at(version, since)
+    return [] if index is None else list(_facts()["sets"][index])
+
+
+def _at(version: Version, since: Mapping[str, Any]) -> Any:
+    """What holds at a version, of what has held since others; None before the first of them."""
+    known = [value for release, value in since.items() if Version.parse(release) <= version]
+    return known[-1] if known else None
 
 
 class Schemas:
@@ -106,7 +113,7 @@ class Schemas:
         shown = self._value(field.node, raw)
         if field.name not in ("apiVersion", "kind") or "enum" not in raw:
             self._close(shown, definition, field.name)
-        default = _facts()["defaults"].get(definition, {}).get(field.name)
+        default = _at(self._schema.version, _facts()["defaults"].get(definition, {}).get(field.name, {}))
         if default is None:
             default = default_of_type(field)
         return self._with_default(shown, default)
@@ -141,7 +148,8 @@ class Schemas:
         return shown
 
     def _item(self, node: Node, raw: Mapping[str, Any], *, pointers: bool) -> Object:
-        default = None if pointers else _ZERO.get(node.shape)
+        without = pointers or self._schema.version > _LAST_WITH_DEFAULT_ITEMS
+        default = None if without else _ZERO.get(node.shape)
         return self._with_default(self._value(node, raw), default)
 
     def _with_default(self, shown: Object, default: object) -> Object:

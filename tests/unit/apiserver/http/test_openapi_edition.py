@@ -161,6 +161,15 @@ def test_a_subresource_that_a_later_version_brought_is_not_shown() -> None:
     assert path in read(edition(Schema(Version(1, 37))), "apis/storage.k8s.io/v1")["paths"]
 
 
+def test_older_versions_lack_newer_parameters_and_name_all_kinds_of_shared_types() -> None:
+    older = read(edition(Schema(Version(1, 35))), "apis/apps/v1")
+    listing = older["paths"]["/apis/apps/v1/deployments"]["parameters"]
+    assert "query sendInitialEvents" in names(listing)
+    assert "query shardSelector" not in names(listing)
+    options = older["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
+    assert len(options["x-kubernetes-group-version-kind"]) > 40
+
+
 @pytest.mark.parametrize("minor", range(33, 38))
 def test_every_version_has_its_documents(minor: int) -> None:
     document = orjson.loads(edition(Schema(Version(1, minor))).second.body)

@@ -101,6 +101,23 @@ def test_values_are_those_of_the_emulated_version() -> None:
 
 
 @pytest.mark.parametrize(
+    ("minor", "items"),
+    [
+        pytest.param(36, {"type": "string", "default": ""}, id="with the default of their type"),
+        pytest.param(37, {"type": "string"}, id="without any"),
+    ],
+)
+def test_items_are_shown_as_the_emulated_version_shows_them(minor: int, items: dict[str, Any]) -> None:
+    assert field(CORE + "Container", "args", schema=Schema(Version(1, minor)))["items"] == items
+
+
+def test_a_default_holds_from_its_version_on() -> None:
+    scale = "io.k8s.api.autoscaling.v1.ScaleSpec"
+    assert "default" not in field(scale, "replicas", schema=Schema(Version(1, 33)))
+    assert field(scale, "replicas")["default"] == 0
+
+
+@pytest.mark.parametrize(
     ("prefix", "shown"),
     [
         pytest.param(V3, {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}, id="v3"),
