@@ -1,0 +1,123 @@
+"""An environment: variables and functions, and how an expression becomes a program in it.
+
+The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `validators` refuse what can only fail,
+`planner` makes closures of it, `estimator` says what they may cost.
+upstream 1.36: apiserver/pkg/cel/environment/base.go
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.matching.cel import macros, syntax_errors
+from mockkube.matching.cel.checker import Checker
+from mockkube.matching.cel.declarations import Function
+from mockkube.matching.cel.estimator import Estimator, Path
+from mockkube.matching.cel.issues import Issue, Source
+from mockkube.matching.cel.lexer import BadSyntax
+from mockkube.matching.cel.libraries import (
+    authorization,
+    conversions,
+    formats,
+    lists,
+    maps,
+    networks,
+    operators,
+    optionals,
+    quantities,
+    regexes,
+    sets,
+    standard,
+    strings,
+    urls,
+    versions,
+)
+from mockkube.matching.cel.parser import DEPTH_MAX, Parser
+from mockkube.matching.cel.planner import PlanError, Planner
+from mockkube.matching.cel.program import Program
+from mockkube.matching.cel.recursion import room_for
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.sizes import Cost, Size
+from mockkube.matching.cel.syntax import Node
+from mockkube.matching.cel.types import ANY, BOOL, CelType
+from mockkube.matching.cel.validators import validate
+
+# In the order in which upstream's base environment adds them: it decides which overloads are tried first.
+_LIBRARIES: Final = (
+    operators, conversions, standard, urls, regexes, lists, authorization, optionals, quantities, strings, sets,
+    networks, formats, maps, versions,
+)  # fmt: skip
+
+
+def _all_functions() -> dict[str, Function]:
+    functions: dict[str, Function] = {}
+    for library in _LIBRARIES:
+        for function in library.FUNCTIONS:
+            known = functions.get(function.name)
+            functions[function.name] = known.merged(function) if known else function
+    return functions
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = _all_functions()
+_MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, **macros.LISTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What became of an expression: a program, or the error that kept it from being one.
+
+    The type is there once the checker was content, the estimate once there is a program. `is_internal` tells an
+    error that upstream blames on itself from one it blames on the expression.
+    """
+
+    text: str
+    type: CelType | None = None
+    program: Program | None = None
+    error: str | None = None
+    is_internal: bool = False
+    estimate: Cost | None = None
+
+
+class Environment:
+    """Compiles expressions over some variables."""
+
+    def __init__(self, schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> None:
+        self._schema = schema
+        self._sizes = sizes
+        self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
+
+    def compile(self, text: str) -> Compiled:
+        """Compile an expression that is to yield a boolean."""
+        with room_for(2 * DEPTH_MAX):
+            return self._compile(text)
+
+    def _compile(self, text: str) -> Compiled:
+        source = Source(text)
+        tree, error = self._checked(source)
+        if tree is None:
+            return Compiled(text, error=f"compilation failed: {error}")
+        if tree.type not in (BOOL, ANY):
+            return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
+        try:
+            program = Planner(self._schema, FUNCTIONS).plan(tree)
+        except PlanError as failure:
+            return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
+        return Compiled(text, tree.type, program, estimate=Estimator(FUNCTIONS, self._sizes).cost(tree))
+
+    def _checked(self, source: Source) -> tuple[Node | None, str]:
+        """Return the tree with its types, or None and what is wrong."""
+        parser = Parser(source.text, self._macros)
+        try:
+            tree = parser.parse()
+        except BadSyntax:
+            return None, source.render(syntax_errors.describe(source))
+        if parser.issues:
+            return None, _rendered(source, parser.issues)
+        checker = Checker(self._schema, FUNCTIONS)
+        checker.check(tree)
+        issues = checker.issues or validate(tree)
+        return (None, _rendered(source, issues)) if issues else (tree, "")
+
+
+def _rendered(source: Source, issues: list[Issue]) -> str:
+    return source.render([source.locate(issue) for issue in issues])

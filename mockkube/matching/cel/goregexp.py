@@ -1,0 +1,394 @@
+"""Regular expressions in Go's dialect: its verdicts and texts from a parser of our own, matching by RE2.
+
+upstream 1.36: Go's regexp/syntax/parse.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import re2  # type: ignore[import-untyped]  # the package carries no types
+
+CACHE_MAX: Final = 1024
+"""How many compiled patterns are remembered; the least recently used one is forgotten."""
+_REPEAT_MAX: Final = 1000
+_HEIGHT_MAX: Final = 1000
+_MEMORY_BYTES_MAX: Final = 256 << 20
+_POSIX_CLASSES: Final = frozenset(
+    [
+        "alnum",
+        "alpha",
+        "ascii",
+        "blank",
+        "cntrl",
+        "digit",
+        "graph",
+        "lower",
+        "print",
+        "punct",
+        "space",
+        "upper",
+        "word",
+        "xdigit",
+    ]
+)
+_LETTER_ESCAPES: Final = frozenset("afnrtv")
+
+
+class RegexError(ValueError):
+    """A pattern is none; the message is Go's."""
+
+    def __init__(self, code: str, part: str) -> None:
+        super().__init__(f"error parsing regexp: {code}: `{part}`")
+
+
+@lru_cache(CACHE_MAX)
+def compiled(pattern: str) -> Any:
+    """Return an object with `search(text)`, or raise RegexError."""
+    translated = _Parser(pattern).translate()
+    try:
+        return _re2(translated)
+    except re2.error:
+        raise RegexError("expression too large", pattern) from None
+
+
+def find_all(pattern: str, text: str, limit: int) -> Iterator[str]:
+    """Yield what the pattern finds from left to right, at most `limit` (if not negative) pieces."""
+    regex = compiled(pattern)
+    position, previous_end = 0, -1
+    while limit != 0 and position <= len(text) and (match := regex.search(text, position)):
+        start, end = match.span()
+        # An empty match right behind another one does not count.
+        if end > start or start != previous_end:
+            yield match[0]
+            limit -= 1
+        previous_end = end
+        position = end if end > position else position + 1
+
+
+def _re2(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY_BYTES_MAX
+    return re2.compile(pattern, options)
+
+
+@lru_cache(CACHE_MAX)
+def _is_unicode_class(name: str) -> bool:
+    try:
+        _re2(rf"\p{{{name}}}")
+    except re2.error:
+        return False
+    return name.isascii() and name.replace("_", "").isalnum()
+
+
+@dataclass(slots=True)
+class _Group:
+    """An open group: whether something stands right before the cursor that can be repeated, and how it nests."""
+
+    repeatable: bool = False
+    height: int = 0
+    repeats: int = 1
+    """The product of nested counts so far, at its largest."""
+    last_repeats: int = 1
+    last_height: int = 0
+
+    def push(self, height: int = 1, repeats: int = 1) -> None:
+        """Note an item that can be repeated."""
+        self.repeatable = True
+        self.last_height, self.last_repeats = height, repeats
+        self.height = max(self.height, height)
+        self.repeats = max(self.repeats, repeats)
+
+
+class _Parser:
+    """Reads one pattern and writes it as RE2 takes it."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._position = 0
+        self._output: list[str] = []
+        self._groups = [_Group()]
+
+    def translate(self) -> str:
+        """Return the pattern for RE2."""
+        last_repeat: int | None = None
+        while self._position < len(self._pattern):
+            start = self._position
+            repeated = self._step(last_repeat)
+            last_repeat = start if repeated else None
+        if len(self._groups) > 1:
+            raise RegexError("missing closing )", self._pattern)
+        return "".join(self._output)
+
+    @property
+    def _rest(self) -> str:
+        return self._pattern[self._position :]
+
+    def _emit(self, length: int, text: str | None = None) -> None:
+        self._output.append(self._pattern[self._position : self._position + length] if text is None else text)
+        self._position += length
+
+    def _step(self, last_repeat: int | None) -> bool:
+        """Read one item; True if it was a repetition."""
+        letter = self._pattern[self._position]
+        group = self._groups[-1]
+        match letter:
+            case "(":
+                self._open()
+            case ")":
+                self._close()
+            case "|":
+                self._emit(1)
+                group.repeatable = False
+            case "[":
+                self._class()
+            case "*" | "+" | "?":
+                self._repeat(1, 1, last_repeat)
+                return True
+            case "{":
+                return self._count(last_repeat)
+            case "\\":
+                self._escape()
+            case _:
+                self._emit(1)
+                group.push()
+        return False
+
+    def _open(self) -> None:
+        rest = self._rest
+        if not rest.startswith("(?"):
+            self._emit(1)
+            self._groups.append(_Group())
+            return
+        named_at = (
+            4 if rest.startswith("(?P<") and len(rest) > 4 else 3 if rest.startswith("(?<") and len(rest) > 3 else 0
+        )
+        if named_at:
+            end = rest.find(">")
+            if end < 0:
+                raise RegexError("invalid named capture", rest)
+            name = rest[named_at:end]
+            if not name or not name.isascii() or not name.replace("_", "a").isalnum():
+                raise RegexError("invalid named capture", rest[: end + 1])
+            # Unlike RE2, Go lets groups share a name.
+            self._emit(end + 1, "(")
+            self._groups.append(_Group())
+            return
+        self._flags(rest)
+
+    def _flags(self, rest: str) -> None:
+        negative = saw_flag = False
+        position = 2
+        while position < len(rest):
+            letter = rest[position]
+            position += 1
+            if letter in "imsU":
+                saw_flag = True
+            elif letter == "-" and not negative:
+                negative, saw_flag = True, False
+            elif letter in ":)" and (saw_flag or not negative):
+                self._emit(position)
+                if letter == ":":
+                    self._groups.append(_Group())
+                return
+            else:
+                break
+        raise RegexError("invalid or unsupported Perl syntax", rest[:position])
+
+    def _close(self) -> None:
+        if len(self._groups) == 1:
+            raise RegexError("unexpected )", self._pattern)
+        closed = self._groups.pop()
+        self._emit(1)
+        self._groups[-1].push(closed.height + 1, closed.repeats)
+        if closed.height >= _HEIGHT_MAX:
+            raise RegexError("expression nests too deeply", self._pattern)
+
+    def _count(self, last_repeat: int | None) -> bool:
+        parsed = _parse_count(self._rest)
+        if parsed is None:
+            self._emit(1, r"\{")
+            self._groups[-1].push()
+            return False
+        least, greatest, length = parsed
+        if least < 0 or max(least, greatest) > _REPEAT_MAX or 0 <= greatest < least:
+            raise RegexError("invalid repeat count", self._rest[:length])
+        self._repeat(length, greatest if greatest >= 0 else least, last_repeat)
+        return True
+
+    def _repeat(self, length: int, times: int, last_repeat: int | None) -> None:
+        start = self._position
+        end = start + length
+        if self._pattern[end : end + 1] == "?":
+            end += 1
+        if last_repeat is not None:
+            raise RegexError("invalid nested repetition operator", self._pattern[last_repeat:end])
+        group = self._groups[-1]
+        if not group.repeatable:
+            raise RegexError("missing argument to repetition operator", self._pattern[start:end])
+        repeats = group.last_repeats * max(times, 1)
+        if times >= 2 and repeats > _REPEAT_MAX:
+            raise RegexError("invalid repeat count", self._pattern[start:end])
+        group.push(group.last_height + 1, repeats)
+        self._emit(end - start)
+
+    def _escape(self) -> None:
+        rest = self._rest
+        kind = rest[1:2]
+        if kind in ("A", "b", "B", "z"):
+            self._emit(2)
+        elif kind == "C":
+            raise RegexError("invalid escape sequence", rest[:2])
+        elif kind == "Q":
+            self._quoted(rest)
+            return
+        elif length := _class_escape_length(rest):
+            self._emit(length)
+        else:
+            code, length = _parse_escape(rest)
+            self._emit(length, _escaped(code))
+        self._groups[-1].push()
+
+    def _quoted(self, rest: str) -> None:
+        literal, mark, _ = rest[2:].partition(r"\E")
+        if literal:
+            self._groups[-1].push()
+        self._emit(2 + len(literal) + len(mark), "".join(_escaped(ord(letter)) for letter in literal))
+
+    def _class(self) -> None:
+        whole = self._rest
+        position = 2 if whole[1:2] == "^" else 1
+        output = [whole[:position]]
+        first = True
+        while first or whole[position : position + 1] != "]":
+            first = False
+            length = _class_item_length(whole[position:])
+            if length:
+                output.append(whole[position : position + length])
+            else:
+                text, length = _class_range(whole[position:], whole)
+                output.append(text)
+            position += length
+        self._emit(position + 1, "".join(output) + "]")
+        self._groups[-1].push()
+
+
+def _escaped(code: int) -> str:
+    return rf"\x{{{code:X}}}"
+
+
+def _parse_count(text: str) -> tuple[int, int, int] | None:
+    """Read `{2}`, `{2,}` or `{2,5}`: the bounds (-1: none, or too large to tell) and the length of the text."""
+    least, position = _parse_number(text, 1)
+    if least is None:
+        return None
+    greatest = least
+    if text[position : position + 1] == ",":
+        position += 1
+        if text[position : position + 1] == "}":
+            greatest = -1
+        else:
+            most, position = _parse_number(text, position)
+            if most is None:
+                return None
+            greatest, least = most, -1 if most < 0 else least
+    return (least, greatest, position + 1) if text[position : position + 1] == "}" else None
+
+
+def _parse_number(text: str, start: int) -> tuple[int | None, int]:
+    end = start
+    while end < len(text) and "0" <= text[end] <= "9":
+        end += 1
+    digits = text[start:end]
+    if not digits or (len(digits) > 1 and digits[0] == "0"):
+        return None, start
+    return (int(digits) if len(digits) <= 8 else -1), end
+
+
+def _class_item_length(text: str) -> int:
+    """Return the length of the named class the text starts with, 0 if it starts with a plain character."""
+    if text.startswith("[:") and (end := text.find(":]", 2)) >= 0:
+        if text[2:end].removeprefix("^") not in _POSIX_CLASSES:
+            raise RegexError("invalid character class range", text[: end + 2])
+        return end + 2
+    return _class_escape_length(text)
+
+
+def _class_escape_length(text: str) -> int:
+    """Return the length of `\\d` or `\\p{Greek}` at the start, 0 if there is none."""
+    kind = text[1:2] if text.startswith("\\") else ""
+    if kind and kind in "dDsSwW":
+        return 2
+    if not kind or kind not in "pP":
+        return 0
+    if text[2:3] != "{":
+        sequence, name = text[:3], text[2:3]
+    else:
+        end = text.find("}")
+        if end < 0:
+            raise RegexError("invalid character class range", text)
+        sequence, name = text[: end + 1], text[3:end]
+    if not _is_unicode_class(name.removeprefix("^")):
+        raise RegexError("invalid character class range", sequence)
+    return len(sequence)
+
+
+def _class_range(text: str, whole: str) -> tuple[str, int]:
+    low, position = _class_character(text, whole)
+    if text[position : position + 1] != "-" or text[position + 1 : position + 2] in ("", "]"):
+        return _escaped(low), position
+    high, length = _class_character(text[position + 1 :], whole)
+    position += 1 + length
+    if high < low:
+        raise RegexError("invalid character class range", text[:position])
+    return f"{_escaped(low)}-{_escaped(high)}", position
+
+
+def _class_character(text: str, whole: str) -> tuple[int, int]:
+    if not text:
+        raise RegexError("missing closing ]", whole)
+    return _parse_escape(text) if text[0] == "\\" else (ord(text[0]), 1)
+
+
+_C_ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+
+
+def _parse_escape(text: str) -> tuple[int, int]:
+    """Return the character an escape stands for, and the length of the escape."""
+    letter = text[1:2]
+    if not letter:
+        raise RegexError("trailing backslash at end of expression", "")
+    if letter in _C_ESCAPES:
+        return _C_ESCAPES[letter], 2
+    if letter.isascii() and not letter.isalnum():
+        return ord(letter), 2
+    if letter == "0" or ("1" <= letter <= "7" and "0" <= text[2:3] <= "7"):
+        end = 2
+        while end < 4 and "0" <= text[end : end + 1] <= "7":
+            end += 1
+        return int(text[1:end], 8), end
+    if letter == "x":
+        return _parse_hex(text)
+    raise RegexError("invalid escape sequence", text[:2])
+
+
+def _parse_hex(text: str) -> tuple[int, int]:
+    if text[2:3] != "{":
+        digits = text[2:4]
+        if len(digits) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in digits):
+            return int(digits, 16), 4
+        raise RegexError("invalid escape sequence", text[:4])
+    code, position = 0, 3
+    while True:
+        letter = text[position : position + 1]
+        position += 1
+        if letter == "}" and position > 4:
+            return code, position
+        if not letter or letter not in "0123456789abcdefABCDEF":
+            break
+        code = code * 16 + int(letter, 16)
+        if code > 0x10FFFF:
+            break
+    raise RegexError("invalid escape sequence", text[:position])

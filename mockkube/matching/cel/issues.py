@@ -1,0 +1,64 @@
+"""Complaints about an expression, printed as cel-go does: position, message, the line and a caret under it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+ISSUES_MAX: Final = 100
+"""How many issues are printed; of the rest only the number is."""
+_SNIPPET_BYTES_MAX: Final = 16384
+NOWHERE: Final = -1
+"""The offset of an issue with the expression as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One complaint at one place, given as an offset in characters."""
+
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """One complaint at a line (from 1) and column (from 0)."""
+
+    line: int
+    column: int
+    message: str
+
+
+class Source:
+    """The text of an expression, with its lines."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+
+    def locate(self, issue: Issue) -> Located:
+        """Return the issue with its line and column."""
+        if issue.offset == NOWHERE:
+            return Located(-1, -1, issue.message)
+        before = self.text[: issue.offset]
+        line = before.count("\n")
+        return Located(line + 1, len(before) - (before.rfind("\n") + 1), issue.message)
+
+    def render(self, issues: Iterable[Located]) -> str:
+        """Print issues in the order of their places."""
+        ordered = sorted(issues, key=lambda issue: (issue.line, issue.column))
+        texts = [self._render(issue) for issue in ordered[:ISSUES_MAX]]
+        if len(ordered) > ISSUES_MAX:
+            texts.append(f"{len(ordered) - ISSUES_MAX} more errors were truncated")
+        return "\n".join(texts)
+
+    def _render(self, issue: Located) -> str:
+        text = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
+        if not self.text or not 1 <= issue.line <= len(self.lines):
+            return text
+        line = self.lines[issue.line - 1]
+        if len(line.encode(errors="surrogatepass")) > _SNIPPET_BYTES_MAX:
+            return text
+        line = line.replace("\t", " ")
+        dots = "".join("." if letter.isascii() else "．" for letter in line[: issue.column])
+        at_caret = line[issue.column : issue.column + 1]
+        return f"{text}\n | {line}\n | {dots}{'^' if at_caret.isascii() else '＾'}"

@@ -1,0 +1,115 @@
+"""Named formats that texts are validated against.
+
+upstream 1.36: apiserver/pkg/cel/library/format.go, vendor/k8s.io/kube-openapi/pkg/validation/strfmt
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.matching.cel import costs, gotime, gourl, types, values
+from mockkube.matching.cel.declarations import CallEstimate, Function, Overload, Sized, global_overload, member_overload
+from mockkube.matching.cel.sizes import REGEX_FACTOR, TRAVERSAL_FACTOR
+from mockkube.matching.cel.types import STRING
+from mockkube.matching.cel.values import NONE, Optional, size_of
+
+_FORMAT: Final = types.struct("kubernetes.NamedFormat")
+_ESTIMATED_PATTERN: Final = 128
+_UUID: Final = re.compile(r"(?i:[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})", re.ASCII)
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=|[A-Za-z0-9+\\/]{4})")
+_TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: how it is checked, and the length of the pattern that it is charged for."""
+
+    name: str
+    check: Callable[[str], list[str]]
+    pattern_length: int
+
+
+values.register(Format, values.Opaque(_FORMAT, "cel.Format", lambda one, other: one.name == other.name))
+
+
+def _uri(text: str) -> list[str]:
+    try:
+        gourl.parse_request(text)
+    except gourl.UrlError as error:
+        return [str(error)]
+    return []
+
+
+def _is_date(text: str) -> bool:
+    return len(text) == 10 and gotime.parse_timestamp(f"{text}T00:00:00Z") is not None
+
+
+def _is_datetime(text: str) -> bool:
+    parts = text.lower().split("t")
+    if len(text) < 4 or len(parts) < 2 or not _is_date(parts[0]):
+        return False
+    match = _TIME.fullmatch(parts[1])
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
+
+
+def _unless(test: Callable[[str], Any], complaint: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if test(text) else [complaint]
+
+
+FORMATS: Final = {
+    "dns1123Label": Format("DNS1123Label", names.dns_label, 30),
+    "dns1123Subdomain": Format("DNS1123Subdomain", names.dns_subdomain, 60),
+    "dns1035Label": Format("DNS1035Label", names.dns1035_label, 30),
+    "qualifiedName": Format("QualifiedName", names.qualified_name, 60),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.dns_label(text, prefix=True), 30),
+    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", lambda text: names.dns_subdomain(text, prefix=True), 60),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.dns1035_label(text, prefix=True), 30),
+    "labelValue": Format("LabelValue", names.label_value, 40),
+    "uri": Format("URI", _uri, 1103),
+    "uuid": Format("uuid", _unless(_UUID.fullmatch, "does not match the UUID format"), 70),
+    "byte": Format("byte", _unless(_BASE64.fullmatch, "invalid base64"), 84),
+    "date": Format("date", _unless(_is_date, "invalid date"), 71),
+    "datetime": Format("datetime", _unless(_is_datetime, "invalid datetime"), 71),
+}
+
+
+def _named(name: str) -> Optional:
+    return Optional(FORMATS[name]) if name in FORMATS else NONE
+
+
+def _validate(given: Format, text: str) -> Optional:
+    wrong = given.check(text)
+    return Optional(wrong) if wrong else NONE
+
+
+def _estimate_validate(operands: Sequence[Sized]) -> CallEstimate:
+    cost = operands[1].size.scaled(TRAVERSAL_FACTOR)
+    return CallEstimate(cost.scaled(_ESTIMATED_PATTERN * REGEX_FACTOR))
+
+
+def _charge_validate(args: Sequence[Any], result: Any) -> int:
+    if type(args[0]) is not Format:
+        return 1
+    return costs.pattern_charge(size_of(args[1]), args[0].pattern_length)
+
+
+def _constant(name: str, given: Format) -> Function:
+    return Function(f"format.{name}", (Overload(f"format.{name}", (), _FORMAT, lambda: given, eager=True),))
+
+
+FUNCTIONS: Final = (
+    Function(
+        "validate",
+        (member_overload("format-validate", (_FORMAT, STRING), types.optional_of(types.list_of(STRING)), _validate),),
+        estimate=_estimate_validate,
+        charge=_charge_validate,
+    ),
+    Function(
+        "format.named",
+        (global_overload("format-named", (STRING,), types.optional_of(_FORMAT), _named),),
+        estimate=costs.estimate_unit,
+    ),
+    *(_constant(name, given) for name, given in FORMATS.items()),
+)

@@ -1,0 +1,162 @@
+"""Quantities.
+
+upstream 1.36: apiserver/pkg/cel/library/quantity.go, apimachinery/pkg/api/resource
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any, Final
+
+from mockkube.api import quantity
+from mockkube.matching.cel import costs, types, values
+from mockkube.matching.cel.declarations import Function, Implementation, global_overload, member_overload
+from mockkube.matching.cel.types import BOOL, DOUBLE, INT, STRING, CelType
+from mockkube.matching.cel.values import CelError
+
+_QUANTITY: Final = types.struct("kubernetes.Quantity")
+_NOT_INTEGER: Final = CelError("cannot convert value to integer")
+_TEXT: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_SCALES: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_POWERS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_EXACT: Final = Context(prec=1000)
+_INT64: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A quantity; `scaled` is its number and power of ten while upstream keeps it in 64 bits, else None."""
+
+    value: Decimal
+    scaled: tuple[int, int] | None
+
+    def plus(self, other: "Amount") -> "Amount":
+        """Return the sum."""
+        return Amount(_EXACT.add(self.value, other.value), _scaled_sum(self.scaled, other.scaled))
+
+    def minus(self, other: "Amount") -> "Amount":
+        """Return the difference."""
+        negated = (-other.scaled[0], other.scaled[1]) if other.scaled else None
+        return Amount(_EXACT.subtract(self.value, other.value), _scaled_sum(self.scaled, negated))
+
+    def compare(self, other: "Amount") -> int:
+        """Return -1, 0 or 1."""
+        return (self.value > other.value) - (self.value < other.value)
+
+    def as_integer(self) -> int | None:
+        """Return the amount if upstream can tell that it is whole: `1.0` and `1000m` do not count."""
+        if self.scaled is None or self.scaled[1] < 0:
+            return None
+        number = self.scaled[0] * 10 ** self.scaled[1]
+        return number if number in _INT64 else None
+
+    def as_float(self) -> float:
+        """Return the nearest double, more or less."""
+        if self.scaled is None:
+            return float(self.value)
+        number, scale = self.scaled
+        return float(number) * 10.0**scale if scale else float(number)
+
+
+values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, other: one.value == other.value))
+
+
+def _scaled_sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    if one is None or other is None:
+        return None
+    if other[0] == 0 or one[0] == 0:
+        return one if other[0] == 0 else other
+    scale = min(one[1], other[1])
+    total = one[0] * 10 ** (one[1] - scale) + other[0] * 10 ** (other[1] - scale)
+    return (total, scale) if total in _INT64 else None
+
+
+def of_int(number: int) -> Amount:
+    """Return the quantity of a whole number."""
+    return Amount(Decimal(number), (number, 0))
+
+
+def parse(text: str) -> Any:
+    """Compute `quantity(text)`."""
+    try:
+        # The API forgives spaces around a quantity, expressions do not.
+        parsed = quantity.parse(text if text == text.strip() else "")
+    except ValueError as error:
+        return CelError(str(error))
+    return Amount(parsed.amount, _scaled(text))
+
+
+def _scaled(text: str) -> tuple[int, int] | None:
+    """Return number and power of ten if upstream takes its short cut for this text."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        return None
+    whole, places, suffix = match[1] or "0", match[2] or "", match[3]
+    sign = -1 if text.startswith("-") else 1
+    if suffix in _BINARY_POWERS:
+        power = _BINARY_POWERS[suffix]
+        short = not places and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0
+        return (sign * int(whole) << power, 0) if short else None
+    scale = _SCALES[suffix] if suffix in _SCALES else int(suffix[1:])
+    scale -= len(places)
+    if len(whole) + len(places) > 18 or scale < -9:
+        return None
+    return sign * int(whole + places), scale
+
+
+def _as_integer(amount: Amount) -> Any:
+    number = amount.as_integer()
+    return _NOT_INTEGER if number is None else number
+
+
+def _sign(amount: Amount) -> int:
+    return (amount.value > 0) - (amount.value < 0)
+
+
+def _pair(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+    return Function(
+        name, (member_overload(overload_id, (_QUANTITY, _QUANTITY), result, run),), estimate=costs.estimate_unit
+    )
+
+
+def _accessor(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+    return Function(name, (member_overload(overload_id, (_QUANTITY,), result, run),), estimate=costs.estimate_unit)
+
+
+def _arithmetic(name: str, compute: Callable[[Amount, Amount], Amount]) -> Function:
+    return Function(
+        name,
+        (
+            member_overload(f"quantity_{name}", (_QUANTITY, _QUANTITY), _QUANTITY, compute),
+            member_overload(
+                f"quantity_{name}_int", (_QUANTITY, INT), _QUANTITY, lambda one, number: compute(one, of_int(number))
+            ),
+        ),
+        estimate=costs.estimate_unit,
+    )
+
+
+FUNCTIONS: Final = (
+    Function(
+        "quantity",
+        (global_overload("string_to_quantity", (STRING,), _QUANTITY, parse),),
+        estimate=costs.estimate_traversal(),
+        charge=costs.charge_traversal(),
+    ),
+    Function(
+        "isQuantity",
+        (global_overload("is_quantity_string", (STRING,), BOOL, lambda text: type(parse(text)) is Amount),),
+        estimate=costs.estimate_traversal(),
+        charge=costs.charge_traversal(),
+    ),
+    Function("sign", (global_overload("quantity_sign", (_QUANTITY,), INT, _sign),), estimate=costs.estimate_unit),
+    _pair("isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.compare(other) == 1),
+    _pair("isLessThan", "quantity_is_less_than", BOOL, lambda one, other: one.compare(other) == -1),
+    _pair("compareTo", "quantity_compare_to", INT, Amount.compare),
+    _accessor("asApproximateFloat", "quantity_get_float", DOUBLE, Amount.as_float),
+    _accessor("asInteger", "quantity_get_int", INT, _as_integer),
+    _accessor("isInteger", "quantity_is_integer", BOOL, lambda amount: amount.as_integer() is not None),
+    _arithmetic("add", Amount.plus),
+    _arithmetic("sub", Amount.minus),
+)

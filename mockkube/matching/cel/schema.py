@@ -1,0 +1,71 @@
+"""What names an expression may use: variables, the names of types, messages and their fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.matching.cel import types
+from mockkube.matching.cel.types import CelType
+
+_MESSAGES: Final[dict[str, dict[str, CelType]]] = {
+    **{
+        name: {"value": types.CelType(wrapper.kind, wrapper.name)}
+        for name, wrapper in types.WELL_KNOWN.items()
+        if wrapper.nullable
+    },
+    "google.protobuf.Any": {"type_url": types.STRING, "value": types.BYTES},
+    "google.protobuf.Duration": {"seconds": types.INT, "nanos": types.INT},
+    "google.protobuf.Timestamp": {"seconds": types.INT, "nanos": types.INT},
+    "google.protobuf.Empty": {},
+    "google.protobuf.ListValue": {"values": types.list_of(types.DYN)},
+    "google.protobuf.Struct": {"fields": types.map_of(types.STRING, types.DYN)},
+    "google.protobuf.Value": {
+        "null_value": types.INT,
+        "number_value": types.DOUBLE,
+        "string_value": types.STRING,
+        "bool_value": types.BOOL,
+        "struct_value": types.map_of(types.STRING, types.DYN),
+        "list_value": types.list_of(types.DYN),
+    },
+}
+_TYPE_NAMES: Final[dict[str, CelType]] = {
+    each.name: each
+    for each in (
+        types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP,
+        types.TYPE, types.UINT, types.list_of(types.param("A")), types.map_of(types.param("A"), types.param("B")),
+        types.optional_of(types.DYN), types.opaque("net.IP"), types.opaque("net.CIDR"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The variables and messages of one environment, besides what every environment has."""
+
+    variables: Mapping[str, CelType] = field(default_factory=dict)
+    messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
+
+    def find(self, name: str) -> CelType | None:
+        """Return the type of what a name refers to: a variable, or a type."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.messages:
+            return types.type_of_type(types.struct(name))
+        if name in _TYPE_NAMES:
+            return types.type_of_type(_TYPE_NAMES[name])
+        if name in _MESSAGES:
+            return types.type_of_type(types.WELL_KNOWN.get(name, types.struct(name)))
+        return None
+
+    def fields(self, message: str) -> Mapping[str, CelType] | None:
+        """Return the fields of a message, None if there is no such message."""
+        return self.messages.get(message, _MESSAGES.get(message))
+
+    def is_message(self, name: str) -> bool:
+        """Whether values of the type can be written `name{...}`."""
+        return name in self.messages or name in _MESSAGES
+
+    def type_named(self, name: str) -> CelType | None:
+        """Return the type of this name."""
+        found = self.find(name)
+        return found.parameters[0] if found is not None and found.kind is types.Kind.TYPE and found.parameters else None

@@ -1,0 +1,61 @@
+"""Sizes and costs as intervals of 64-bit numbers that stop at the largest, and the factors of the cost model.
+
+upstream 1.36: cel-go checker/cost.go, common/cost.go
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+LARGEST: Final = 2**64 - 1
+TRAVERSAL_FACTOR: Final = 0.1
+"""Per character of a string."""
+REGEX_FACTOR: Final = 0.25
+"""Per character of a pattern."""
+LIST_COST: Final = 10
+MAP_COST: Final = 30
+STRUCT_COST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Anything from `min` to `max`: a size in characters, bytes or entries, or a cost."""
+
+    min: int
+    max: int
+
+    def __add__(self, other: "Interval") -> "Interval":
+        return Interval(min(LARGEST, self.min + other.min), min(LARGEST, self.max + other.max))
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        return Interval(min(LARGEST, self.min * other.min), min(LARGEST, self.max * other.max))
+
+    def __or__(self, other: "Interval") -> "Interval":
+        """Return the interval around both."""
+        return Interval(min(self.min, other.min), max(self.max, other.max))
+
+    def scaled(self, factor: float) -> "Interval":
+        """Multiply by a factor, in double precision, and round up."""
+        return Interval(_scaled(self.min, factor), _scaled(self.max, factor))
+
+
+Size = Interval
+Cost = Interval
+
+
+def fixed(number: int) -> Interval:
+    """Return the interval of one number."""
+    return Interval(number, number)
+
+
+NOTHING: Final = fixed(0)
+ONE: Final = fixed(1)
+UNKNOWN: Final = Interval(0, LARGEST)
+
+
+def _scaled(number: int, factor: float) -> int:
+    exact = float(number)
+    if exact > 0 and factor > 0 and exact > LARGEST / factor:
+        return LARGEST
+    rounded = math.ceil(exact * factor)
+    return LARGEST if rounded >= 2**64 else rounded

@@ -1,0 +1,93 @@
+"""Expressions over taints: the environment of KEP-5500, what admission asks of them, and what they say of a taint."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cachetools import LRUCache
+
+from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.cel import types
+from mockkube.matching.cel.environment import Compiled, Environment
+from mockkube.matching.cel.program import Evaluation
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.sizes import NOTHING, Size
+from mockkube.matching.cel.values import CelError
+from mockkube.matching.taints import Expression, Outcome, Unreadable
+
+EXPRESSION_BYTES_MAX: Final = 10 * 1024
+COST_MAX: Final = 1_000_000
+"""The most an expression may be estimated to cost, and the most an evaluation may cost."""
+PROGRAMS_MAX: Final = 1024
+"""How many compiled expressions a component remembers; the least recently used one is forgotten."""
+
+_TAINT: Final = "kubernetes.Taint"
+_SCHEMA: Final = Schema(
+    variables={"taint": types.struct(_TAINT)},
+    messages={_TAINT: dict.fromkeys(("key", "value", "effect"), types.STRING)},
+)
+_SIZES: Final = {
+    ("taint",): NOTHING,
+    ("taint", "key"): Size(0, 253 + 1 + 63),
+    ("taint", "value"): Size(0, 63),
+    ("taint", "effect"): Size(0, 16),
+}
+TAINTS: Final = Environment(_SCHEMA, _SIZES)
+TAINTS_WITH_BINDINGS: Final = Environment(_SCHEMA, _SIZES, bindings=True)
+
+
+def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
+    """Return what the API server says of an expression, compiled, in the field `at`."""
+    if len(text.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
+        return [too_long(at, EXPRESSION_BYTES_MAX)]
+    if compiled.error is not None:
+        return [internal(at, compiled.error) if compiled.is_internal else invalid(at, text, compiled.error)]
+    assert compiled.estimate is not None, "a program has an estimate"
+    return [forbidden(at, "too complex, exceeds cost limit")] if compiled.estimate.max > COST_MAX else []
+
+
+def evaluate(compiled: Compiled, taint: ReadOnlyObject) -> Evaluation:
+    """Evaluate an expression on a taint."""
+    assert compiled.program is not None, "only what compiles is evaluated"
+    bound = {"key": taint.get("key", ""), "value": taint.get("value", ""), "effect": taint.get("effect", "")}
+    return compiled.program.evaluate({"taint": bound}, COST_MAX)
+
+
+@dataclass(slots=True)
+class CacheStatistics:
+    """How often a compiled expression was found, and how often it had to be compiled."""
+
+    hits: int = 0
+    misses: int = 0
+
+
+class ExpressionCache:
+    """Compiles expressions of tolerations; each component owns one, so that what it pays is its own."""
+
+    def __init__(self, programs_max: int = PROGRAMS_MAX) -> None:
+        self.statistics = CacheStatistics()
+        self._compiled: LRUCache[str, Compiled] = LRUCache(programs_max)
+
+    def get(self, text: str) -> Compiled:
+        """Return the expression compiled."""
+        compiled = self._compiled.get(text)
+        if compiled is not None:
+            self.statistics.hits += 1
+            return compiled
+        self.statistics.misses += 1
+        compiled = TAINTS.compile(text)
+        self._compiled[text] = compiled
+        return compiled
+
+    def expression(self, text: str) -> Expression:
+        """Return what `taints.TaintRules` asks for: the expression as a test of taints."""
+        compiled = self.get(text)
+        if compiled.error is not None:
+            unreadable = Unreadable("toleration", text, compiled.error)
+            return lambda taint: unreadable
+
+        def test(taint: ReadOnlyObject) -> Outcome:
+            value = evaluate(compiled, taint).value
+            return Unreadable("taint", text, value.message) if type(value) is CelError else value is True
+
+        return test

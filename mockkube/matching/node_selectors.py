@@ -1,0 +1,197 @@
+"""Node selectors against nodes: terms are ORed, requirements of a term ANDed; a term that does not parse never matches.
+
+upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, apimachinery/pkg/labels/selector.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import go_json, invalid, keyed
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching.gotext import NumberError, parse_int64
+from mockkube.matching.taints import SEMVER, SEMVER_GATE, Operator
+
+Labels = Mapping[str, str]
+LabelTest = Callable[[Labels], bool]
+NameTest = Callable[[str], bool]
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS: Final = ("In", "NotIn")
+_NAME: Final = "metadata.name"
+
+
+def operators_for(caps: Capabilities) -> Mapping[str, Operator]:
+    """Return the operators a component knows beyond the built-in ones."""
+    return SEMVER if caps.enabled(SEMVER_GATE) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A compiled term: its tests, or the errors that keep it from matching."""
+
+    labels: tuple[LabelTest, ...]
+    names: tuple[NameTest, ...]
+    errors: tuple[str, ...]
+    weight: int = 0
+
+    def matches(self, labels: Labels, node_name: str) -> bool:
+        """Whether the node passes every test; a node without a name passes those on its name."""
+        if self.errors or not all(test(labels) for test in self.labels):
+            return False
+        return not node_name or all(test(node_name) for test in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelector:
+    """Compiled terms; those that select nothing because they are empty are gone."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """Every error of every term, as text."""
+        return [error for term in self.terms for error in term.errors]
+
+    def matches(self, labels: Labels, node_name: str = "") -> bool:
+        """Whether any term selects the node."""
+        return any(term.matches(labels, node_name) for term in self.terms)
+
+    def score(self, labels: Labels, node_name: str = "") -> int:
+        """Return the sum of the weights of the terms that select the node."""
+        return sum(term.weight for term in self.terms if term.matches(labels, node_name))
+
+
+def compile_terms(
+    terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "nodeSelectorTerms"
+) -> NodeSelector:
+    """Compile required terms; `at` is where the errors say they are."""
+    compiled = (_term(term, operators, f"{at}[{index}]") for index, term in enumerate(terms) if not _is_empty(term))
+    return NodeSelector(tuple(compiled))
+
+
+def compile_preferred(terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "") -> NodeSelector:
+    """Compile preferred terms with their weights; a term of weight 0 is not even parsed."""
+    compiled = (
+        _term(term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0))
+        for index, term in enumerate(terms)
+        if term.get("weight") and not _is_empty(term.get("preference", {}))
+    )
+    return NodeSelector(tuple(compiled))
+
+
+def aggregate(errors: Iterable[str]) -> str:
+    """Join errors as upstream's aggregate prints them: each text once, several in brackets."""
+    texts = list(dict.fromkeys(errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _is_empty(term: ReadOnlyObject) -> bool:
+    return not term.get("matchExpressions") and not term.get("matchFields")
+
+
+def _term(term: ReadOnlyObject, operators: Mapping[str, Operator], at: str, *, weight: int = 0) -> Term:
+    errors: list[str] = []
+    label_tests, name_tests = [], []
+    for index, requirement in enumerate(term.get("matchExpressions") or ()):
+        where = f"{at}.matchExpressions[{index}]"
+        errors += (found := _requirement_errors(requirement, operators, where))
+        if not found:
+            label_tests.append(_label_test(requirement, operators))
+    for index, requirement in enumerate(term.get("matchFields") or ()):
+        errors += (found := _field_errors(requirement, f"{at}.matchFields[{index}]"))
+        if not found:
+            name_tests.append(_name_test(requirement))
+    return Term(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
+
+
+def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, Operator], at: str) -> list[str]:
+    key, name, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or []
+    if name not in _OPERATORS and name not in operators:
+        return [_unsupported(at, name, _OPERATORS)]
+    errors = []
+    if wrong := names.qualified_name(key):
+        errors.append(str(invalid(f"{at}.key", key, "; ".join(wrong))))
+    errors += _count_errors(name, values, f"{at}.values")
+    for index, value in enumerate(values):
+        if wrong := names.label_value(value):
+            errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(wrong))))
+    return errors
+
+
+def _unsupported(at: str, name: str, supported: Sequence[str]) -> str:
+    choices = ", ".join(f'"{choice}"' for choice in supported)
+    return f"{at}.operator: Unsupported value: {go_json(name)}: supported values: {choices}"
+
+
+def _count_errors(name: str, values: Sequence[str], at: str) -> list[str]:
+    shown: Any = list(values) or None
+    match name:
+        case "In" | "NotIn":
+            text = "for 'in', 'notin' operators, values set can't be empty"
+            return [] if values else [str(invalid(at, shown, text))]
+        case "Exists" | "DoesNotExist":
+            text = "values set must be empty for exists and does not exist"
+            return [str(invalid(at, shown, text))] if values else []
+        case "Gt" | "Lt":
+            text = "for 'Gt', 'Lt' operators, exactly one value is required"
+            errors = [str(invalid(at, shown, text))] if len(values) != 1 else []
+            return errors + _integer_errors(values, at)
+        case _:
+            text = "for 'SemverGt', 'SemverLt', 'SemverEq' operators, exactly one value is required"
+            return [str(invalid(at, shown, text))] if len(values) != 1 else []
+
+
+def _integer_errors(values: Sequence[str], at: str) -> list[str]:
+    text = "for 'Gt', 'Lt' operators, the value must be an integer"
+    return [str(invalid(f"{at}[{i}]", value, text)) for i, value in enumerate(values) if _integer(value) is None]
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return parse_int64(text)
+    except NumberError:
+        return None
+
+
+def _label_test(requirement: ReadOnlyObject, operators: Mapping[str, Operator]) -> LabelTest:
+    key, values = requirement["key"], frozenset(requirement.get("values") or ())
+    match requirement["operator"]:
+        case "In":
+            return lambda labels: labels.get(key) in values
+        case "NotIn":
+            return lambda labels: labels.get(key) not in values
+        case "Exists":
+            return lambda labels: key in labels
+        case "DoesNotExist":
+            return lambda labels: key not in labels
+        case "Gt" | "Lt" as name:
+            return _integer_test(key, requirement["values"][0], greater=name == "Gt")
+        case name:
+            test = operators[name](requirement["values"][0])
+            return lambda labels: key in labels and test(labels[key]) is True
+
+
+def _integer_test(key: str, value: str, *, greater: bool) -> LabelTest:
+    bound = parse_int64(value)
+
+    def test(labels: Labels) -> bool:
+        if key not in labels or (number := _integer(labels[key])) is None:
+            return False
+        return number > bound if greater else number < bound
+
+    return test
+
+
+def _field_errors(requirement: ReadOnlyObject, at: str) -> list[str]:
+    name, values = requirement.get("operator", ""), requirement.get("values") or []
+    if name not in _FIELD_OPERATORS:
+        return [_unsupported(at, name, _FIELD_OPERATORS)]
+    return [str(invalid(f"{at}.values", values or None, "must have one element"))] if len(values) != 1 else []
+
+
+def _name_test(requirement: ReadOnlyObject) -> NameTest:
+    known = requirement.get("key", "") == _NAME
+    value, wanted = requirement["values"][0], requirement["operator"] == "In"
+    return lambda node_name: ((node_name if known else "") == value) is wanted

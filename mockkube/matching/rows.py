@@ -1,0 +1,204 @@
+"""Whole tables of questions answered at once: a document of rows in, the same document with every answer recomputed.
+
+Only the inputs of a row are read. The kinds of row, by the name of their list: `parse` and `compare` (semantic
+versions), `values`, `validate` and `match` (tolerations), `match`, `selectors`, `score`, `validate` and
+`validate_preferred` (node selectors), `expressions` and `optional_bindings` (CEL).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube.api.fields import OMITTED, FieldError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
+from mockkube.api.validation.extensions import NO_EXTENSIONS
+from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.api.validation.tolerations import validate_tolerations
+from mockkube.matching import node_selectors, semver, taints
+from mockkube.matching.cel import tolerations
+from mockkube.matching.cel.environment import Compiled, Environment
+from mockkube.matching.cel.values import CelError
+
+Answer = Callable[[ReadOnlyObject], Object]
+_TOLERATIONS: Final = "spec.tolerations"
+_REQUIRED: Final = f"spec.affinity.nodeAffinity.{REQUIRED}"
+_SLA: Final = "node.example.com/sla"
+_GATED: Final = {
+    "gate_on": taints.TaintRules(operators=taints.NUMERIC),
+    "gate_off": taints.TaintRules(),
+}
+
+
+def evaluate(document: ReadOnlyObject) -> Object:
+    """Return the document with all answers recomputed; lists of an unknown kind stay as they are."""
+    return {name: _answered(name, rows) for name, rows in document.items()}
+
+
+def _answered(name: str, rows: Any) -> Any:
+    if not isinstance(rows, list):
+        return rows
+    return [{**row, **answer(row)} if (answer := _answer_for(name, row)) else row for row in rows]
+
+
+def _answer_for(name: str, row: ReadOnlyObject) -> Answer | None:
+    if name == "match":
+        return _toleration_match if "toleration" in row else _requirement_match
+    return _ANSWERS.get(name)
+
+
+def _outcome(parse: Callable[[str], semver.Version], text: str) -> tuple[semver.Version | None, str | None]:
+    try:
+        return parse(text), None
+    except semver.SemverError as error:
+        return None, str(error)
+
+
+def _verdict(parse: Callable[[str], semver.Version], text: str) -> Object:
+    _, error = _outcome(parse, text)
+    return {"ok": error is None, "error": error}
+
+
+def _parse(row: ReadOnlyObject) -> Object:
+    version, error = _outcome(semver.parse_tolerant, row["input"])
+    return {
+        "ok": version is not None,
+        "error": error,
+        "parsed": str(version) if version else None,
+        "major": version.major if version else None,
+        "minor": version.minor if version else None,
+        "patch": version.patch if version else None,
+        "pre": [str(part) for part in version.pre] if version else None,
+        "build": list(version.build) if version else None,
+        "strict": _verdict(semver.parse, row["input"]),
+        "cel_normalize": _verdict(semver.parse_normalized, row["input"]),
+    }
+
+
+def _compare(row: ReadOnlyObject) -> Object:
+    first, first_error = _outcome(semver.parse_tolerant, row["a"])
+    second, second_error = _outcome(semver.parse_tolerant, row["b"])
+    order = first.compare(second) if first and second else None
+    by_name = {"eq": 0, "gt": 1, "lt": -1}
+    answer: Object = {name: None if order is None else order == wanted for name, wanted in by_name.items()}
+    return {"cmp": order, **answer, "a_error": first_error, "b_error": second_error}
+
+
+def _shape(error: FieldError) -> Object:
+    value = "" if error.value is OMITTED else error.value
+    return {
+        "type": str(error.type),
+        "field": error.field,
+        "value": value,
+        "detail": error.detail,
+        "text": str(error),
+    }
+
+
+def _validated(tolerations: list[Object]) -> Object:
+    return {
+        gate: [
+            _shape(error)
+            for error in validate_tolerations(
+                tolerations, _TOLERATIONS, comparison=comparison, extensions=NO_EXTENSIONS, allowed=frozenset()
+            )
+        ]
+        for gate, comparison in (("gate_on", True), ("gate_off", False))
+    }
+
+
+def _toleration_value(row: ReadOnlyObject) -> Object:
+    fields = {"key": _SLA, "operator": row["operator"], "value": row["value"], "effect": "NoSchedule"}
+    return _validated([fields])
+
+
+def _validate(row: ReadOnlyObject) -> Object:
+    if "tolerations" in row:
+        return _validated(row["tolerations"])
+    return {
+        name: [
+            _shape(error) for error in validate_node_selector(row, _REQUIRED, SelectorRules(allow_invalid_values=lax))
+        ]
+        for name, lax in (("errors", False), ("errors_allow_invalid_values", True))
+    }
+
+
+def _validate_preferred(row: ReadOnlyObject) -> Object:
+    affinity = {"nodeAffinity": {PREFERRED: row["terms"]}}
+    found = validate_affinity(affinity, "spec.affinity", SelectorRules(), allow_invalid_values=False)
+    return {"errors": [_shape(error) for error in found]}
+
+
+def _toleration_match(row: ReadOnlyObject) -> Object:
+    return {
+        gate: taints.compile_toleration(row["toleration"], rules).tolerates(row["taint"])
+        for gate, rules in _GATED.items()
+    }
+
+
+def _selector_answer(terms: list[Object], row: ReadOnlyObject) -> tuple[bool, str | None, str | None]:
+    selector = node_selectors.compile_terms(terms, {})
+    matches = selector.matches(row["labels"], row["node_name"])
+    strict_error = node_selectors.aggregate(selector.errors) if selector.errors else None
+    return matches, None if matches else strict_error, strict_error
+
+
+def _requirement_match(row: ReadOnlyObject) -> Object:
+    matches, error, _ = _selector_answer([{row["in"]: [row["requirement"]]}], row)
+    return {"match": matches, "error": error}
+
+
+def _selector_match(row: ReadOnlyObject) -> Object:
+    matches, error, strict_error = _selector_answer(row["nodeSelectorTerms"], row)
+    return {"match": matches, "error": error, "strict_error": strict_error}
+
+
+def _score(row: ReadOnlyObject) -> Object:
+    selector = node_selectors.compile_preferred(row["terms"], {})
+    if selector.errors:
+        return {"score": None, "error": node_selectors.aggregate(selector.errors)}
+    return {"score": selector.score(row["labels"], row["node_name"]), "error": None}
+
+
+_AT: Final = "spec.tolerations[0].expression"
+
+
+def _expression(environment: Environment) -> Answer:
+    def answer(row: ReadOnlyObject) -> Object:
+        compiled = environment.compile(row["expr"])
+        errors = tolerations.admission_errors(row["expr"], compiled, _AT)
+        estimate = compiled.estimate
+        return {
+            "length": len(row["expr"].encode()),
+            "compile": {"ok": compiled.error is None, "error": compiled.error},
+            "type": str(compiled.type) if compiled.type else None,
+            "estimated_cost": {"min": estimate.min, "max": estimate.max} if estimate else None,
+            "admitted": not errors,
+            "admission_errors": [str(error) for error in errors],
+            "evals": [_evaluation(compiled, each["taint"]) for each in row["evals"]] if compiled.program else [],
+        }
+
+    return answer
+
+
+def _evaluation(compiled: Compiled, taint: ReadOnlyObject) -> Object:
+    evaluation = tolerations.evaluate(compiled, taint)
+    failed = isinstance(evaluation.value, CelError)
+    return {
+        "taint": taint,
+        "result": None if failed else evaluation.value,
+        "error": evaluation.value.message if failed else None,
+        "actual_cost": evaluation.cost,
+    }
+
+
+_ANSWERS: Final[dict[str, Answer]] = {
+    "expressions": _expression(tolerations.TAINTS),
+    "optional_bindings": _expression(tolerations.TAINTS_WITH_BINDINGS),
+    "parse": _parse,
+    "compare": _compare,
+    "values": _toleration_value,
+    "validate": _validate,
+    "validate_preferred": _validate_preferred,
+    "selectors": _selector_match,
+    "score": _score,
+}

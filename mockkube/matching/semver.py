@@ -1,0 +1,140 @@
+"""Semantic versions as Kubernetes reads and orders them: strictly, tolerantly, and as CEL normalizes them.
+
+upstream 1.36: vendor/github.com/blang/semver/v4 (v4.0.0), apiserver/pkg/cel/library/semverlib.go
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.api.fields import quoted
+from mockkube.matching.gotext import NumberError, parse_uint64
+
+_RELEASE: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
+_DIGITS: Final = re.compile("[0-9]*")
+_ALPHANUMERIC: Final = re.compile("[-0-9A-Za-z]*")
+_SPACES: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+class SemverError(ValueError):
+    """A text is no semantic version; the message is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A semantic version; comparison follows precedence, so that the build does not count."""
+
+    major: int
+    minor: int
+    patch: int
+    pre: tuple[int | str, ...] = ()
+    build: tuple[str, ...] = ()
+    precedence: tuple[Any, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tail = (0, *((0, part) if isinstance(part, int) else (1, part) for part in self.pre)) if self.pre else (1,)
+        object.__setattr__(self, "precedence", (self.major, self.minor, self.patch, tail))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.precedence == other.precedence
+
+    def __hash__(self) -> int:
+        return hash(self.precedence)
+
+    def __lt__(self, other: "Version") -> bool:
+        return self.precedence < other.precedence
+
+    def __gt__(self, other: "Version") -> bool:
+        return self.precedence > other.precedence
+
+    def compare(self, other: "Version") -> int:
+        """Return -1, 0 or 1."""
+        return (self.precedence > other.precedence) - (self.precedence < other.precedence)
+
+    def __str__(self) -> str:
+        text = f"{self.major}.{self.minor}.{self.patch}"
+        if self.pre:
+            text += "-" + ".".join(map(str, self.pre))
+        return text + "+" + ".".join(self.build) if self.build else text
+
+
+def parse(text: str) -> Version:
+    """Read a version exactly as the standard writes it."""
+    if release := _RELEASE.fullmatch(text):  # hot: most versions are plain
+        return Version(int(release[1]), int(release[2]), int(release[3]))
+    if not text:
+        raise SemverError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise SemverError("No Major.Minor.Patch elements found")
+    try:
+        return _assembled(*parts)
+    except NumberError as error:
+        raise SemverError(str(error)) from None
+
+
+def parse_tolerant(text: str) -> Version:
+    """Read a version after trimming spaces, a `v` and leading zeros, and filling up missing parts."""
+    return _normalized(text.strip(_SPACES), "Short")
+
+
+def parse_normalized(text: str) -> Version:
+    """Read a version as CEL's `semver(text, true)`: tolerantly, but spaces stay."""
+    return _normalized(text, "short")
+
+
+def _normalized(text: str, short: str) -> Version:
+    parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
+    if len(parts) < 3:
+        if "+" in parts[-1] or "-" in parts[-1]:
+            raise SemverError(f"{short} version cannot contain PreRelease/Build meta data")
+        parts += ["0"] * (3 - len(parts))
+    return parse(".".join(parts))
+
+
+def _without_zeros(part: str) -> str:
+    if len(part.encode(errors="surrogatepass")) < 2:
+        return part
+    part = part.lstrip("0")
+    return part if part[:1] in tuple("0123456789") else "0" + part
+
+
+def _assembled(major: str, minor: str, rest: str) -> Version:
+    read_major, read_minor = _number(major, "major"), _number(minor, "minor")
+    rest, plus, build = rest.partition("+")
+    patch, dash, pre = rest.partition("-")
+    read_patch = _number(patch, "patch")
+    identifiers = tuple(_identifier(part) for part in pre.split(".")) if dash else ()
+    builds = tuple(_build(part) for part in build.split(".")) if plus else ()
+    return Version(read_major, read_minor, read_patch, identifiers, builds)
+
+
+def _number(text: str, name: str) -> int:
+    if not _DIGITS.fullmatch(text):
+        raise SemverError(f"Invalid character(s) found in {name} number {quoted(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise SemverError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
+    return parse_uint64(text)
+
+
+def _identifier(text: str) -> int | str:
+    if not text:
+        raise SemverError("Prerelease is empty")
+    if _DIGITS.fullmatch(text):
+        if len(text) > 1 and text[0] == "0":
+            raise SemverError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
+        return parse_uint64(text)
+    if not _ALPHANUMERIC.fullmatch(text):
+        raise SemverError(f"Invalid character(s) found in prerelease {quoted(text)}")
+    return text
+
+
+def _build(text: str) -> str:
+    if not text:
+        raise SemverError("Build meta data is empty")
+    if not _ALPHANUMERIC.fullmatch(text):
+        raise SemverError(f"Invalid character(s) found in build meta data {quoted(text)}")
+    return text

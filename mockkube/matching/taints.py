@@ -1,0 +1,163 @@
+"""Tolerations against taints: compiled once per toleration, with the operators the calling component knows.
+
+upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching import integers, semver
+
+NUMERIC_GATE: Final = "TaintTolerationComparisonOperators"
+SEMVER_GATE: Final = "TaintTolerationNodeAffinitySemverComparisonOperators"
+EXPRESSION_GATE: Final = "TaintTolerationCEL"
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A value that an operator cannot read: whose it is, the value, why. It never matches."""
+
+    owner: str
+    value: str
+    reason: str
+
+
+Outcome = bool | Unreadable
+ValueTest = Callable[[str], Outcome]
+"""Says whether a taint's value passes."""
+Operator = Callable[[str], ValueTest]
+"""Compiles a toleration's value to a test."""
+Expression = Callable[[ReadOnlyObject], Outcome]
+"""Evaluates a compiled expression on a taint; an evaluation that fails is an `Unreadable`."""
+
+
+def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool]) -> Operator:
+    """Build the operator that reads both values and tolerates when `compare(taint's, toleration's)` holds."""
+
+    def compile_value(value: str) -> ValueTest:
+        try:
+            bound = read(value)
+        except ValueError as error:
+            unreadable = Unreadable("toleration", value, str(error))
+            return lambda taint_value: unreadable
+
+        def test(taint_value: str) -> Outcome:
+            try:
+                return compare(read(taint_value), bound)
+            except ValueError as error:
+                return Unreadable("taint", taint_value, str(error))
+
+        return test
+
+    return compile_value
+
+
+NUMERIC: Final[Mapping[str, Operator]] = {
+    "Gt": comparison(integers.parse_canonical, operator.gt),
+    "Lt": comparison(integers.parse_canonical, operator.lt),
+}
+SEMVER: Final[Mapping[str, Operator]] = {
+    "SemverGt": comparison(semver.parse_tolerant, operator.gt),
+    "SemverLt": comparison(semver.parse_tolerant, operator.lt),
+    "SemverEq": comparison(semver.parse_tolerant, operator.eq),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRules:
+    """What one component makes of tolerations: the operators beyond Equal and Exists, expressions if it has them."""
+
+    operators: Mapping[str, Operator] = field(default_factory=dict)
+    expressions: Callable[[str], Expression] | None = None
+
+
+def rules_for(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
+    """Return the rules of a component; `expressions` compiles CEL and is dropped when the gate is off."""
+    operators = {
+        **(NUMERIC if caps.enabled(NUMERIC_GATE) else {}),
+        **(SEMVER if caps.enabled(SEMVER_GATE) else {}),
+    }
+    return TaintRules(operators, expressions if caps.enabled(EXPRESSION_GATE) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledToleration:
+    """A toleration ready to be asked; `source` is the toleration itself."""
+
+    source: ReadOnlyObject
+    check: Expression
+
+    def tolerates(self, taint: ReadOnlyObject) -> bool:
+        """Whether the taint is tolerated; what cannot be read is not."""
+        return self.check(taint) is True
+
+
+def compile_toleration(toleration: ReadOnlyObject, rules: TaintRules) -> CompiledToleration:
+    """Compile a toleration to the predicate that the component with these rules applies."""
+    if expression := toleration.get("expression"):
+        check = rules.expressions(expression) if rules.expressions else _never
+        return CompiledToleration(toleration, check)
+    test = _value_test(toleration, rules.operators)
+    return CompiledToleration(toleration, _field_check(toleration, test))
+
+
+def _never(taint: ReadOnlyObject) -> bool:
+    return False
+
+
+def _value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -> ValueTest:
+    value = toleration.get("value", "")
+    match toleration.get("operator", ""):
+        case "" | "Equal":
+            return lambda taint_value: taint_value == value
+        case "Exists":
+            return lambda taint_value: True
+        case name if name in operators:
+            return operators[name](value)
+    return lambda taint_value: False
+
+
+def _field_check(toleration: ReadOnlyObject, test: ValueTest) -> Expression:
+    effect, key = toleration.get("effect", ""), toleration.get("key", "")
+
+    def check(taint: ReadOnlyObject) -> Outcome:  # hot: per pod and class of nodes
+        if effect and effect != taint.get("effect"):
+            return False
+        if key and key != taint.get("key"):
+            return False
+        return test(taint.get("value", ""))
+
+    return check
+
+
+def compile_tolerations(tolerations: Iterable[ReadOnlyObject], rules: TaintRules) -> tuple[CompiledToleration, ...]:
+    """Compile a pod's tolerations."""
+    return tuple(compile_toleration(toleration, rules) for toleration in tolerations)
+
+
+def untolerated(
+    taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration], effects: Sequence[str] = ()
+) -> ReadOnlyObject | None:
+    """Return the first taint (of these effects, of any when none is named) that no toleration tolerates."""
+    for taint in taints:
+        if effects and taint.get("effect") not in effects:
+            continue
+        if not any(toleration.check(taint) is True for toleration in tolerations):
+            return taint
+    return None
+
+
+def unreadable(
+    taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration]
+) -> list[tuple[ReadOnlyObject, ReadOnlyObject, Unreadable]]:
+    """Return toleration, taint and reason wherever a value could not be read, for logs and explanations."""
+    return [
+        (toleration.source, taint, outcome)
+        for taint in taints
+        for toleration in tolerations
+        if isinstance(outcome := toleration.check(taint), Unreadable)
+    ]
