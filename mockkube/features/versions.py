@@ -25,6 +25,10 @@ class Version:
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
 
+    def earlier(self, minors: int) -> Self:
+        """Return the version that many minors before, not below the first of its major."""
+        return type(self)(self.major, max(self.minor - minors, 0))
+
 
 DEFAULT: Final = Version(1, 36)
 OLDEST: Final = Version(1, 33)
