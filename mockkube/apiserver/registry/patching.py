@@ -95,6 +95,8 @@ def _decode(
     """Decode what came out; what it does not fit is a complaint about the patch."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = Found()
+    if (why := _other_kind(resource, patched)) is not None:
+        raise _unfit(given, patched, why)
     try:
         obj = resource.services.codec.decode(resource.node, patched, found)
     except Mismatch as error:
@@ -110,6 +112,16 @@ def _decode(
         call.warn(texts)
     resource.complete(obj)
     return obj
+
+
+def _other_kind(resource: Resource, patched: Any) -> str | None:
+    """What is wrong with a patch that makes the object one of another kind."""
+    if not isinstance(patched, dict):
+        return None
+    kind, version = patched.get("kind"), patched.get("apiVersion")
+    if kind == resource.kind.kind and version == resource.api_version:
+        return None
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
 def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:

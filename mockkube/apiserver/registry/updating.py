@@ -6,10 +6,14 @@ from typing import Final
 
 from mockkube_storage import errors as store_errors
 
-from mockkube.api import fields
+from mockkube.api import fields, names
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.metadata import validate_metadata_update
+from mockkube.api.validation.metadata import (
+    validate_metadata,
+    validate_metadata_update,
+    validate_native_metadata_update,
+)
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import creation, encoding
 from mockkube.apiserver.registry.cache import Record
@@ -188,7 +192,10 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
 
 def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
     judge = resource.judge(call.subresource)
-    errors = validate_metadata_update(new, old) * 2  # upstream judges metadata generically and again with the kind
+    # upstream 1.36: rest/update.go judges metadata as a whole and as a change, then each kind judges the change again
+    errors = validate_metadata(new, names.path_segment, resource.kind.namespaced, native=False)
+    errors += validate_metadata_update(new, old)
+    errors += validate_native_metadata_update(new, old)
     errors += resource.strategy.validate_update(new, old, judge)
     if not errors:
         call.warn(resource.strategy.warn_update(new, old, judge))
