@@ -17,7 +17,8 @@ _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTI
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
 _STAND_IN: Final = "\x01"
 """Replaces NUL, at which C++ would end the text."""
-_MESSAGES: Final = (("'\\u003F'", "'?'"),)
+_QUESTION_MARK: Final = ("'\\u003F'", "'?'")
+_RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 
 
 @cache
@@ -57,9 +58,8 @@ def _message(text: str) -> str:
 
 
 def _as_go(issue: Located, source: Source) -> Located:
-    message = issue.message
-    for theirs, gos in _MESSAGES:
-        message = message.replace(theirs, gos)
+    message = issue.message.replace(*_QUESTION_MARK)
+    message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
     if message.startswith(_UNRECOGNIZED):
         message = _unescaped(issue, message, source)
     column = issue.column if source.text else -1

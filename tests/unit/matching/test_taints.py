@@ -1,0 +1,112 @@
+from collections.abc import Callable
+
+import pytest
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching import taints
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import Outcome, TaintRules, Unreadable
+
+_ALL = TaintRules({**taints.NUMERIC, **taints.SEMVER}, ExpressionCache().expression)
+
+
+def _tolerates(toleration: dict[str, str], taint: dict[str, str], rules: TaintRules = _ALL) -> bool:
+    return taints.compile_toleration(toleration, rules).tolerates(taint)
+
+
+@pytest.mark.parametrize(
+    ("toleration", "taint", "expected"),
+    [
+        pytest.param({}, {"key": "a", "effect": "NoSchedule"}, True, id="an empty one equals an empty value"),
+        pytest.param({}, {"key": "a", "value": "x", "effect": "NoSchedule"}, False, id="an empty one and a value"),
+        pytest.param({"operator": "Exists"}, {"key": "a", "value": "x"}, True, id="everything exists"),
+        pytest.param({"key": "b", "operator": "Exists"}, {"key": "a"}, False, id="another key"),
+        pytest.param(
+            {"key": "a", "operator": "Exists", "effect": "NoExecute"},
+            {"key": "a", "effect": "NoSchedule"},
+            False,
+            id="another effect",
+        ),
+        pytest.param({"key": "a", "value": "x"}, {"key": "a", "value": "x", "effect": "NoSchedule"}, True, id="equal"),
+        pytest.param({"key": "a", "operator": "Gt", "value": "5"}, {"key": "a", "value": "6"}, True, id="greater"),
+        pytest.param({"key": "a", "operator": "Gt", "value": "5"}, {"key": "a", "value": "5"}, False, id="not greater"),
+        pytest.param({"key": "a", "operator": "Lt", "value": "5"}, {"key": "a", "value": "-6"}, True, id="less"),
+        pytest.param(
+            {"key": "a", "operator": "Lt", "value": "5"}, {"key": "a", "value": "04"}, False, id="not canonical"
+        ),
+        pytest.param(
+            {"key": "a", "operator": "SemverGt", "value": "1.9"},
+            {"key": "a", "value": "v1.10.0"},
+            True,
+            id="version greater",
+        ),
+        pytest.param(
+            {"key": "a", "operator": "SemverEq", "value": "1.2"},
+            {"key": "a", "value": "1.2.0+b"},
+            True,
+            id="version equal",
+        ),
+        pytest.param(
+            {"key": "a", "operator": "SemverLt", "value": "1.2"}, {"key": "a", "value": "bad"}, False, id="no version"
+        ),
+        pytest.param(
+            {"key": "a", "operator": "gt", "value": "5"}, {"key": "a", "value": "6"}, False, id="unknown operator"
+        ),
+        pytest.param({"expression": "taint.key.startsWith('a')"}, {"key": "abc"}, True, id="an expression"),
+        pytest.param(
+            {"expression": "int(taint.value) > 1"}, {"key": "a", "value": "x"}, False, id="a failing expression"
+        ),
+    ],
+)
+def test_a_toleration_against_a_taint(toleration: dict[str, str], taint: dict[str, str], expected: bool) -> None:
+    assert _tolerates(toleration, taint) is expected
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        pytest.param({"key": "a", "operator": "Gt", "value": "5"}, id="numeric"),
+        pytest.param({"key": "a", "operator": "SemverGt", "value": "5"}, id="version"),
+        pytest.param({"expression": "true"}, id="expression"),
+    ],
+)
+def test_a_component_without_the_gate_matches_nothing(toleration: dict[str, str]) -> None:
+    assert not _tolerates(toleration, {"key": "a", "value": "6.0.0"}, taints.rules_for(Capabilities()))
+
+
+def test_the_gates_of_a_component_decide_its_rules() -> None:
+    gates = frozenset({taints.NUMERIC_GATE, taints.EXPRESSION_GATE})
+    rules = taints.rules_for(Capabilities(gates=gates), ExpressionCache().expression)
+    assert set(rules.operators) == {"Gt", "Lt"}
+    assert rules.expressions is not None
+
+
+def test_an_operator_of_a_proposal_is_one_function() -> None:
+    def prefix(value: str) -> Callable[[str], Outcome]:
+        return lambda taint_value: taint_value.startswith(value)
+
+    rules = TaintRules({"Prefix": prefix})
+    assert _tolerates({"key": "a", "operator": "Prefix", "value": "zone-"}, {"key": "a", "value": "zone-1"}, rules)
+
+
+def test_the_first_untolerated_taint_of_the_asked_effects_is_found() -> None:
+    found = [{"key": "a", "effect": "PreferNoSchedule"}, {"key": "b", "effect": "NoSchedule"}]
+    tolerations = taints.compile_tolerations([{"key": "c", "operator": "Exists"}], _ALL)
+    assert taints.untolerated(found, tolerations, ("NoSchedule", "NoExecute")) == found[1]
+    assert taints.untolerated(found, tolerations) == found[0]
+    assert taints.untolerated(found, taints.compile_tolerations([{"operator": "Exists"}], _ALL)) is None
+
+
+def test_what_cannot_be_read_is_reported_with_its_reason() -> None:
+    tolerations = taints.compile_tolerations([{"key": "a", "operator": "Gt", "value": "5"}], _ALL)
+    taint = {"key": "a", "value": "1.5", "effect": "NoSchedule"}
+    [(toleration, blamed, reason)] = taints.unreadable([taint], tolerations)
+    assert toleration["value"] == "5"
+    assert blamed == taint
+    assert reason == Unreadable("taint", "1.5", "must be a valid decimal integer in canonical form")
+
+
+def test_an_expression_that_fails_says_why() -> None:
+    tolerations = taints.compile_tolerations([{"expression": "semver(taint.value).major() > 5"}], _ALL)
+    [(_, _, reason)] = taints.unreadable([{"key": "a", "value": "bad"}], tolerations)
+    assert reason.reason == "No Major.Minor.Patch elements found"
