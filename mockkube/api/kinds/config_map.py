@@ -45,14 +45,10 @@ def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldE
 
 def formed_key(key: str, at: str) -> list[FieldError]:
     """Complain about a key that could not be a file's name."""
-    return [] if key.isidentifier() and len(key) < 254 else formed_at(key, keyed(at, key))
+    plain = key.isascii() and key.isidentifier() and len(key) < names.SUBDOMAIN_LENGTH_MAX
+    return [] if plain else formed(key, keyed(at, key), names.config_map_key)
 
 
-def formed_at(key: str, at: str) -> list[FieldError]:
-    """Complain, at a path, about a key that could not be a file's name."""
-    return formed(key, at, names.config_map_key)
-
-
-def decoded_bytes(base64: str) -> int:
-    """Return how many bytes a base64 text stands for."""
-    return len(base64) // 4 * 3 - base64.count("=", -2)
+def decoded_bytes(base64: str | None) -> int:
+    """Return how many bytes a base64 text stands for; null stands for none."""
+    return 0 if base64 is None else len(base64) // 4 * 3 - base64.count("=", -2)

@@ -48,7 +48,7 @@ def validate_structural(schema: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def properties(schema: ReadOnlyObject) -> dict[str, Any]:
     """Return the schemas of the fields, by name."""
-    return schema.get("properties") or {}
+    return {name: each or {} for name, each in (schema.get("properties") or {}).items()}
 
 
 def _additional(schema: ReadOnlyObject) -> ReadOnlyObject | None:

@@ -1,0 +1,20 @@
+"""A judge for strategies: the gates that are on, the subresource written to, a fixed present."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from mockkube.api.strategy import Judge
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import DEFAULT
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def judge() -> Callable[..., Judge]:
+    def make(*gates: str, subresource: str = "") -> Judge:
+        return Judge(Capabilities(DEFAULT, frozenset(gates)), NOW, subresource)
+
+    return make
