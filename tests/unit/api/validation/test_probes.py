@@ -46,7 +46,7 @@ def lifecycle(handlers, rules=RULES):
                 '.httpGet.port: Invalid value: "a--b": must not contain consecutive hyphens',
                 '.httpGet.scheme: Unsupported value: "FTP": supported values: "HTTP", "HTTPS"',
                 '.httpGet.httpHeaders: Invalid value: "a:": a valid HTTP header must consist of '
-                'alphanumeric characters '
+                "alphanumeric characters "
                 "or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
             ],
             id="odd request",
