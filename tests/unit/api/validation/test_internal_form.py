@@ -1,0 +1,37 @@
+"""The form Go prints objects in."""
+
+import pytest
+
+from mockkube.api.validation.internal_form import internal_diff, internal_form
+
+
+@pytest.mark.parametrize(
+    ("go_type", "value", "form"),
+    [
+        pytest.param(
+            "Toleration",
+            {"key": "a"},
+            {"Key": "a", "Operator": "", "Value": "", "Effect": "", "TolerationSeconds": None},
+            id="zero values",
+        ),
+        pytest.param("*Toleration", None, None, id="nil pointer"),
+        pytest.param("[]PodIP", [{"ip": "a"}], [{"IP": "a"}], id="list"),
+        pytest.param("[]PodIP", [], None, id="empty list"),
+        pytest.param("map", {"b": "1", "a": "2"}, {"a": "2", "b": "1"}, id="sorted map"),
+        pytest.param("map", {}, None, id="empty map"),
+    ],
+)
+def test_values_have_every_field_of_their_type(go_type, value, form):
+    assert internal_form(go_type, value) == form
+    assert not isinstance(form, dict) or list(internal_form(go_type, value)) == list(form)
+
+
+def test_what_a_pod_shares_with_its_host_is_in_its_security_context():
+    context = internal_form("PodSpec", {"hostNetwork": True, "securityContext": {"runAsUser": 1}})["SecurityContext"]
+    assert (context["HostNetwork"], context["HostPID"], context["RunAsUser"]) == (True, False, 1)
+
+
+def test_a_diff_shows_three_lines_around_a_change():
+    assert internal_diff("Toleration", {"key": "a"}, {"key": "b"}) == (
+        '@@ -1,5 +1,5 @@\n {\n- "Key": "a",\n+ "Key": "b",\n  "Operator": "",\n  "Value": "",\n  "Effect": "",\n'
+    )
