@@ -17,6 +17,7 @@ from mockkube.apiserver.admission.namespace_exists import NamespaceExists
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockkube.apiserver.admission.pod_node_selector import PodNodeSelector
+from mockkube.apiserver.admission.pod_resize_validator import PodResizeValidator
 from mockkube.apiserver.admission.pod_security import PodSecurity
 from mockkube.apiserver.admission.pod_toleration_restriction import PodTolerationRestriction
 from mockkube.apiserver.admission.pod_topology_labels import PodTopologyLabels
@@ -74,7 +75,7 @@ PLUGINS: Final = (
     Entry("PodGroupWorkloadExists", on=True),
     Entry("NodeDeclaredFeatureValidator", on=True),
     Entry("JobValidation", on=True),
-    Entry("PodResizeValidator", on=True),
+    Entry("PodResizeValidator", PodResizeValidator, on=True),
     Entry("MutatingAdmissionPolicy", on=True),
     Entry("MutatingAdmissionWebhook", on=True),
     Entry("ValidatingAdmissionPolicy", on=True),

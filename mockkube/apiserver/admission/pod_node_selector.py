@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from mockkube.api.errors import Internal
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.resource import result_without_reason
 
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _CONFLICT: Final = "pod node label selector conflicts with its namespace node label selector"
@@ -37,5 +37,5 @@ def _selector(request: Request) -> dict[str, str]:
     if any(len(pair) != 2 for pair in pairs):
         # upstream 1.36: apimachinery/pkg/labels/labels.go, ConvertSelectorToLabelsMap
         bad = next("=".join(pair) for pair in pairs if len(pair) != 2)
-        raise Internal(f"invalid selector: {bad}")
+        raise result_without_reason(500, f"invalid selector: {bad}")
     return {key.strip(): value.strip() for key, value in pairs}

@@ -3,11 +3,11 @@
 import json
 from typing import Final
 
-from mockkube.api.errors import Internal
 from mockkube.api.kinds.pod_quality import quality_of
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.tolerations import merge, within
+from mockkube.apiserver.registry.resource import result_without_reason
 
 DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 ALLOWED: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
@@ -38,7 +38,7 @@ class PodTolerationRestriction(Plugin):
             return
         if not within(request.given["spec"].get("tolerations") or [], _annotated(request, ALLOWED)):
             why = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace"
-            raise Internal(f"{why} whitelist")
+            raise result_without_reason(500, f"{why} whitelist")
 
 
 def _annotated(request: Request, annotation: str) -> list[Object]:
@@ -48,5 +48,5 @@ def _annotated(request: Request, annotation: str) -> list[Object]:
     try:
         listed = json.loads(annotations.get(annotation) or "[]")
     except ValueError as error:
-        raise Internal(str(error)) from error
+        raise result_without_reason(500, str(error)) from error
     return listed if isinstance(listed, list) else []

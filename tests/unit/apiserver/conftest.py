@@ -17,7 +17,7 @@ from mockkube.runtime.clock import RealClock
 
 @pytest.fixture
 def caps() -> Capabilities:
-    gates = {"PodLevelResources", "PodTopologyLabelsAdmission", "VolumeAttributesClass"}
+    gates = {"InPlacePodVerticalScaling", "PodLevelResources", "PodTopologyLabelsAdmission", "VolumeAttributesClass"}
     return Capabilities(gates=frozenset(gates))
 
 
