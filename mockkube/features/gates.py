@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from mockkube.features.stages import Maturity, Stage, stage_at
+from mockkube.features.standing import Standing
 from mockkube.features.table import ALL_ALPHA, ALL_BETA, SPECIAL, History, dependencies, histories, retired
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
@@ -18,20 +19,6 @@ _NONE: Final[Mapping[str, bool]] = {}
 _LACKING: Final = {  # upstream 1.36: cmd/kube-scheduler never registers the controller managers' own gates
     "kube-scheduler": frozenset({"ControllerManagerReleaseLeaderElectionLockOnExit"}),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a component stands: its binary's release, the version it emulates, the oldest it stays compatible with."""
-
-    binary: Version
-    emulated: Version
-    minimum: Version
-
-    @classmethod
-    def of(cls, version: Version) -> "Standing":
-        """Return where a component stands that is told nothing but its version."""
-        return cls(version, version, version.earlier(1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,20 @@
 """Release trains: how proposed features travel through the releases, and what if one took another train.
 
 A train gives a gate its history. Those of proposals stand in PROPOSED; a cluster's configuration may replace them or
-give a gate of upstream another history (`what if CEL went beta in 1.38?`).
+give a gate of upstream another history (`what if CEL went beta in 1.38?`): `read_trains` reads those.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
 
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.versions import Version
+
+_MATURITIES: Final = {
+    maturity.lower(): maturity for maturity in (Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +40,70 @@ PROPOSED: Final = (
     ),
     ReleaseTrain("TaintTolerationCEL", stages=(Stage(Version(1, 35), Maturity.ALPHA, False),)),  # KEP-5500
 )
+
+
+def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
+    """Return PROPOSED with the trains of a configuration over it; ValueError with what is wrong and what is right.
+
+    `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be left out
+    (alpha and deprecated off, beta and GA on), `locked` too, and aliases stay those of the train that is replaced.
+    """
+    given = {train.gate: train for train in map(_read_train, _listed(value, "release trains"))}
+    proposed = {train.gate: train for train in PROPOSED}
+    for gate, train in given.items():
+        if not train.aliases and gate in proposed:
+            given[gate] = replace(train, aliases=proposed[gate].aliases)
+    return tuple((proposed | given).values())
+
+
+def _read_train(value: Any) -> ReleaseTrain:
+    entry = _fields(value, "a release train", ("gate", "aliases", "stages"))
+    gate = entry.get("gate")
+    if not isinstance(gate, str) or not gate:
+        raise ValueError("a release train names no gate: give one like gate: TaintTolerationCEL")
+    stages = tuple(_read_stage(gate, stage) for stage in _listed(entry.get("stages"), f"stages of {gate}"))
+    if not stages:
+        raise ValueError(f"{gate} has no stages: give at least one, like {{version: '1.38', maturity: Alpha}}")
+    for before, after in pairwise(stages):
+        if before.version >= after.version:
+            raise ValueError(f"stages of {gate}: {after.version} comes after {before.version}: order them by version")
+        if before.locked and not after.locked:
+            raise ValueError(f"stages of {gate}: {after.version} unlocks what {before.version} locked: keep it locked")
+    return ReleaseTrain(gate, tuple(map(str, _listed(entry.get("aliases", ()), f"aliases of {gate}"))), stages)
+
+
+def _read_stage(gate: str, value: Any) -> Stage:
+    entry = _fields(value, f"a stage of {gate}", ("version", "maturity", "default", "locked"))
+    maturity = _MATURITIES.get(str(entry.get("maturity")).lower())
+    if maturity is None:
+        raise ValueError(f"{gate}: {entry.get('maturity')!r} is not a maturity: give {', '.join(_MATURITIES.values())}")
+    switches = {
+        "default": entry.get("default", maturity in (Maturity.BETA, Maturity.GA)),
+        "locked": entry.get("locked", False),
+    }
+    for name, switch in switches.items():
+        if not isinstance(switch, bool):
+            raise ValueError(f"{gate}: {name} is {switch!r}: give true or false")
+    return Stage(_read_version(gate, entry.get("version")), maturity, **switches)
+
+
+def _read_version(gate: str, value: Any) -> Version:
+    """Return a version that was given as text: as a number, YAML would read 1.40 as 1.4."""
+    try:
+        return Version.parse(value)
+    except (AttributeError, ValueError):
+        raise ValueError(f"{gate}: {value!r} is not a version: give one in quotes, like '1.38'") from None
+
+
+def _fields(value: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is {value!r}: give a mapping of {', '.join(known)}")
+    if strange := [key for key in value if key not in known]:
+        raise ValueError(f"{what}: unknown field {strange[0]!r}: known are {', '.join(known)}")
+    return value
+
+
+def _listed(value: Any, what: str) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError(f"{what}: {value!r} is not a list: give one")
+    return value

@@ -33,3 +33,16 @@ class Version:
 DEFAULT: Final = Version(1, 36)
 OLDEST: Final = Version(1, 33)
 NEWEST: Final = Version(1, 37)
+
+_BINARIES: Final = {
+    Version(1, 33): "1.33.13",
+    Version(1, 34): "1.34.11",
+    Version(1, 35): "1.35.8",
+    Version(1, 36): "1.36.4",
+    Version(1, 37): "1.37.0-rc.1",
+}
+
+
+def binary_text(version: Version) -> str:
+    """Return the full version of the binary that stands for a release line, as `/version` and metrics name it."""
+    return _BINARIES.get(version, f"{version}.0")

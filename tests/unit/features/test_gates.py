@@ -2,8 +2,9 @@
 
 import pytest
 
-from mockkube.features.gates import Standing, State, effective, registry, states
+from mockkube.features.gates import State, effective, registry, states
 from mockkube.features.stages import Maturity, Stage
+from mockkube.features.standing import Standing
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 

@@ -1,0 +1,16 @@
+"""What a component's flags are refused with."""
+
+import json
+
+
+class FlagError(ValueError):
+    """Flags with which a component does not start; `errors` are upstream's texts, one per fault, sorted."""
+
+    def __init__(self, *errors: str) -> None:
+        self.errors = tuple(sorted(set(errors)))
+        super().__init__(self.errors[0] if len(self.errors) == 1 else f"[{', '.join(self.errors)}]")
+
+
+def quoted(text: str) -> str:
+    """Return a text in double quotes, as Go's `%q` writes it."""
+    return json.dumps(text, ensure_ascii=False)

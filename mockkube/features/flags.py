@@ -1,0 +1,223 @@
+"""The flags by which a component is told its gates and versions, judged as the real binary judges them.
+
+Read `parse_feature_gates` for the value of `--feature-gates`, `judge_gates` for the same as a mapping, `settle` for a
+whole command line. What upstream finds in random order comes sorted here.
+"""
+
+# upstream 1.36: staging/src/k8s.io/component-base/featuregate/feature_gate.go (its texts changed in 1.35 and 1.36)
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.features.errors import FlagError, quoted
+from mockkube.features.gates import Registry, registry
+from mockkube.features.stages import Maturity
+from mockkube.features.standing import KUBE, Standing, parse_standing
+from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.versions import Version
+
+_GATES: Final = "feature-gates"
+_EMULATED: Final = "emulated-version"
+_MINIMUM: Final = "min-compatibility-version"
+_FORWARD: Final = {  # flags of the API server alone, and how its refusal names them
+    "emulation-forward-compatible": "EmulationForwardCompatible",
+    "runtime-config-emulation-forward-compatible": "RuntimeConfigEmulationForwardCompatible",
+}
+_ON_NODES: Final = frozenset({"kubelet", "kube-proxy"})  # they neither emulate nor know prefixes
+_BOOLEANS: Final = {  # what Go's strconv.ParseBool reads
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line in the log of a component that starts nevertheless."""
+
+    severity: str  # info or warning
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.severity} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Gates that can be set as asked, under their own names."""
+
+    overrides: Mapping[str, bool]
+    warnings: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a command line comes to."""
+
+    standing: Standing
+    gates: Parsed
+
+
+def settle(
+    component: str, binary: Version, flags: Mapping[str, Sequence[str]], trains: tuple[ReleaseTrain, ...] = PROPOSED
+) -> Settled:
+    """Judge a component's flags by name, each with the values it was given; FlagError as the binary would exit.
+
+    A flag without a value means `true`, as a switch does. Gates are judged before ranges of versions.
+    """
+    _check_known(component, binary, flags)
+    standing = parse_standing(binary, flags.get(_EMULATED, ()), flags.get(_MINIMUM, ()))
+    gates = parse_feature_gates(flags.get(_GATES, ()), component, binary, standing=standing, trains=trains)
+    if errors := (*standing.errors(), *_forward_errors(flags, standing)):
+        raise FlagError(*errors)
+    return Settled(standing, gates)
+
+
+def parse_feature_gates(
+    values: str | Sequence[str],
+    component: str,
+    version: Version,
+    *,
+    standing: Standing | None = None,
+    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+) -> Parsed:
+    """Read `[component:]Gate=bool,...`; FlagError with upstream's text for what the component would not start with."""
+    text = values if isinstance(values, str) else ",".join(values)
+    given = dict(_pairs(text) if component.partition(".")[0] in _ON_NODES else _prefixed_pairs(text))
+    return judge_gates(given, component, version, standing=standing, trains=trains)
+
+
+def judge_gates(
+    given: Mapping[str, bool],
+    component: str,
+    version: Version,
+    *,
+    standing: Standing | None = None,
+    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+) -> Parsed:
+    """Return gates that a component of that version may be started with; FlagError if it may not."""
+    at = standing or Standing.of(version)
+    known = registry(version, trains, component)
+    overrides = known.canonical(given)
+    for gate in overrides:
+        if gate not in known.histories:
+            raise FlagError(f"unrecognized feature gate: {gate}")
+    if errors := (*_refusals(overrides, known, at),) or (*_lacks(overrides, known, at),):
+        raise FlagError(*errors)
+    notices = [*_farewells(overrides, known, at)]
+    if component.partition(".")[0] not in _ON_NODES:
+        notices += _alpha_notices(overrides, known, at)
+    return Parsed(overrides, tuple(notices))
+
+
+def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[str]]) -> None:
+    name = component.partition(".")[0]
+    known = {_GATES}
+    if name not in _ON_NODES:
+        known |= {_EMULATED} | ({_MINIMUM} if binary >= Version(1, 35) else set())
+    if name == "kube-apiserver":
+        known |= _FORWARD.keys()
+    for flag in flags:
+        if flag not in known:
+            raise FlagError(f"unknown flag: --{flag}")
+
+
+def _forward_errors(flags: Mapping[str, Sequence[str]], standing: Standing) -> Iterator[str]:
+    if standing.emulated == standing.binary:
+        for flag, field in _FORWARD.items():
+            if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
+                reason = "if the emulation version is the same as the binary version"
+                yield f"ServerRunOptions.{field} cannot be set to true {reason}"
+
+
+def _prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the gates of Kubernetes itself, from pairs with and without its prefix."""
+    values: dict[str, list[str]] = {}
+    for entry in filter(None, text.split(",")):
+        prefix, colon, pair = entry.partition(":")
+        values.setdefault(prefix.strip() if colon else "", []).append((pair if colon else prefix).strip())
+    if "" in values and KUBE in values:
+        mixed = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+        raise FlagError(mixed)
+    if strangers := sorted(values.keys() - {"", KUBE}):
+        raise FlagError(f"component not registered: {strangers[0]}")
+    for entry in filter(None, (entry for entries in values.values() for entry in entries)):
+        name, equals, value = (part.strip() for part in entry.partition("="))
+        if not equals:
+            raise FlagError(f"missing bool value for {name}")
+        if value not in _BOOLEANS:
+            raise FlagError(f"invalid value of {name}={value}, err: {_not_a_bool(value)}")
+        yield name, _BOOLEANS[value]
+
+
+def _pairs(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield gates as kubelet and kube-proxy read them."""
+    # upstream 1.36: staging/src/k8s.io/component-base/cli/flag/map_string_bool.go
+    refusal = f'invalid argument {quoted(text)} for "--{_GATES}" flag'
+    for entry in filter(None, text.split(",")):
+        name, equals, value = (part.strip() for part in entry.partition("="))
+        if not equals:
+            raise FlagError(f"{refusal}: malformed pair, expect string=bool")
+        if value not in _BOOLEANS:
+            raise FlagError(f"{refusal}: invalid value of {name}: {value}, err: {_not_a_bool(value)}")
+        yield name, _BOOLEANS[value]
+
+
+def _not_a_bool(value: str) -> str:
+    return f"strconv.ParseBool: parsing {quoted(value)}: invalid syntax"
+
+
+def _refusals(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[str]:
+    """Yield why single gates cannot be set."""
+    for gate, value in overrides.items():
+        stage = known.stage(gate, at)
+        refusal = f"cannot set feature gate {gate} to {_shown(value)}, feature is"
+        if stage.locked and stage.default != value:
+            yield f"{refusal} locked to {_shown(stage.default)}"
+        elif stage.maturity is Maturity.PRE_ALPHA:
+            minimum = f", min compatibility version {at.minimum}" if at.binary >= Version(1, 35) else ""
+            yield f"{refusal} PreAlpha at emulated version {at.emulated}{minimum}"
+
+
+def _lacks(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[str]:
+    """Yield which gates would be on without what they depend on."""
+    switches = known.switches(overrides, at)
+    for gate, needs in known.dependencies.items():
+        missing = [need for need in needs if not switches.get(need, False)]
+        if missing and switches.get(gate, False):
+            yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
+
+
+def _farewells(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[Notice]:
+    """Yield a notice for each gate named that will be removed."""
+    for gate, value in overrides.items():
+        maturity = known.stage(gate, at).maturity
+        if maturity not in (Maturity.GA, Maturity.DEPRECATED):
+            continue
+        kind = "GA" if maturity is Maturity.GA else "deprecated"
+        end = "It will be removed in a future release."
+        if at.binary >= Version(1, 36):
+            text = f'"Warning: setting {kind} feature gate. {end}" featureGate="{gate}" value={_shown(value)}'
+            yield Notice("info", text)
+        else:
+            yield Notice("warning", f"Setting {kind} feature gate {gate}={_shown(value)}. {end}")
+
+
+def _alpha_notices(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[Notice]:
+    """Yield a notice of alpha gates that are on, where upstream takes the binary for one that emulates.
+
+    It compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
+    count as emulating 1.37.
+    """
+    if at.binary < Version(1, 34) or not at.behind:
+        return
+    switches = known.switches(overrides, at)
+    alpha = [gate for gate in sorted(switches) if switches[gate] and known.stage(gate, at).maturity is Maturity.ALPHA]
+    if alpha:
+        features = f"features=[{' '.join(alpha)}]"
+        text = f"component has alpha features enabled in emulated version, this is unsupported: {features}"
+        yield Notice("warning", text)
+
+
+def _shown(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,121 @@
+"""The version skew policy: how far apart the versions of two components may be.
+
+Read `RULES` for the policy as published, `findings` for what it says of a cluster. With several API servers every
+component is measured against each of them, which narrows its window exactly as the policy's examples do.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.features.versions import Version
+
+API_SERVER: Final = "kube-apiserver"
+KUBELET: Final = "kubelet"
+KUBE_PROXY: Final = "kube-proxy"
+
+_TWO_MINORS_BEFORE: Final = Version(1, 25)  # a kubelet or kube-proxy older than this may lag by two minors only
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How many minors one kind of component may be newer or older than another."""
+
+    component: str
+    other: str
+    newer_max: int
+    older_max: int
+
+    def __str__(self) -> str:
+        return f"{self.component} to {self.other}"
+
+
+RULES: Final = (
+    Rule(API_SERVER, API_SERVER, newer_max=1, older_max=1),
+    Rule("kube-controller-manager", API_SERVER, newer_max=0, older_max=1),
+    Rule("kube-scheduler", API_SERVER, newer_max=0, older_max=1),
+    Rule("cloud-controller-manager", API_SERVER, newer_max=0, older_max=1),
+    Rule(KUBELET, API_SERVER, newer_max=0, older_max=3),
+    Rule(KUBE_PROXY, API_SERVER, newer_max=0, older_max=3),
+    Rule(KUBE_PROXY, KUBELET, newer_max=3, older_max=3),
+    Rule("kubectl", API_SERVER, newer_max=1, older_max=1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says of one pair of components; `reason` tells both versions, and what would be allowed."""
+
+    component: str
+    other: str
+    rule: Rule
+    supported: bool
+    reason: str
+
+
+def findings(versions: Mapping[str, Version]) -> list[Finding]:
+    """Judge every pair that a rule is about, in the order of RULES, then of names.
+
+    Names are those of components: `kube-apiserver.1` is another replica, `kubelet.n1` the kubelet of a node. What has
+    no rule (etcd, an add-on) is left out.
+    """
+    return [
+        _judge(rule, component, other, versions)
+        for rule in RULES
+        for component in _named(rule.component, versions)
+        for other in _named(rule.other, versions)
+        if _meet(rule, component, other, versions)
+    ]
+
+
+def outside(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
+    """Return the findings that are not supported, of all components or of one."""
+    return [
+        finding
+        for finding in findings(versions)
+        if not finding.supported and component in (None, finding.component, finding.other)
+    ]
+
+
+def _named(kind: str, versions: Mapping[str, Version]) -> Iterator[str]:
+    return (name for name in sorted(versions) if _kind(name) == kind)
+
+
+def _kind(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _meet(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
+    """Whether the two are a pair: each pair of replicas once, a kube-proxy with the kubelet next to it."""
+    if rule.component == rule.other:
+        return component < other
+    if rule.other != KUBELET:
+        return True
+    node = component.partition(".")[2]
+    beside = f"{KUBELET}.{node}" if f"{KUBELET}.{node}" in versions else KUBELET
+    return other == beside or not node
+
+
+def _judge(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> Finding:
+    mine, theirs = versions[component], versions[other]
+    pair = f"{component} {mine}", f"{other} {theirs}"
+    older_max = _older_max(rule, mine)
+    if mine.major != theirs.major:
+        return Finding(component, other, rule, False, f"{pair[0]} is of another major version than {pair[1]}")
+    ahead = mine.minor - theirs.minor
+    if ahead > rule.newer_max:
+        limit = f"at most {_minors(rule.newer_max)} newer is supported" if rule.newer_max else "it must not be newer"
+        return Finding(component, other, rule, False, f"{pair[0]} is {_minors(ahead)} newer than {pair[1]}: {limit}")
+    if -ahead > older_max:
+        limit = f"at most {_minors(older_max)} older is supported"
+        return Finding(component, other, rule, False, f"{pair[0]} is {_minors(-ahead)} older than {pair[1]}: {limit}")
+    return Finding(component, other, rule, True, f"{pair[0]} is supported with {pair[1]}")
+
+
+def _older_max(rule: Rule, version: Version) -> int:
+    aged = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_BEFORE
+    return min(rule.older_max, 2) if aged else rule.older_max
+
+
+def _minors(count: int) -> str:
+    return "1 minor version" if count == 1 else f"{count} minor versions"

@@ -1,0 +1,113 @@
+"""Where a component stands among the versions: its binary, what it emulates, what it stays compatible with.
+
+`--emulated-version` and `--min-compatibility-version` are read here, with upstream's rules and texts.
+"""
+
+# upstream 1.36: staging/src/k8s.io/component-base/compatibility/{registry,version}.go
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from mockkube.features.errors import FlagError, quoted
+from mockkube.features.versions import Version, binary_text
+
+KUBE: Final = "kube"  # the name upstream's flags know Kubernetes itself by
+
+_FIRST_EMULATED: Final = Version(1, 31)
+_EMULATED_MINORS_MAX: Final = 3
+_NUMBERS: Final = re.compile(r"\s*v?(\d+(?:\.\d+)*)(.*)")
+_WORDS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_SEMANTIC_REST: Final = re.compile(rf"(?:-{_WORDS})?(?:\+{_WORDS})?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A binary's release, the version it emulates, and the oldest one it stays compatible with."""
+
+    binary: Version
+    emulated: Version
+    minimum: Version
+
+    @classmethod
+    def of(cls, version: Version) -> Self:
+        """Return where a component stands that is told nothing but its version."""
+        return cls(version, version, max(version.earlier(1), floor(version)))
+
+    def emulating(self, version: Version) -> Self:
+        """Return where the same binary stands with another emulated version."""
+        return replace(self, emulated=version, minimum=max(version.earlier(1), floor(self.binary)))
+
+    @property
+    def behind(self) -> bool:
+        """Whether the emulated version is lower than the binary's; one with patches is above its own release line."""
+        patch = binary_text(self.binary).partition("-")[0].rpartition(".")[2]
+        return self.binary > self.emulated or int(patch) > 0
+
+    def errors(self) -> tuple[str, ...]:
+        """Return what is wrong with it, in upstream's words."""
+        lowest = floor(self.binary)
+        found = []
+        if not lowest <= self.emulated <= self.binary:
+            highest = re.sub(r"\.\d+(?=-|$)", ".0", binary_text(self.binary), count=1)
+            found.append(f"emulation version {self.emulated} is not between [{lowest}, {highest}]")
+        if not lowest <= self.minimum <= self.emulated:
+            allowed = f"[{lowest}, {self.emulated}]"
+            found.append(f"minCompatibilityVersion version {self.minimum} is not between {allowed}")
+        return tuple(found)
+
+
+def floor(binary: Version) -> Version:
+    """Return the oldest version a binary can emulate and be compatible with."""
+    return max(_FIRST_EMULATED, binary.earlier(_EMULATED_MINORS_MAX))
+
+
+def parse_standing(binary: Version, emulated: Sequence[str] = (), minimum: Sequence[str] = ()) -> Standing:
+    """Read both version flags, each value a comma-separated list of `[component=]MAJOR.MINOR`.
+
+    FlagError for what cannot be read. Ranges are not looked at: upstream reads the gates first, and `errors` tells.
+    """
+    standing = Standing.of(binary)
+    if (version := _of_kube(emulated)) is not None:
+        standing = standing.emulating(version)
+    if (version := _of_kube(minimum)) is not None:
+        standing = replace(standing, minimum=version)
+    return standing
+
+
+def _of_kube(values: Sequence[str]) -> Version | None:
+    """Return the version for Kubernetes itself; nothing else is registered in its binaries."""
+    given: dict[str, str] = {}
+    for entry in (entry for value in values if value for entry in value.split(",")):
+        name, equals, text = entry.partition("=")
+        component, text = (name.strip(), text.strip()) if equals else (KUBE, entry)
+        shown = _read(text, component)
+        if component in given:
+            raise FlagError(f"duplicate version flag, {component}={given[component]} and {component}={shown}")
+        given[component] = shown
+    if strangers := sorted(given.keys() - {KUBE}):
+        raise FlagError(f"component not registered: {strangers[0]}")
+    return Version(*(int(number) for number in given[KUBE].split(".")[:2])) if KUBE in given else None
+
+
+def _read(text: str, component: str) -> str:
+    """Return a version as upstream prints it, without patch; FlagError for anything else.
+
+    Three numbers and a proper rest make a semantic version; otherwise what follows the numbers is not looked at.
+    """
+    # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/util/version/version.go
+    match = _NUMBERS.fullmatch(text)
+    if match is None:
+        raise FlagError(f"could not parse {quoted(text)} as version")
+    numbers = match[1].split(".")
+    if len(numbers) < 2:
+        raise FlagError(f"illegal version string {quoted(text)}")
+    if numbers[0].startswith("0") and numbers[0] != "0":
+        raise FlagError(f"illegal zero-prefixed version component {quoted(numbers[0])} in {quoted(text)}")
+    shown = ".".join(str(int(number)) for number in numbers)
+    if len(numbers) > 2 and int(numbers[2]) != 0:
+        rest = _SEMANTIC_REST.fullmatch(match[2]) if len(numbers) == 3 else None
+        shown += match[2].rstrip() if rest is not None else ""
+        raise FlagError(f"patch version not allowed, got: {component}={shown}")
+    return shown
