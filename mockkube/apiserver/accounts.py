@@ -126,7 +126,9 @@ class Accounts:
         try:
             await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
         except (AlreadyExists, NotFound, Forbidden):
-            return  # made meanwhile; or the namespace is going, or holds no more
+            # Made meanwhile; or the namespace is going, or holds no more.
+            # differs: upstream asks a quota again and again, here the next change of the namespace does.
+            return
 
     async def _correct(self, namespace: str, data: Object) -> None:
         call = Call(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")

@@ -59,6 +59,8 @@ class Policy:
     def read(cls, labels: Mapping[str, str]) -> "Policy":
         """Read the labels; what makes no sense is refused, with the strictest level in its place where it enforces."""
         # upstream 1.36: pod-security-admission/api/helpers.go, PolicyToEvaluate
+        if not any(label.startswith(_LABEL) for label in labels):
+            return UNLABELLED
         errors: list[FieldError] = []
         enforce = _standard(labels, "enforce", errors)
         _standard(labels, "audit", errors)
@@ -68,6 +70,10 @@ class Policy:
             minor = warn.minor if f"{_LABEL}warn-version" in labels else enforce.minor
             warn = Standard(enforce.level, minor)
         return cls(enforce, warn, tuple(errors))
+
+
+UNLABELLED: Final = Policy(Standard(), Standard())
+"""What a namespace that says nothing asks for: nothing."""
 
 
 def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) -> Standard:

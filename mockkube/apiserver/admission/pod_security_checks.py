@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.pod_security_words import counted, joined, named, setters
+
+STANDARDS_MAX: Final = 256
+"""How many standards are remembered: levels at versions; the least recently asked for is made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +327,10 @@ RESTRICTED: Final = (
 )
 
 
-def judges_of(level: str, minor: int) -> list[Judge]:
+@lru_cache(STANDARDS_MAX)
+def judges_of(level: str, minor: int) -> tuple[Judge, ...]:
     """The rules of a level at a version of the standard, in the order findings are told."""
     strict = {check: judge for check in RESTRICTED if (judge := check.judge(minor))} if level == "restricted" else {}
     replaced = {check.replaces for check in strict}
     loose = [check.judge(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
-    return [judge for judge in (*loose, *strict.values()) if judge is not None]
+    return tuple(judge for judge in (*loose, *strict.values()) if judge is not None)

@@ -28,15 +28,17 @@ class ServiceAccount(Plugin):
         """Complete a new pod; one that mirrors a static pod stays as it is."""
         if request.operation is not Operation.CREATE or not request.about("", "pods"):
             return
-        if MIRROR not in request.annotations:
-            spec = request.given["spec"]
-            spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or DEFAULT
-            account = _account(request)
-            if _automounts(account, spec):
-                _mount_token(spec, _VOLUME + request.resource.services.chance.suffix())
-            if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-                spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
-        self.validate(request)
+        if MIRROR in request.annotations:
+            _validate_mirror(request)
+            return
+        spec = request.given["spec"]
+        spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or DEFAULT
+        account = _account(request)
+        if _automounts(account, spec):
+            _mount_token(spec, _VOLUME + request.resource.services.chance.suffix())
+        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
+        _validate_secrets(request, account, ephemeral=False)
 
     def validate(self, request: Request) -> None:
         """Refuse a pod without an account, or with secrets the account may not use."""
@@ -45,7 +47,10 @@ class ServiceAccount(Plugin):
         if created and MIRROR in request.annotations:
             _validate_mirror(request)
         elif created or ephemeral:
-            _validate_secrets(request, ephemeral=ephemeral)
+            if not request.given["spec"].get("serviceAccountName"):
+                title = f"{request.call.namespace}/{request.given['metadata'].get('name', '')}"
+                raise refuse(request, f"no service account specified for pod {title}")
+            _validate_secrets(request, _account(request), ephemeral=ephemeral)
 
 
 def _account(request: Request) -> Object:
@@ -107,14 +112,9 @@ def _validate_mirror(request: Request) -> None:
             raise refuse(request, "a mirror pod may not use ServiceAccountToken volume projections")
 
 
-def _validate_secrets(request: Request, *, ephemeral: bool) -> None:
-    pod = request.given
-    if not pod["spec"].get("serviceAccountName"):
-        title = f"{request.call.namespace}/{pod['metadata'].get('name', '')}"
-        raise refuse(request, f"no service account specified for pod {title}")
-    account = _account(request)
+def _validate_secrets(request: Request, account: ReadOnlyObject, *, ephemeral: bool) -> None:
     if (account["metadata"].get("annotations") or {}).get(_ENFORCE) not in _TRUE:
         return
-    why = disallowed_reference(pod["spec"], account, ephemeral=ephemeral)
+    why = disallowed_reference(request.given["spec"], account, ephemeral=ephemeral)
     if why:
         raise refuse(request, why)

@@ -157,4 +157,4 @@ def test_the_oldest_versions_looked_at_annotations():
 
 
 def test_privileged_forbids_nothing():
-    assert judges_of("privileged", 36) == []
+    assert judges_of("privileged", 36) == ()
