@@ -208,8 +208,5 @@ def is_in(value: Any, container: Any) -> Any:
     if isinstance(container, list):
         return values.contains(container, value)
     if isinstance(container, dict):
-        try:
-            return values.to_key(value) in container
-        except TypeError:
-            return False
+        return values.to_key(value) in container
     return NO_OVERLOAD

@@ -177,4 +177,6 @@ def no_overload(function: str, args: Sequence[Any]) -> CelError:
 
 def is_dynamic(given: CelType) -> bool:
     """Whether values of other types may turn up at run time where this one is expected."""
-    return given.is_dyn or given.kind in (Kind.PARAM, Kind.ERROR) or any(map(is_dynamic, given.parameters))
+    if given.is_dyn or given.nullable or given.kind in (Kind.PARAM, Kind.ERROR, Kind.NULL):
+        return True
+    return any(map(is_dynamic, given.parameters))

@@ -13,7 +13,7 @@ from mockkube.matching.cel.constructors import build_list, build_map, build_mess
 from mockkube.matching.cel.declarations import Charge, Function, Implementation, Overload
 from mockkube.matching.cel.goregexp import RegexError, compiled
 from mockkube.matching.cel.program import Frame, Program, Run
-from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.schema import CONSTANTS, Schema
 from mockkube.matching.cel.syntax import (
     Call,
     Comprehension,
@@ -24,9 +24,10 @@ from mockkube.matching.cel.syntax import (
     Node,
     Select,
     StructNode,
+    descendants,
 )
 from mockkube.matching.cel.types import Kind
-from mockkube.matching.cel.values import CelError, UInt, to_key
+from mockkube.matching.cel.values import CelError, InternalError, UInt, to_key
 
 _NO_CONSTANT: Final = object()
 _CONVERSIONS: Final = frozenset(
@@ -77,9 +78,12 @@ class Planner:
         self._functions = functions
         self._scopes: list[dict[str, Run]] = []
         self._slots = 0
+        self._guarded = False
 
     def plan(self, root: Node) -> Program:
         """Return the program; PlanError if a constant in it fails."""
+        # Where one type is only known at run time, values of unexpected types may turn up anywhere.
+        self._guarded = any(calls.is_dynamic(node.type) for node in descendants(root))
         run = self._plan(root).closure()
         return Program(run, self._slots, _height(root))
 
@@ -111,9 +115,12 @@ class Planner:
 
     def _folded(self, run: Run, steps: list[Step]) -> Step:
         """Return a constant if all parts are."""
-        if all(step.is_constant for step in steps):
+        if not all(step.is_constant for step in steps):
+            return Step(run)
+        try:
             return Step(constant=run(Frame({}, 0, 2**63)))
-        return Step(run)
+        except InternalError:
+            return Step(run)
 
     def _plan_name(self, node: Node, name: str) -> Step:
         if node.type.kind is Kind.TYPE:
@@ -124,6 +131,8 @@ class Planner:
         for scope in reversed(self._scopes):
             if name in scope:
                 return Step(attribute=Path(scope[name]))
+        if name in CONSTANTS:
+            return Step(constant=CONSTANTS[name])
         return Step(attribute=Path(lambda frame: frame.variables[name], variable=name))
 
     def _plan_select(self, node: Select) -> Step:
@@ -200,21 +209,21 @@ class Planner:
         if pattern:
             _compile(steps[1].constant)
         overload = node.overloads[0] if len(node.overloads) == 1 else None
-        implementation, eager = self._implementation(node, function, overload)
+        implementation, eager = self._implementation(function, overload)
         charge = _charge(function, overload)
         run = calls.call(implementation, runs, charge, eager=eager or pattern)
         if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
             return _converted(implementation, steps[0].constant)
         return Step(run)
 
-    def _implementation(self, node: Call, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
+    def _implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
         """Return what computes the call, and whether it stops at the first operand that fails."""
         if function.run is not None:
             return function.run, False
         if overload is None:
             return calls.dispatched(function), True
         assert overload.run is not None, "what has no implementation is planned apart"
-        if function.guarded and any(calls.is_dynamic(operand.type) for operand in node.operands):
+        if function.guarded and self._guarded:
             return calls.guarded(function.name, overload, overload.run), overload.eager
         return overload.run, overload.eager
 

@@ -36,6 +36,8 @@ _TYPE_NAMES: Final[dict[str, CelType]] = {
         types.optional_of(types.DYN), types.opaque("net.IP"), types.opaque("net.CIDR"),
     )
 }  # fmt: skip
+CONSTANTS: Final = {"google.protobuf.NullValue.NULL_VALUE": 0}
+"""Names that stand for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Schema:
             return types.type_of_type(_TYPE_NAMES[name])
         if name in _MESSAGES:
             return types.type_of_type(types.WELL_KNOWN.get(name, types.struct(name)))
-        return None
+        return types.INT if name in CONSTANTS else None
 
     def fields(self, message: str) -> Mapping[str, CelType] | None:
         """Return the fields of a message, None if there is no such message."""
@@ -66,6 +68,7 @@ class Schema:
         return name in self.messages or name in _MESSAGES
 
     def type_named(self, name: str) -> CelType | None:
-        """Return the type of this name."""
-        found = self.find(name)
-        return found.parameters[0] if found is not None and found.kind is types.Kind.TYPE and found.parameters else None
+        """Return the type a name stands for as a value; upstream knows fewer of them here than the checker does."""
+        if name in _TYPE_NAMES:
+            return _TYPE_NAMES[name]
+        return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None

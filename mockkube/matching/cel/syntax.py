@@ -34,8 +34,6 @@ class Ident(Node):
     """A name; after checking, the full name of what it refers to."""
 
     name: str
-    constant: Any = None
-    """The value of a name that stands for a constant."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

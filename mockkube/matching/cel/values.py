@@ -1,7 +1,7 @@
 """Values at run time.
 
-Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map is a dict whose boolean keys are
-replaced by `KEYS`, for Python takes True for 1. An error is a value too: it travels until something absorbs it.
+Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map is a dict whose keys went through
+`to_key`, not least because Python takes True for 1. An error is a value too: it travels until something absorbs it.
 """
 
 from collections.abc import Callable
@@ -90,14 +90,30 @@ class BoolKey:
 KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IdentityKey:
+    """A list, map or optional as key of a map: upstream finds it again only as the very same object."""
+
+    value: Any
+
+
+_BY_IDENTITY: Final = (list, dict, Optional)
+
+
 def to_key(value: Any) -> Any:
     """Return what stands for a value as key of a map."""
-    return KEYS[value] if value is True or value is False else value
+    if value is True or value is False:
+        return KEYS[value]
+    if isinstance(value, _BY_IDENTITY):
+        return IdentityKey(value)
+    if type(value) is bytes:
+        raise InternalError("runtime error: hash of unhashable type types.Bytes")
+    return value
 
 
 def from_key(key: Any) -> Any:
     """Return the value that a key of a map stands for."""
-    return key.value if type(key) is BoolKey else key
+    return key.value if type(key) in (BoolKey, IdentityKey) else key
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +155,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     Timestamp: "types.Timestamp",
     Optional: "*types.Optional",
     CelType: "*types.Type",
+    CelError: "*types.Err",
 }
 _OPAQUES: Final[dict[type, Opaque]] = {}
 

@@ -34,7 +34,16 @@ from mockkube.matching.cel.types import (
     CelType,
     Kind,
 )
-from mockkube.matching.cel.values import CelError, Duration, InternalError, UInt, error_or_no_overload, size_of, type_of
+from mockkube.matching.cel.values import (
+    CelError,
+    Duration,
+    InternalError,
+    UInt,
+    error_or_no_overload,
+    go_type_name,
+    size_of,
+    type_of,
+)
 
 _T: Final = types.param("T")
 _LIST: Final = types.list_of(_T)
@@ -44,6 +53,8 @@ _COMPARABLE: Final = {
 }  # fmt: skip
 _ZEROS: Final[dict[str, Any]] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 _ALLOCATION: Final = LIST_COST + 1
+_RANGE_MAX: Final = 10_000_000
+"""Longer than any cost limit allows."""
 
 
 def is_sorted(elements: list[Any]) -> Any:
@@ -90,6 +101,9 @@ def last_index_of(elements: list[Any], value: Any) -> int:
 
 def list_range(length: int) -> list[int]:
     """Compute `lists.range(length)`."""
+    if length > _RANGE_MAX:
+        # differs: upstream would first run out of memory.
+        raise InternalError(f"lists.range({length}) is too long")
     return list(range(length))
 
 
@@ -214,8 +228,8 @@ def _charge_output(args: Sequence[Any], result: Any) -> int:
 def _charge_flatten(args: Sequence[Any], result: Any) -> int:
     depth = 1
     if len(args) == 2:
-        if type(args[1]) is CelError:
-            raise InternalError("interface conversion: ref.Val is *types.Err, not types.Int")
+        if type(args[1]) is not int:
+            raise InternalError(f"interface conversion: ref.Val is {go_type_name(args[1])}, not types.Int")
         depth = args[1]
     return int(size_of(args[0]) * float(depth)) + _ALLOCATION
 
@@ -223,8 +237,10 @@ def _charge_flatten(args: Sequence[Any], result: Any) -> int:
 def _charge_comparisons(index: int) -> Charge:
     def charge(args: Sequence[Any], result: Any) -> int:
         elements = args[index]
-        if type(elements) is CelError:
-            raise InternalError("interface conversion: *types.Err is not traits.Lister: missing method Add")
+        if not isinstance(elements, list):
+            raise InternalError(
+                f"interface conversion: {go_type_name(elements)} is not traits.Lister: missing method Add"
+            )
         length = len(elements)
         walked = length and type(elements[0]) in (str, bytes)
         return int(length * length * (2 + TRAVERSAL_FACTOR if walked else 2.0)) + _ALLOCATION
