@@ -1,0 +1,281 @@
+"""Reading a type from the wire: compiled from the schema when first used, one closure a field.
+
+Zeros of fields that are no pointers say nothing, as in Go, and are left out; what is read goes through the codec,
+which knows what is written all the same. A field of a pointer keeps its zero: being there is what it says.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mockkube.api.protobuf import leaves, wire
+from mockkube.api.protobuf.layout import Slot, is_items, slots
+from mockkube.api.protobuf.leaves import Leaf
+from mockkube.api.protobuf.unions import union
+from mockkube.api.protobuf.wire import Malformed
+from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.types import Object
+
+Reader = Callable[[bytes, int, int, Object], None]
+"""Reads the message between two places into an object; also: the field that has those bytes as its value."""
+_Number = Callable[[int, Object], None]
+"""Takes the number read for a field into the object."""
+
+_NUMBERS: Final[dict[Shape, Callable[[int], Any]]] = {
+    Shape.BOOL: bool,
+    Shape.INT32: wire.signed32,
+    Shape.INT64: wire.signed64,
+}
+_WHOLE_MAX: Final = 1 << 53
+
+
+class Decoders:
+    """The readers of one schema's types."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._readers: dict[int, Reader] = {}
+
+    def message(self, node: Node) -> Reader:
+        """The reader of a struct; recursion goes through the table, so types may contain themselves."""
+        key = id(node.fields)
+        reader = self._readers.get(key)
+        if reader is None:
+            self._readers[key] = lambda data, pos, end, out: self._readers[key](data, pos, end, out)
+            reader = self._readers[key] = self._struct(slots(node))
+        return reader
+
+    def _struct(self, given: tuple[Slot, ...]) -> Reader:
+        sized: dict[int, Reader] = {}
+        numbers: dict[int, _Number] = {}
+        doubles: dict[int, str] = {}
+        for slot in given:
+            base = slot.number << 3
+            if slot.field is None:
+                sized[base | wire.SIZED] = self._struct(slot.inlined)
+                continue
+            name, node = slot.field.name, slot.field.node
+            if node.shape is Shape.FLOAT:
+                doubles[base | wire.FIXED64] = name
+            elif node.shape in _NUMBERS:
+                numbers[base | wire.VARINT] = _number(name, _NUMBERS[node.shape], keep_zero=slot.field.pointer)
+            elif node.shape is Shape.LIST and node.item is not None and node.item.shape in _NUMBERS:
+                convert = _NUMBERS[node.item.shape]
+                numbers[base | wire.VARINT] = _appended(name, convert)
+                sized[base | wire.SIZED] = _packed(name, convert)
+            else:
+                sized[base | wire.SIZED] = self._sized(name, node, keep_zero=slot.field.pointer)
+        return _message(sized, numbers, _others(doubles, {slot.number for slot in given}))
+
+    def _sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
+        match node.shape:
+            case Shape.STRUCT:
+                return _nested(name, self.message(node))
+            case Shape.STRING:
+                return _text(name, keep_zero=keep_zero)
+            case Shape.LIST if not is_items(node):
+                assert node.item is not None
+                return _repeated(name, self.leaf(node.item))
+            case Shape.MAP:
+                assert node.item is not None
+                return self._map(name, node.item)
+            case _:
+                return _single(name, self.leaf(node))
+
+    def _map(self, name: str, item: Node) -> Reader:
+        if item.shape in _NUMBERS:
+            number = _number("value", _NUMBERS[item.shape], keep_zero=True)
+            entry = _message({_KEY: _text("key", keep_zero=True)}, {_NUMBER_VALUE: number}, _others({}, {1, 2}))
+        else:
+            value = _single("value", self.leaf(item))
+            entry = _message({_KEY: _text("key", keep_zero=True), _VALUE: value}, {}, _others({}, {1, 2}))
+        return _entries(name, entry)
+
+    def leaf(self, node: Node) -> Leaf:
+        """The reader of a value that is no field of its own: an item of a list or a map."""
+        match node.shape:
+            case Shape.STRUCT:
+                return _fresh(self.message(node))
+            case Shape.LIST:
+                assert is_items(node)
+                return _items
+            case Shape.ANY:
+                return self._any(node)
+            case shape:
+                return leaves.READERS[shape]
+
+    def _any(self, node: Node) -> Leaf:
+        name = node.definition.rpartition(".")[2]
+        if name in ("RawExtension", "FieldsV1", "JSON"):
+            return leaves.read_json
+        if (either := union(self._schema, name)) is None:
+            return leaves.read_nothing
+        read, fold = _fresh(self._struct(either.slots)), either.fold
+        return lambda data, pos, end: fold(read(data, pos, end))
+
+
+_KEY: Final = 1 << 3 | wire.SIZED
+_VALUE: Final = 2 << 3 | wire.SIZED
+_NUMBER_VALUE: Final = 2 << 3 | wire.VARINT
+
+
+def _message(sized: Mapping[int, Reader], numbers: Mapping[int, _Number], other: "_Other") -> Reader:
+    sized_at, number_at = sized.get, numbers.get
+
+    def read(data: bytes, pos: int, end: int, out: Object) -> None:  # hot: once a field
+        while pos < end:
+            tag = data[pos]
+            pos += 1
+            if tag > 0x7F:
+                tag, pos = wire.more(data, pos, tag)
+            if (take := sized_at(tag)) is not None:
+                size = data[pos]
+                pos += 1
+                if size > 0x7F:
+                    start, stop = wire.size_at(data, pos - 1, end)
+                    take(data, start, stop, out)
+                    pos = stop
+                    continue
+                stop = pos + size
+                if stop > end:
+                    wire.cut_short()
+                take(data, pos, stop, out)
+                pos = stop
+            elif (put := number_at(tag)) is not None:
+                number = data[pos]
+                pos += 1
+                if number > 0x7F:
+                    number, pos = wire.more(data, pos, number)
+                put(number, out)
+            else:
+                pos = other(data, tag, pos, end, out)
+        if pos != end:
+            wire.cut_short()
+
+    return read
+
+
+_Other = Callable[[bytes, int, int, int, Object], int]
+
+
+def _others(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
+    """What is rare: floating point, and what is skipped because nobody knows it."""
+
+    def read(data: bytes, tag: int, pos: int, end: int, out: Object) -> int:
+        name = doubles.get(tag)
+        if name is None:
+            if tag >> 3 in numbers:
+                raise Malformed(f"proto: wrong wireType = {tag & 7} for field {tag >> 3}")
+            return wire.skip(data, tag, pos, end)
+        if pos + 8 > end:
+            wire.cut_short()
+        out[name] = _double(data[pos : pos + 8])
+        return pos + 8
+
+    return read
+
+
+def _double(data: bytes) -> int | float:
+    value: float = struct.unpack("<d", data)[0]
+    if value != value or value in (float("inf"), float("-inf")):
+        raise Malformed(f"json: unsupported value: {value}")
+    return int(value) if value.is_integer() and abs(value) <= _WHOLE_MAX else value
+
+
+def _number(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _Number:
+    def put(number: int, out: Object) -> None:
+        if number or keep_zero:
+            out[name] = convert(number)
+        else:
+            out.pop(name, None)
+
+    return put
+
+
+def _appended(name: str, convert: Callable[[int], Any]) -> _Number:
+    def put(number: int, out: Object) -> None:
+        out.setdefault(name, []).append(convert(number))
+
+    return put
+
+
+def _packed(name: str, convert: Callable[[int], Any]) -> Reader:
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        found = out.setdefault(name, [])
+        while pos < end:
+            number, pos = wire.varint_at(data, pos)
+            found.append(convert(number))
+        if pos != end:
+            wire.cut_short()
+
+    return take
+
+
+def _text(name: str, *, keep_zero: bool) -> Reader:
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        if pos != end or keep_zero:
+            out[name] = data[pos:end].decode("utf-8", "replace")
+        else:
+            out.pop(name, None)
+
+    return take
+
+
+def _single(name: str, leaf: Leaf) -> Reader:
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        out[name] = leaf(data, pos, end)
+
+    return take
+
+
+def _nested(name: str, read: Reader) -> Reader:
+    """A struct; standing there twice, it is read twice into the same object."""
+
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        inner = out.get(name)
+        if inner is None:
+            inner = out[name] = {}
+        read(data, pos, end, inner)
+
+    return take
+
+
+def _repeated(name: str, leaf: Leaf) -> Reader:
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        items = out.get(name)
+        if items is None:
+            out[name] = [leaf(data, pos, end)]
+        else:
+            items.append(leaf(data, pos, end))
+
+    return take
+
+
+def _entries(name: str, read: Reader) -> Reader:
+    def take(data: bytes, pos: int, end: int, out: Object) -> None:
+        entry: Object = {}
+        read(data, pos, end, entry)
+        found = out.get(name)
+        if found is None:
+            found = out[name] = {}
+        found[entry.get("key", "")] = entry.get("value")
+
+    return take
+
+
+def _fresh(read: Reader) -> Leaf:
+    def leaf(data: bytes, pos: int, end: int) -> Any:
+        out: Object = {}
+        read(data, pos, end, out)
+        return out
+
+    return leaf
+
+
+_ITEMS: Final = _message({_KEY: _repeated("items", leaves.read_text)}, {}, _others({}, {1}))
+
+
+def _items(data: bytes, pos: int, end: int) -> Any:
+    out: Object = {}
+    _ITEMS(data, pos, end, out)
+    return out.get("items", [])

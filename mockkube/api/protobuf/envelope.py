@@ -1,0 +1,121 @@
+"""Whole objects: the magic, the envelope that names the kind, and the object's own message within.
+
+upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
+"""
+
+from typing import Final, NamedTuple
+
+from mockkube.api.protobuf import wire
+from mockkube.api.protobuf.decoding import Decoders
+from mockkube.api.protobuf.encoding import Encoders
+from mockkube.api.protobuf.wire import Malformed
+from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.types import Object, ReadOnlyObject
+
+MEDIA: Final = "application/vnd.kubernetes.protobuf"
+MAGIC: Final = b"k8s\0"
+_META_KINDS: Final = ("DeleteOptions", "Status", "WatchEvent")
+"""Kinds that stand in every group and version, and have one type."""
+_TYPE_META: Final = b"\x0a"
+_RAW: Final = b"\x12"
+_NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
+
+
+class GroupVersionKind(NamedTuple):
+    """A kind in full."""
+
+    group: str
+    version: str
+    kind: str
+
+
+class UnknownKind(LookupError):
+    """No message is known for the kind."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f'no kind "{kind}" is registered for version "{api_version}"')
+        self.api_version, self.kind = api_version, kind
+
+
+class Message(NamedTuple):
+    """An object read: what it says it is, and its JSON, `apiVersion` and `kind` included."""
+
+    api_version: str
+    kind: str
+    value: Object
+
+
+class Protobuf:
+    """Reads and writes the objects of one version's schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._decoders = Decoders(schema)
+        self._encoders = Encoders(schema)
+
+    def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
+        """Read an object; what it does not say of its kind is taken from `expected`. Malformed, UnknownKind.
+
+        The value is what the codec takes: not yet pruned nor completed, but of the right types.
+        """
+        try:
+            envelope = _opened(data)
+            api_version, kind = _kind(envelope.sized(1), expected)
+            node = self._node(api_version, kind)
+            value: Object = {"kind": kind, "apiVersion": api_version}
+            raw = envelope.sized(2)
+            self._decoders.message(node)(raw, 0, len(raw), value)
+        except IndexError as error:
+            raise Malformed("unexpected EOF") from error
+        except RecursionError as error:
+            raise Malformed("exceeded max depth") from error
+        return Message(api_version, kind, value)
+
+    def write(self, obj: ReadOnlyObject) -> bytes:
+        """Write an object as its `kind` and `apiVersion` say; UnknownKind when there is no message for it."""
+        api_version, kind = obj["apiVersion"], obj["kind"]
+        content = self._encoders.message(self._node(api_version, kind))(obj)
+        return enclose(api_version, kind, content)
+
+    def _node(self, api_version: str, kind: str) -> Node:
+        group, _, version = api_version.rpartition("/")
+        node = self._schema.kind(group, version, kind)
+        if node is None and kind in _META_KINDS:
+            node = self._schema.kind("", "v1", kind)
+        if node is None or node.shape is not Shape.STRUCT:
+            raise UnknownKind(api_version, kind)
+        return node
+
+
+def enclose(api_version: str, kind: str, content: bytes) -> bytes:
+    """An object's message in its envelope."""
+    type_meta = wire.sized(b"\x0a", api_version.encode()) + wire.sized(b"\x12", kind.encode())
+    return b"".join((MAGIC, wire.sized(_TYPE_META, type_meta), wire.sized(_RAW, content), _NO_ENCODING_NOR_TYPE))
+
+
+def _opened(data: bytes) -> wire.Parts:
+    if not data:
+        raise Malformed("empty data")
+    if not data.startswith(MAGIC):
+        raise Malformed(f"provided data does not appear to be a protobuf message, expected prefix {_go(MAGIC)}")
+    if len(data) == len(MAGIC):
+        raise Malformed("empty body")
+    return wire.parts(data, len(MAGIC), len(data))
+
+
+def _go(data: bytes) -> str:
+    return f"[{' '.join(map(str, data))}]"
+
+
+def _kind(type_meta: bytes, expected: GroupVersionKind | None) -> tuple[str, str]:
+    """The `apiVersion` and `kind` of an object: what it says, else what is expected."""
+    said = wire.parts(type_meta, 0, len(type_meta))
+    api_version, kind = (said.sized(number).decode("utf-8", "replace") for number in (1, 2))
+    if expected is not None:
+        kind = kind or expected.kind
+        api_version = api_version or f"{expected.group}/{expected.version}".removeprefix("/")
+    if not kind:
+        raise Malformed("Object 'Kind' is missing")
+    if not api_version:
+        raise Malformed("Object 'apiVersion' is missing")
+    return api_version, kind

@@ -1,0 +1,67 @@
+"""Where the fields of a type stand on the wire: the schema's fields under the numbers of Go's struct tags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.schema import Field, Node, Shape
+
+_META: Final = "meta/v1"
+_ITEMS: Final = ("ExtraValue", "Verbs")
+"""Named slices that upstream declares as messages of their own, with the one field `items`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A numbered field; without a field of the schema, a struct that JSON inlines and the wire nests."""
+
+    number: int
+    field: Field | None
+    inlined: "tuple[Slot, ...]" = ()
+
+
+def slots(node: Node) -> tuple[Slot, ...]:
+    """The fields of a struct that have a number, by number."""
+    *_, version_parent, version, name = node.definition.split(".")
+    return _struct_slots(f"{version_parent}/{version}", name, node.fields)
+
+
+def is_items(node: Node) -> bool:
+    """Whether a list is a message that holds its items."""
+    return node.shape is Shape.LIST and node.go.rpartition(".")[2] in _ITEMS
+
+
+def _struct_slots(package: str, name: str, fields: Mapping[str, Field]) -> tuple[Slot, ...]:
+    rows = _facts()["structs"].get(package, {}).get(name)
+    if rows is None:
+        alias = _facts()["names"].get(package, {}).get(name, "")
+        return _struct_slots(*_declared(package, alias), fields) if alias else ()
+    found = []
+    for field_name, go, _, number in rows:
+        if not number:
+            continue
+        if not field_name:
+            found.append(Slot(number, None, _struct_slots(*_declared(package, go), fields)))
+        elif field_name in fields:
+            found.append(Slot(number, fields[field_name]))
+    return tuple(sorted(found, key=lambda slot: slot.number))
+
+
+def _declared(package: str, go: str) -> tuple[str, str]:
+    """The package and name of the type a struct of `package` calls `go`."""
+    qualifier, _, name = go.rpartition(".")
+    if not qualifier:
+        return package, name
+    group = package.partition("/")[0]
+    candidates = [_META] if qualifier == "metav1" else [f"{group}/v1", "core/v1", _META]
+    structs = _facts()["structs"]
+    return next((one for one in candidates if name in structs.get(one, {})), package), name
+
+
+@cache
+def _facts() -> Any:
+    return orjson.loads(resources.files("mockkube.api").joinpath("data/gotypes.json").read_bytes())

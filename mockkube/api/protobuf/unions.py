@@ -1,0 +1,61 @@
+"""The types of a CRD's schema that JSON writes in one of two ways: `additionalProperties: true` or a schema.
+
+upstream 1.36: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.protobuf.layout import Slot
+from mockkube.api.schema import Field, Node, Schema, Shape
+from mockkube.api.types import Object
+
+_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_ALLOWED: Final = "allows"
+_ONE: Final = "schema"
+_MANY: Final = "many"
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of these types: its fields as a message, and what stands for it when none is there."""
+
+    slots: tuple[Slot, ...]
+    otherwise: bool | None = None
+
+    def fold(self, parts: Object) -> Any:
+        """The JSON of what was read."""
+        return parts.get(_MANY) or parts.get(_ONE, parts.get(_ALLOWED, self.otherwise))
+
+
+def union(schema: Schema, name: str) -> Union | None:
+    """The union with this name; None when the type is none."""
+    props = schema.node(_SCHEMA)
+    match name:
+        case "JSONSchemaPropsOrArray":
+            several = Node(Shape.LIST, "[]v1.JSONSchemaProps", item=props)
+            return Union((_slot(1, _ONE, props), _slot(2, _MANY, several)))
+        case "JSONSchemaPropsOrBool":
+            return Union((_slot(1, _ALLOWED, Node(Shape.BOOL), pointer=False), _slot(2, _ONE, props)), otherwise=False)
+        case "JSONSchemaPropsOrStringArray":
+            several = Node(Shape.LIST, "[]string", item=Node(Shape.STRING))
+            return Union((_slot(1, _ONE, props), _slot(2, _MANY, several)))
+        case _:
+            return None
+
+
+def unfold(value: Any) -> Object:
+    """The fields of the message that says what JSON says."""
+    match value:
+        case bool():
+            return {_ALLOWED: value}
+        case list():
+            return {_MANY: value}
+        case dict():
+            return {_ALLOWED: True, _ONE: value}
+        case _:
+            return {}
+
+
+def _slot(number: int, name: str, node: Node, *, pointer: bool = True) -> Slot:
+    return Slot(number, Field(name, node, pointer=pointer, omit_empty=True, omit_zero=False))

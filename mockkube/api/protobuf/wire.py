@@ -1,0 +1,162 @@
+"""The wire format of protobuf: tags, varints, and how what nobody knows is skipped.
+
+Texts and bounds are those of the decoders that upstream generates.
+upstream 1.36: staging/src/k8s.io/apimachinery/pkg/api/resource/quantity_proto.go
+"""
+
+from typing import Final, NoReturn
+
+VARINT: Final = 0
+FIXED64: Final = 1
+SIZED: Final = 2
+_END: Final = 4
+
+_GROUPS_MAX: Final = 100
+_VARINT_BITS: Final = 64
+_UINT64: Final = (1 << 64) - 1
+_SIZES: Final = tuple(bytes([size]) for size in range(128))
+
+
+class Malformed(ValueError):
+    """The bytes are not the message they should be; the text says why."""
+
+
+def cut_short() -> NoReturn:
+    """Complain that the bytes end within a value."""
+    raise Malformed("unexpected EOF")
+
+
+def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
+    """The varint whose first byte, `low`, was just read and is not its last; and where it ends."""
+    value, shift = low & 0x7F, 7
+    while shift < _VARINT_BITS:
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & _UINT64, pos
+        shift += 7
+    raise Malformed("proto: integer overflow")
+
+
+def varint_at(data: bytes, pos: int) -> tuple[int, int]:
+    """The varint at a place, and where it ends."""
+    low = data[pos]
+    return (low, pos + 1) if low < 0x80 else more(data, pos + 1, low)
+
+
+def size_at(data: bytes, pos: int, end: int) -> tuple[int, int]:
+    """Where the sized value at a place begins and where it stops."""
+    size, pos = varint_at(data, pos)
+    if size >> 63:
+        raise Malformed("proto: negative length found during unmarshaling")
+    if pos + size > end:
+        cut_short()
+    return pos, pos + size
+
+
+def skip(data: bytes, tag: int, pos: int, end: int) -> int:
+    """Where the value of an unknown field ends; Malformed when it cannot be one."""
+    if tag >> 3 == 0:
+        raise Malformed(f"proto: illegal tag 0 (wire type {tag & 7})")
+    if tag & 7 == _END:
+        raise Malformed("proto: wiretype end group for non-group")
+    pos = _after(data, tag, pos, end)
+    if pos > end:
+        cut_short()
+    return pos
+
+
+def _after(data: bytes, tag: int, pos: int, end: int) -> int:
+    open_groups = 0
+    while True:
+        match tag & 7:
+            case 0:
+                _, pos = varint_at(data, pos)
+            case 1:
+                pos += 8
+            case 2:
+                _, pos = size_at(data, pos, end)
+            case 3:
+                open_groups += 1
+            case 4:
+                open_groups -= 1
+            case 5:
+                pos += 4
+            case unknown:
+                raise Malformed(f"proto: illegal wireType {unknown}")
+        if not open_groups:
+            return pos
+        if open_groups > _GROUPS_MAX:
+            raise Malformed("proto: groups are nested too deeply")
+        tag, pos = varint_at(data, pos)
+
+
+def signed32(value: int) -> int:
+    """An int32: the lower half of the varint."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def signed64(value: int) -> int:
+    """An int64: the varint's bits."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Parts(dict[int, int | bytes]):
+    """The fields of a small message by number; of those that repeat, the last."""
+
+    def number(self, field: int) -> int:
+        """A field that is an int64; 0 when it is not there."""
+        value = self.get(field, 0)
+        if isinstance(value, bytes):
+            raise Malformed(f"proto: wrong wireType = {SIZED} for field {field}")
+        return signed64(value)
+
+    def sized(self, field: int) -> bytes:
+        """A field that is text or bytes; none when it is not there."""
+        value = self.get(field, b"")
+        if isinstance(value, int):
+            raise Malformed(f"proto: wrong wireType = {VARINT} for field {field}")
+        return value
+
+
+def parts(data: bytes, pos: int, end: int) -> Parts:
+    """The fields of the message between two places."""
+    found = Parts()
+    while pos < end:
+        tag, pos = varint_at(data, pos)
+        if tag & 7 == VARINT and tag >> 3:
+            found[tag >> 3], pos = varint_at(data, pos)
+        elif tag & 7 == SIZED and tag >> 3:
+            start, pos = size_at(data, pos, end)
+            found[tag >> 3] = data[start:pos]
+        else:
+            pos = skip(data, tag, pos, end)
+    if pos != end:
+        cut_short()
+    return found
+
+
+def varint(value: int) -> bytes:
+    """A number as a varint; a negative one as the 64 bits it has in Go."""
+    value &= _UINT64
+    if value < 0x80:
+        return _SIZES[value]
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def tag(number: int, wire_type: int) -> bytes:
+    """What stands before a field's value."""
+    return varint(number << 3 | wire_type)
+
+
+def sized(before: bytes, content: bytes) -> bytes:
+    """A tag, a length and the content."""
+    size = len(content)
+    return before + (_SIZES[size] if size < 0x80 else varint(size)) + content
