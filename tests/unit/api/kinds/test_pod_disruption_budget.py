@@ -1,0 +1,46 @@
+import pytest
+
+from mockkube.api.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
+
+STRATEGY = PodDisruptionBudgetStrategy()
+
+
+def budget(**spec):
+    return {"metadata": {"name": "p"}, "spec": spec, "status": {}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "complaints"),
+    [
+        pytest.param(budget(minAvailable=1, selector={}), [], id="fine"),
+        pytest.param(
+            budget(minAvailable=1, maxUnavailable="1%"),
+            [
+                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"1%",'
+                '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set'
+            ],
+            id="both bounds",
+        ),
+        pytest.param(
+            budget(minAvailable="101%"),
+            ['spec.minAvailable: Invalid value: "101%": must not be greater than 100%'],
+            id="more than all",
+        ),
+    ],
+)
+def test_a_budget_is_judged(judge, obj, complaints):
+    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+
+
+def test_counts_are_not_negative(judge):
+    obj = {**budget(), "status": {"currentHealthy": -1}}
+    assert [error.field for error in STRATEGY.validate_update(obj, budget(), judge(subresource="status"))] == [
+        "status.currentHealthy"
+    ]
+
+
+def test_a_new_budget_has_counted_nothing(judge):
+    obj = budget()
+    STRATEGY.prepare_create(obj, judge())
+    assert set(obj["status"].values()) == {0}
+    assert obj["metadata"]["generation"] == 1
