@@ -73,10 +73,9 @@ async def patch(asked: Asked) -> web.StreamResponse:
     kind = patch_type(asked.exchange.request.headers.get("Content-Type", ""))
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
-    if kind is PatchType.APPLY:
-        raise UnsupportedMediaType("server-side apply is not available yet: use a merge patch or kubectl apply")
-    updated = await patching.patch(asked.resource, asked.call, Patch.read(kind, given), wanted)
-    return asked.answer(updated.record)
+    write = patching.apply if kind is PatchType.APPLY else patching.patch
+    updated = await write(asked.resource, asked.call, Patch.read(kind, given), wanted)
+    return asked.answer(updated.record, status=201 if updated.created else 200)
 
 
 def patch_type(content_type: str) -> PatchType:

@@ -1,7 +1,7 @@
 """What answers below an object: parts of it that are written alone, and actions on it."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from aiohttp import web
 
@@ -33,23 +33,33 @@ async def update_scale(asked: Asked) -> web.StreamResponse:
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
     given = await bodies.body_of(asked, _SCALE, "Scale", ("autoscaling/v1",))
     updating.check_identity(asked.resource, asked.call, given["metadata"])
-    return asked.say(await scale.write(asked.resource, asked.call, lambda _: given, wanted))
+    change = scale.tracked(asked.resource, asked.call, lambda _: given, wanted)
+    return asked.say(await scale.write(asked.resource, asked.call, change, wanted))
 
 
 async def patch_scale(asked: Asked) -> web.StreamResponse:
     """Change the scale of a workload as a patch says."""
     kind = handlers.patch_type(asked.exchange.request.headers.get("Content-Type", ""))
     given = Patch.read(kind, await asked.exchange.body())
-    wanted = options.write_options(asked.exchange.query, "PatchOptions")
-    node = asked.registry.schema.node(_SCALE)
+    wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
+    resource, call, node = asked.resource, asked.call, asked.registry.schema.node(_SCALE)
 
-    def change(current: Object) -> Object:
-        apply: Callable[..., Any] = {PatchType.JSON: json_patch.apply, PatchType.MERGE: merge_patch.apply}.get(
-            kind, lambda doc, patch: strategic.apply(doc, patch, node)
-        )
-        return bodies.decode_as(asked, _SCALE, apply(current, given.document))
+    def patched(current: Object) -> Object:
+        match kind:
+            case PatchType.JSON:
+                result = json_patch.apply(current, json_patch.read(given.document))
+            case PatchType.MERGE:
+                result = merge_patch.apply(current, given.document)
+            case _:
+                result = strategic.apply(current, given.document, node)
+        return bodies.decode_as(asked, _SCALE, result)
 
-    return asked.say(await scale.write(asked.resource, asked.call, change, wanted))
+    def applied(current: Object) -> Object:
+        merged = scale.applied(resource, call, given.document, wanted)(current)
+        return bodies.decode_as(asked, _SCALE, merged)
+
+    change = applied if kind is PatchType.APPLY else scale.tracked(resource, call, patched, wanted)
+    return asked.say(await scale.write(resource, call, change, wanted))
 
 
 async def bind(asked: Asked) -> web.StreamResponse:

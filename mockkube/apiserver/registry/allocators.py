@@ -157,9 +157,6 @@ class Allocators:
             raise
         return allocation.reservation
 
-    def release(self, home: Resource, record: Record) -> None:
-        """Nothing is to be done: what a service held is free once its collection has seen it go."""
-
     def networks(self, home: Resource, family: str) -> list[Network]:
         """The ranges addresses of a family come from: those of the server, then those added as ServiceCIDRs."""
         ranges = [network for network in self._ranges if _family(network) == family]

@@ -9,7 +9,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry import encoding, tracking
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
@@ -25,22 +25,29 @@ _FOREIGN_METADATA: Final = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
-    "managedFields",
 )
 
 
-async def create(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Record:
-    """Store a new object (of the resource's version); return what was stored."""
+async def create(
+    resource: Resource, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = False
+) -> Record:
+    """Store a new object (of the resource's version); return what was stored.
+
+    `tracked`: the object already says who manages its fields.
+    """
     metadata = obj["metadata"]
     if metadata.get("resourceVersion", "0") not in ("", "0"):
         raise result_without_reason(500, "resourceVersion should not be set on objects to be created")
     _place(resource, call, obj)
+    if not tracked:
+        obj = tracking.track(resource, call, None, obj, options)
     stem = "" if metadata.get("name") else metadata.get("generateName", "")
-    for remaining in reversed(range(NAME_TRIES_MAX if stem else 1)):
-        if stem:
-            metadata["name"] = stem[:_STEM_MAX] + resource.services.chance.suffix()
+    if not stem:
+        return await _create(resource, call, obj, options)
+    original = encoding.dumps(obj)
+    for remaining in reversed(range(NAME_TRIES_MAX)):
         try:
-            return await _create(resource, call, obj, options)
+            return await _create(resource, call, encoding.loads(original), options, stem=stem)
         except AlreadyExists:
             if not remaining:
                 raise
@@ -59,7 +66,7 @@ def _place(resource: Resource, call: Call, obj: Object) -> None:
         metadata.pop(name, None)
 
 
-async def _create(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Record:
+async def _create(resource: Resource, call: Call, obj: Object, options: WriteOptions, *, stem: str = "") -> Record:
     services, home = resource.services, resource.home
     new = resource.stored(obj)
     metadata = new["metadata"]
@@ -67,6 +74,8 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     metadata["creationTimestamp"] = render_time(services.clock.now())
     request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
     services.admission.admit(request)
+    if stem:
+        metadata["name"] = stem[:_STEM_MAX] + services.chance.suffix()
     return await insert(home, call, request, options)
 
 

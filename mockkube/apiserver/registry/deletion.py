@@ -18,7 +18,7 @@ from mockkube.apiserver.registry.resource import Call, Resource
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-_ANSWERED_WITH_OBJECT: Final = frozenset({
+ANSWERED_WITH_OBJECT: Final = frozenset({
     ("", "namespaces"), ("", "persistentvolumes"), ("", "persistentvolumeclaims"), ("", "pods"), ("", "podtemplates"),
     ("", "resourcequotas"), ("", "services"), ("", "serviceaccounts"),
     ("resource.k8s.io", "deviceclasses"), ("resource.k8s.io", "devicetaintrules"),
@@ -28,6 +28,14 @@ _ANSWERED_WITH_OBJECT: Final = frozenset({
     ("storage.k8s.io", "volumeattachments"), ("storage.k8s.io", "volumeattributesclasses"),
 })  # fmt: skip
 """What upstream answers with the deleted object instead of a Status."""
+
+
+_ORPHANING: Final = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
+"""What leaves its dependents behind unless told otherwise."""
+_JOBS_ORPHAN: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,10 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
     home.services.admission.admit(request)
     home.services.admission.validate(request)
     await home.services.admission.settle(request)
+    if (home.group, home.plural) in _ORPHANING:
+        options = replace(options, orphans_by_default=True)
+        if home.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
+            call.warn([_JOBS_ORPHAN])
     new, gone = decide(home, record.load(), options)
     if new != old:
         record = await _write(home, record, new, dry_run=options.dry_run)
@@ -178,11 +190,14 @@ def _finalized(metadata: Object, options: DeleteOptions) -> bool:
 
 
 def _wants(options: DeleteOptions, policy: str, finalizers: list[str], finalizer: str) -> bool:
+    """Whether dependents are treated by this policy: as asked, as the finalizers say, or as is usual for the kind."""
     if options.orphan_dependents is not None:
         return options.orphan_dependents and policy == "Orphan"
     if options.propagation is not None:
         return options.propagation == policy
-    return finalizer in finalizers
+    if ORPHAN in finalizers or FOREGROUND in finalizers:
+        return finalizer in finalizers
+    return policy == "Orphan" and options.orphans_by_default
 
 
 async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) -> Record:
@@ -198,9 +213,8 @@ async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Delet
     if not dry_run:
         entry = await home.services.store.delete(record.key, expected=record.revision)
         await home.services.cache.reach(entry.revision)
-        home.services.allocators.release(home, record)
         record = written(home, record.key, entry.revision)
-    if (home.group, home.plural) in _ANSWERED_WITH_OBJECT:
+    if (home.group, home.plural) in ANSWERED_WITH_OBJECT:
         return Deleted(record, None, gone=True)
     return Deleted(None, success(resource, record), gone=True)
 

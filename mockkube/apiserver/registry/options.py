@@ -40,6 +40,8 @@ class DeleteOptions:
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
+    orphans_by_default: bool = False
+    """What the kind does with dependents when nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Patching: what a patch makes of the current object, decoded and judged like any other update."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -9,14 +10,14 @@ import orjson
 
 from mockkube.api import complaints, documents, go_json
 from mockkube.api.codec import Found, Mismatch
-from mockkube.api.errors import BadRequest, Invalid, TooLarge, Unprocessable
+from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry import creation, tracking, updating
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+from mockkube.apiserver.registry.resource import Call, Resource, empties_managers, result_without_reason
 from mockkube.apiserver.registry.updating import Updated
 
 
@@ -36,15 +37,28 @@ class Patch:
     type: PatchType
     text: bytes
     document: Any
+    duplicates: tuple[str, ...] = ()
+    """Complaints about keys that stand twice, where reading notices them."""
 
     @classmethod
     def read(cls, kind: PatchType, text: bytes) -> "Patch":
         """Parse the text; BadRequest in upstream's words when it is not JSON."""
+        if kind is PatchType.APPLY:
+            return cls._read_yaml(text)
         try:
             return cls(kind, text, orjson.loads(text))
         except orjson.JSONDecodeError as error:
             prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
             raise BadRequest(prefix + go_json.complaint(text)) from error
+
+    @classmethod
+    def _read_yaml(cls, text: bytes) -> "Patch":
+        try:
+            read = documents.read_yaml(text)
+        except documents.Unreadable as error:
+            why = re.sub(r"^yaml: line \d+: ", "yaml: ", str(error)) if b"\n" not in text else str(error)
+            raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from error
+        return cls(PatchType.APPLY, text, read.value, read.duplicates)
 
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
@@ -59,6 +73,38 @@ async def patch(resource: Resource, call: Call, given: Patch, options: WriteOpti
         return patched
 
     return await updating.update(resource, call, change, options)
+
+
+async def apply(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
+    """Make the stored object what the applier wants of it, or create it so."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
+
+    def change(old: Object) -> Object:
+        return _applied(resource, call, old, given, options)
+
+    await resource.services.cache.fresh()
+    if resource.record(call.namespace, call.name) is not None:
+        return await updating.update(resource, call, change, options, tracked=True)
+    if call.subresource:
+        raise NotFound.object(resource.group, resource.plural, call.name)
+    new = _applied(resource, call, None, given, options)
+    if uid := new["metadata"].get("uid"):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise Conflict.object(resource.group, resource.plural, call.name, why)
+    new["metadata"].pop("resourceVersion", None)
+    record = await creation.create(resource, call, new, options, tracked=True)
+    return Updated(record, created=True)
+
+
+def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, options: WriteOptions) -> Object:
+    merged = tracking.apply(resource, call, old, given.document, options)
+    new = resource.decode(merged, call, "Ignore")
+    updating.check_identity(resource, call, new["metadata"])
+    if given.duplicates and options.field_validation == "Strict":
+        raise BadRequest(f"error strict decoding YAML: {', '.join(given.duplicates)}")
+    if options.field_validation == "Warn":
+        call.warn(given.duplicates)
+    return new
 
 
 def _operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
@@ -110,6 +156,7 @@ def _decode(
         raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
         call.warn(texts)
+    call.forgets_managers = empties_managers(patched)
     resource.complete(obj)
     return obj
 

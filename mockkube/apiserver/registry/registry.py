@@ -14,6 +14,7 @@ from mockkube.apiserver.admission.chain import Chain, Plugin
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
 from mockkube.apiserver.registry.resource import Resource, Services
+from mockkube.apiserver.registry.tracking import Trackers
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
@@ -38,16 +39,18 @@ class Registry:
         runtime_config: Mapping[str, bool],
     ) -> None:
         self.schema = schema
+        codec = Codec(schema)
         self.services = Services(
             store=store,
             cache=Cache(store),
             clock=clock,
             chance=chance,
             caps=caps,
-            codec=Codec(schema),
+            codec=codec,
             admission=Chain(plugins),
             allocators=allocators,
             accounts=TokenIssuer(),
+            trackers=Trackers(schema, codec),
             find=self.stored,
         )
         self.resources: dict[tuple[str, str, str], Resource] = {}

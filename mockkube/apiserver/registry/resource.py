@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
@@ -28,11 +29,14 @@ from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.allocators import Allocators
-from mockkube.apiserver.registry.cache import ROOT, Cache, Collection, Record, labels_of
+from mockkube.apiserver.registry.cache import Cache, Collection, Record, labels_of
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.registry.tracking import Trackers
 
 _ETCD_FOLDERS: Final = {
     "services": "services/specs",
@@ -52,6 +56,8 @@ class Call:
     subresource: str = ""
     user_agent: str = ""
     warnings: list[str] = field(default_factory=list)
+    forgets_managers: bool = False
+    """The client sent an empty list of managedFields."""
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""
@@ -71,6 +77,7 @@ class Services:
     admission: Chain
     allocators: Allocators
     accounts: TokenIssuer
+    trackers: Trackers
     find: Callable[[str, str], Resource | None]
     """The resource of a group and plural, in its storage version."""
     namespace_created: Callable[[str], Awaitable[None]] | None = None
@@ -97,7 +104,7 @@ class Resource:
         self.tag = str(services.caps.version).encode()
         self._decode = services.codec.decoder(node)
 
-    @property
+    @cached_property
     def collection(self) -> Collection:
         """What is stored of this kind."""
         group, plural = self.home.group or "core", self.home.plural
@@ -105,7 +112,7 @@ class Resource:
 
     def key(self, namespace: str, name: str) -> str:
         """Where an object lies in the store."""
-        folder = f"{ROOT}{self.home.group or 'core'}/{self.home.plural}/"
+        folder = self.collection.prefix
         return f"{folder}{namespace}/{name}" if self.kind.namespaced else f"{folder}{name}"
 
     def prefix(self, namespace: str) -> str:
@@ -185,6 +192,7 @@ class Resource:
             raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
         if found.unknown or duplicates:
             self._report(value, call, validation, duplicates)
+        call.forgets_managers = empties_managers(value)
         self.complete(obj)
         return obj
 
@@ -209,6 +217,12 @@ class Resource:
         if validation == "Strict":
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
         call.warn(texts)
+
+
+def empties_managers(value: Any) -> bool:
+    """Whether a client's object asks to forget who manages what: decoding drops the empty list that says so."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 def result_without_reason(code: int, message: str) -> ApiError:

@@ -8,6 +8,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import fields, names
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
+from mockkube.api.managed_fields.tracking import keep_times
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import (
     validate_metadata,
@@ -15,7 +16,7 @@ from mockkube.api.validation.metadata import (
     validate_native_metadata_update,
 )
 from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.registry import creation, encoding
+from mockkube.apiserver.registry import creation, encoding, tracking
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import MISPLACED, unstored, written
 from mockkube.apiserver.registry.deletion import revision_after
@@ -90,17 +91,21 @@ async def _create_on_update(resource: Resource, call: Call, obj: Object, options
     return Updated(await creation.create(resource, call, obj, options), created=True)
 
 
-async def update(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Updated:
-    """Apply a change to the stored object. A version named by the new object must be the current one."""
+async def update(
+    resource: Resource, call: Call, change: Change, options: WriteOptions, *, tracked: bool = False
+) -> Updated:
+    """Apply a change to the stored object. A version named by the new object must be the current one.
+
+    `tracked`: what the change returns already says who manages its fields, or nobody is to be noted.
+    """
     services, home = resource.services, resource.home
     for _ in range(TRIES_MAX):
-        record = home.record(call.namespace, call.name)
-        if record is None:
-            await services.cache.fresh()
-            record = home.record(call.namespace, call.name)
-        if record is None:
-            raise NotFound.object(resource.group, resource.plural, call.name)
-        new = resource.stored(change(resource.served(record.load())))
+        record = await _current(resource, call)
+        live = resource.served(record.load())
+        new = change(live)
+        if not tracked:
+            new = tracking.track(resource, call, resource.served(record.load()), new, options)
+        new = resource.stored(new)
         try:
             return await _attempt(resource, call, record, new, options)
         except store_errors.Conflict as conflict:
@@ -108,6 +113,17 @@ async def update(resource: Resource, call: Call, change: Change, options: WriteO
             if _names_version(new):
                 raise Conflict.changed(resource.group, resource.plural, call.name) from conflict
     raise Conflict.changed(resource.group, resource.plural, call.name)
+
+
+async def _current(resource: Resource, call: Call) -> Record:
+    """The stored object as of now; NotFound when there is none."""
+    record = resource.home.record(call.namespace, call.name)
+    if record is None:
+        await resource.services.cache.fresh()
+        record = resource.home.record(call.namespace, call.name)
+    if record is None:
+        raise NotFound.object(resource.group, resource.plural, call.name)
+    return record
 
 
 def _names_version(new: ReadOnlyObject) -> bool:
@@ -127,6 +143,7 @@ async def _attempt(resource: Resource, call: Call, record: Record, new: Object, 
         _prepare(resource, call, new, old)
         if errors := _complaints(resource, call, new, old):
             raise Invalid(home.group, home.kind.kind, call.name, errors)
+        request.obj = new = keep_times(old, new)
         services.admission.validate(request)
         await services.admission.settle(request)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]

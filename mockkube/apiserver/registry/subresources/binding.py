@@ -42,7 +42,7 @@ async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: Wri
         return pod
 
     own = Call(call.user, call.namespace, call.name, "binding", call.user_agent)
-    await updating.update(pods, own, assigned, options)
+    await updating.update(pods, own, assigned, options, tracked=True)
 
 
 def _unassignable(pod: ReadOnlyObject, name: str) -> str | None:

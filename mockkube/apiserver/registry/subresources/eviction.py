@@ -77,7 +77,7 @@ async def _take(pods: Resource, call: Call, budget: Record, options: DeleteOptio
         return current
 
     own = Call(call.user, call.namespace, budget.name, "status", call.user_agent)
-    await updating.update(budgets, own, counted, WriteOptions(dry_run=options.dry_run))
+    await updating.update(budgets, own, counted, WriteOptions(dry_run=options.dry_run), tracked=True)
 
 
 def _check(budget: ReadOnlyObject) -> None:
@@ -135,7 +135,7 @@ async def _delete(pods: Resource, call: Call, options: DeleteOptions) -> None:
     own = Call(call.user, call.namespace, call.name, "status", call.user_agent)
     deleting = Call(call.user, call.namespace, call.name, "", call.user_agent)
     if not options.dry_run and _meets(pods, call, options):
-        updated = await updating.update(pods, own, targeted, WriteOptions())
+        updated = await updating.update(pods, own, targeted, WriteOptions(), tracked=True)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(updated.record.revision))
     await deletion.delete(pods, deleting, options)

@@ -1,0 +1,127 @@
+"""Who manages which field of what is written here: the managedFields of every write, and server-side apply."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from mockkube.api import conversions
+from mockkube.api.codec import Codec, Found
+from mockkube.api.errors import BadRequest, Conflict
+from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
+from mockkube.api.managed_fields.merging import Merger, Typed
+from mockkube.api.managed_fields.reach import reach
+from mockkube.api.managed_fields.tracking import Tracker, Write
+from mockkube.api.managed_fields.types import Type, TypeCompiler
+from mockkube.api.schema import Node, Schema
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+
+_MANAGER_MAX: Final = 128
+
+
+class Trackers:
+    """The trackers of one server, each made when first needed."""
+
+    def __init__(self, schema: Schema, codec: Codec) -> None:
+        self._schema = schema
+        self._codec = codec
+        self._types = TypeCompiler()
+        self._trackers: dict[tuple[str, str, str, str], Tracker] = {}
+
+    def of(self, resource: Resource, subresource: str) -> Tracker:
+        """The tracker of what is written through an endpoint of a resource."""
+        kind = resource.kind
+        key = (kind.group, resource.version, kind.kind, subresource)
+        if key not in self._trackers:
+            self._trackers[key] = self._make(resource.node, kind.group, resource.api_version, kind.kind, subresource)
+        return self._trackers[key]
+
+    def scale(self, subresource: str = "scale") -> Tracker:
+        """The tracker of writes to a workload's scale."""
+        node = self._schema.node("io.k8s.api.autoscaling.v1.Scale")
+        key = ("autoscaling", "v1", "Scale", subresource)
+        if key not in self._trackers:
+            self._trackers[key] = self._make(node, "autoscaling", "autoscaling/v1", "Scale", subresource)
+        return self._trackers[key]
+
+    def _make(self, node: Node, group: str, api_version: str, kind: str, subresource: str) -> Tracker:
+        empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, Found())
+        converter = _Converter(self._schema, self._types, group, kind)
+        merger = Merger(converter, reach(group, kind, subresource))
+        return Tracker(kind, api_version, self._types.type_of(node), empty, merger, subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class _Converter:
+    """An object in another version of its group, for managers that wrote in that version."""
+
+    schema: Schema
+    types: TypeCompiler
+    group: str
+    kind: str
+
+    def convert(self, typed: Typed, version: str) -> Typed | None:
+        """The object in that version; None if there is no such version."""
+        if typed.version == version:
+            return typed
+        group, _, short = version.rpartition("/")
+        node = self.schema.kind(group, short, self.kind)
+        if node is None or not isinstance(typed.value, dict):
+            return None
+        kind_of: Type = self.types.type_of(node)
+        value = conversions.convert({"kind": self.kind, **typed.value}, typed.version, version)
+        return Typed(value, kind_of, version)
+
+
+@lru_cache(maxsize=256)
+def manager_of(field_manager: str, user_agent: str) -> str:
+    """The name a write is remembered by: what the client says, else its user agent up to the first slash."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent
+    if field_manager:
+        return field_manager
+    name = user_agent.partition("/")[0]
+    printable = "".join(char for char in name if char.isprintable())
+    return printable.encode()[:_MANAGER_MAX].decode(errors="ignore")
+
+
+def write_of(resource: Resource, call: Call, options: WriteOptions) -> Write:
+    """Who writes now."""
+    now = render_time(resource.services.clock.now())
+    return Write(manager_of(options.field_manager, call.user_agent), now)
+
+
+def track(resource: Resource, call: Call, live: ReadOnlyObject | None, new: Object, options: WriteOptions) -> Object:
+    """The new object with its managedFields brought up to date. All of the resource's version."""
+    tracker = resource.services.trackers.of(resource, call.subresource)
+    write = write_of(resource, call, options)
+    return tracker.update(tracker.empty if live is None else live, new, write, reset=call.forgets_managers)
+
+
+def apply(resource: Resource, call: Call, live: ReadOnlyObject | None, applied: Any, options: WriteOptions) -> Object:
+    """What an apply makes of the live object; it is still to be decoded."""
+    tracker = resource.services.trackers.of(resource, call.subresource)
+    given = applied if isinstance(applied, dict) else {}
+    write = write_of(resource, call, options)
+    return applied_by(tracker, resource, call, tracker.empty if live is None else live, given, write, options)
+
+
+def applied_by(
+    tracker: Tracker,
+    resource: Resource,
+    call: Call,
+    live: ReadOnlyObject,
+    applied: Object,
+    write: Write,
+    options: WriteOptions,
+) -> Object:
+    """Apply with this tracker; what can go wrong in upstream's words."""
+    try:
+        return tracker.apply(live, applied, write, force=bool(options.force))
+    except BadApply as error:
+        raise BadRequest(str(error)) from error
+    except (TypeMismatch, BadEntry) as error:
+        raise result_without_reason(500, str(error)) from error
+    except ApplyConflict as conflict:
+        raise Conflict(str(conflict), details={"causes": conflict.causes()}) from conflict
