@@ -12,7 +12,6 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.pod_rules import DELETION_COST, PodRules, deletion_cost_is_integer
 from mockkube.api.validation.pod_spec import MIRROR_ANNOTATION
 from mockkube.api.validation.profiles import APP_ARMOR, validate_profile_annotations
-from mockkube.api.validation.tolerations import validate_tolerations
 
 TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 
@@ -45,9 +44,7 @@ def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list
         text = f"json: cannot unmarshal {kind} into Go value of type []v1.Toleration"
         return [] if tolerations is None else [invalid(at, TOLERATIONS_ANNOTATION, text)]
     here = f"{at}.{TOLERATIONS_ANNOTATION}"
-    return validate_tolerations(
-        tolerations, here, comparison=rules.comparison, extensions=rules.extensions, allowed=rules.allowed
-    )
+    return rules.judge_tolerations(tolerations, here)
 
 
 def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:

@@ -2,7 +2,7 @@
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpec
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mockkube.api import names
@@ -14,38 +14,33 @@ from mockkube.api.fields import (
     not_found,
     not_supported,
     required,
-    too_long,
 )
 from mockkube.api.kinds.addresses import lenient_ip
-from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import validate_affinity
 from mockkube.api.validation.containers import (
     Surroundings,
-    is_sidecar,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
 )
 from mockkube.api.validation.dns import validate_dns_config, validate_dns_policy
+from mockkube.api.validation.host_access import validate_host_access, validate_host_ports
 from mockkube.api.validation.internal_form import internal_form
 from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.pod_resources import validate_resources_of_pod
 from mockkube.api.validation.pod_rules import PodRules
 from mockkube.api.validation.probes import HandlerRules
-from mockkube.api.validation.resources import HUGE_PAGES, validate_container_resources, validate_pod_resources
+from mockkube.api.validation.resources import validate_container_resources
 from mockkube.api.validation.security import validate_os, validate_pod_security_context
-from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.api.validation.topology_spread import validate_topology_spread
 from mockkube.api.validation.volumes import validate_volumes
 from mockkube.api.validation.walk import containers_with_paths
-from mockkube.api.validation.windows import validate_host_process
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DEADLINE_MAX: Final = 2**31 - 1
-_HOSTNAME_BYTES_MAX: Final = 64
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
-_OWN_USERS: Final = "when `hostUsers` is false"
 
 
 # hot: per pod
@@ -72,12 +67,12 @@ def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str
     )
     found += _validate_container_lists(spec, at, around)
     if rules.pod_level_resources and "resources" in spec:
-        found += _validate_resources(spec, f"{at}.resources", claim_names, rules)
+        found += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
     found += _validate_settings(spec, at, rules)
     for name, check in _OPTIONAL.items():
         if name in spec:
             found += check(spec, at, rules)
-    found += _validate_host_access(spec, at, rules)
+    found += validate_host_access(spec, at, rules)
     for name, check_name in _NAMES.items():
         if value := spec.get(name):
             found += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
@@ -131,79 +126,11 @@ def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[Fiel
     return found
 
 
-def _validate_resources(
-    spec: ReadOnlyObject, at: str, claim_names: Collection[str], rules: PodRules
-) -> list[FieldError]:
-    """Judge resources of the pod as a whole, in themselves and against those of the containers."""
-    if spec.get("os", {}).get("name") == "windows":
-        return [forbidden(at, "may not be set for a windows pod")]
-    resources = spec["resources"]
-    found: list[FieldError] = []
-    if "claims" in resources:
-        found.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
-    indivisible = rules.containers.allow_indivisible
-    found += validate_pod_resources(resources, at, claim_names, allow_indivisible=indivisible)
-    found += _validate_sums(spec, at, "requests")
-    found += _validate_sums(spec, at, "limits")
-    limits = resources.get("limits", {})
-    for i, container in enumerate(spec.get("containers") or ()):
-        for name, amount in container.get("resources", {}).get("limits", {}).items():
-            if name in limits and parse(amount) > parse(limits[name]):
-                here = f"{at}.containers[{i}][{name}].limits"
-                found.append(invalid(here, amount, f"must be less than or equal to pod limits of {limits[name]}"))
-    return found
-
-
-def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
-    given = spec["resources"].get(kind, {})
-    found = []
-    for name, total in sums_of_containers(spec, kind).items():
-        if kind == "limits" and not name.startswith(HUGE_PAGES):
-            continue
-        if name in given and total > parse(given[name]):
-            text = f"must be greater than or equal to aggregate container {kind} of {total}"
-            found.append(invalid(f"{at}.{kind}[{name}]", given[name], text))
-    return found
-
-
-def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
-    """Return what the containers need together: all at once, or one init container and the sidecars before it."""
-    # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
-    total: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        _add(total, _amounts(container, kind))
-    sidecars: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
-    for container in spec.get("initContainers", ()):
-        needed = _amounts(container, kind)
-        if is_sidecar(container):
-            _add(total, needed)
-            _add(sidecars, needed)
-            needed = dict(sidecars)
-        else:
-            _add(needed, sidecars)
-        for name, amount in needed.items():
-            peak[name] = max(peak.get(name, amount), amount)
-    for name, amount in peak.items():
-        total[name] = max(total.get(name, amount), amount)
-    return total
-
-
-def _amounts(container: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
-    amounts: Mapping[str, str] = container.get("resources", {}).get(kind, {})
-    return {name: parse(amount) for name, amount in amounts.items()}
-
-
-def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
-    for name, amount in more.items():
-        total[name] = total[name] + amount if name in total else amount
-
-
 def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     """Judge what every pod says, and what stands between that and the rarer fields."""
     found: list[FieldError] = []
     if spec.get("hostNetwork"):
-        found += _validate_host_ports(spec, f"{at}.containers", rules.is_pod)
+        found += validate_host_ports(spec, f"{at}.containers", rules)
     policy = spec.get("restartPolicy")
     if policy not in _RESTART_POLICIES:
         here = f"{at}.restartPolicy"
@@ -219,16 +146,6 @@ def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[F
             allow_host_sysctls=rules.allow_host_sysctls,
         )
     return found
-
-
-def _validate_host_ports(spec: ReadOnlyObject, at: str, is_pod: bool) -> list[FieldError]:
-    text = "must match `containerPort` when `hostNetwork` is true"
-    return [
-        invalid(f"{at}[{i}].ports[{j}].hostPort", port.get("hostPort", 0), text)
-        for i, container in enumerate(spec.get("containers") or ())
-        for j, port in enumerate(container.get("ports", ()))
-        if (is_pod or port.get("hostPort")) and port.get("hostPort", 0) != port.get("containerPort", 0)
-    ]
 
 
 Part = Callable[[ReadOnlyObject, str, PodRules], list[FieldError]]
@@ -278,42 +195,6 @@ _OPTIONAL: Final[dict[str, Part]] = {
 }
 
 
-def _validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge what of the host the pod shares."""
-    found = validate_host_process(spec, at)
-    if spec.get("hostUsers") is False:
-        found += _validate_own_users(spec, at, rules)
-    if "hostnameOverride" in spec:
-        found += _validate_hostname_override(spec, f"{at}.hostnameOverride")
-    return found
-
-
-def _validate_own_users(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    found = []
-    if spec.get("hostNetwork") and not rules.host_network_in_user_namespace:
-        found.append(forbidden(f"{at}.hostNetwork", _OWN_USERS))
-    if spec.get("hostPID"):
-        found.append(forbidden(f"{at}.HostPID", _OWN_USERS))
-    if spec.get("hostIPC"):
-        found.append(forbidden(f"{at}.HostIPC", _OWN_USERS))
-    if not rules.devices_in_user_namespace:
-        paths = [path for container, path in containers_with_paths(spec, at) if "volumeDevices" in container]
-        found += [forbidden(f"{path}.volumeDevices", _OWN_USERS) for path in paths]
-    return found
-
-
-def _validate_hostname_override(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    name = spec["hostnameOverride"]
-    found = []
-    if spec.get("setHostnameAsFQDN"):
-        found.append(forbidden(at, "may not be specified when setHostnameAsFQDN is true"))
-    if spec.get("hostNetwork"):
-        found.append(forbidden(at, "may not be specified when hostNetwork is true"))
-    if names.byte_length(name) > _HOSTNAME_BYTES_MAX:
-        found.append(too_long(at, _HOSTNAME_BYTES_MAX))
-    return found + [invalid(at, name, text) for text in names.dns_subdomain(name)]
-
-
 _NAMES: Final[dict[str, Callable[[str], list[str]]]] = {
     "serviceAccountName": names.dns_subdomain,
     "nodeName": names.dns_subdomain,
@@ -342,13 +223,7 @@ def _subdomain(field: str) -> Part:
 
 
 def _tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    return validate_tolerations(
-        spec["tolerations"],
-        f"{at}.tolerations",
-        comparison=rules.comparison,
-        extensions=rules.extensions,
-        allowed=rules.allowed,
-    )
+    return rules.judge_tolerations(spec["tolerations"], f"{at}.tolerations")
 
 
 def _host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:

@@ -17,7 +17,7 @@ from mockkube.api.validation.pod_rules import PodRules
 from mockkube.api.validation.pod_spec import DEADLINE_MAX, MIRROR_ANNOTATION, validate_pod_spec
 from mockkube.api.validation.profiles import validate_profiles_agree
 from mockkube.api.validation.projected import misses_service_account
-from mockkube.api.validation.tolerations import validate_added_tolerations, validate_tolerations
+from mockkube.api.validation.tolerations import validate_added_tolerations
 
 _FIXED: Final = "pod updates may not change fields other than " + ",".join(
     (
@@ -109,9 +109,7 @@ def _validate_toleration_change(spec: ReadOnlyObject, before: ReadOnlyObject, ru
     at, tolerations = "spec.tolerations", spec.get("tolerations", ())
     if errors := validate_added_tolerations(tolerations, before.get("tolerations", ()), at):
         return errors
-    return validate_tolerations(
-        tolerations, at, comparison=rules.comparison, extensions=rules.extensions, allowed=rules.allowed
-    )
+    return rules.judge_tolerations(tolerations, at)
 
 
 def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject]) -> list[FieldError]:

@@ -2,16 +2,18 @@
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateTolerations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quoted
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import Extensions, unsupported_toleration
+from mockkube.api.validation.extensions import Check, Extensions, unsupported_toleration
 from mockkube.api.validation.labels import validate_label_name
+from mockkube.features.versions import Version
 
 COMPARISON_GATE: Final = "TaintTolerationComparisonOperators"
+COMPARISON_SINCE: Final = Version(1, 35)
 COMPARISON_OPERATORS: Final = ("Lt", "Gt")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _INT64_MAX: Final = 2**63 - 1
@@ -23,24 +25,29 @@ def validate_tolerations(
     at: str,
     *,
     comparison: bool,
+    comparison_known: bool = True,
     extensions: Extensions,
     allowed: frozenset[str],
 ) -> list[FieldError]:
-    """Judge tolerations; `comparison` admits Gt and Lt, `allowed` are the gates whose extensions may be used."""
+    """Judge tolerations; `comparison` admits Gt and Lt, `allowed` are the gates whose extensions may be used.
+
+    A server of a version before Gt and Lt refuses them like any operator it does not know.
+    """
+    operators = _COMPARED if comparison else _COMPARISON_REFUSED if comparison_known else {}
+    for name, rule in extensions.tolerations.items():
+        operators = {**operators, name: rule.check if rule.gate in allowed else rule.refuse}
     found: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
-        rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
-        if rule is None:
-            found += _validate_toleration(toleration, f"{at}[{i}]", comparison, extensions, allowed)
+        field_rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
+        if field_rule is None:
+            found += _validate_toleration(toleration, f"{at}[{i}]", operators)
         else:
-            check = rule.check if rule.gate in allowed else rule.refuse
+            check = field_rule.check if field_rule.gate in allowed else field_rule.refuse
             found += check(toleration, f"{at}[{i}]")
     return found
 
 
-def _validate_toleration(
-    toleration: ReadOnlyObject, at: str, comparison: bool, extensions: Extensions, allowed: frozenset[str]
-) -> list[FieldError]:
+def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping[str, Check]) -> list[FieldError]:
     operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
     found = []
     if key := toleration.get("key"):
@@ -50,32 +57,37 @@ def _validate_toleration(
         found.append(invalid(f"{at}.operator", operator, text))
     if "tolerationSeconds" in toleration and effect != "NoExecute":
         found.append(invalid(f"{at}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
-    found += _validate_operator(toleration, at, comparison, extensions, allowed)
+    match operator:
+        case "Equal" | "":
+            found += _validate_equal(toleration.get("value", ""), f"{at}.operator")
+        case "Exists":
+            found += _validate_exists(toleration.get("value", ""), f"{at}.operator")
+        case _:
+            found += operators.get(operator, unsupported_toleration)(toleration, at)
     if effect:
         found += validate_taint_effect(effect, f"{at}.effect")
     return found
 
 
-def _validate_operator(
-    toleration: ReadOnlyObject, at: str, comparison: bool, extensions: Extensions, allowed: frozenset[str]
-) -> list[FieldError]:
-    value = toleration.get("value", "")
-    match toleration.get("operator", ""):
-        case "Equal" | "":
-            texts = names.label_value(value)
-            return [invalid(f"{at}.operator", value, ";".join(texts))] if texts else []
-        case "Exists":
-            text = "value must be empty when `operator` is 'Exists'"
-            return [invalid(f"{at}.operator", value, text)] if value else []
-        case "Lt" | "Gt" as operator:
-            if comparison:
-                return _validate_integer(value, f"{at}.value")
-            return [not_supported(f"{at}.operator", operator, ("Equal", "Exists", *COMPARISON_OPERATORS))]
-        case operator if operator in extensions.tolerations:
-            rule = extensions.tolerations[operator]
-            return (rule.check if rule.gate in allowed else rule.refuse)(toleration, at)
-        case _:
-            return unsupported_toleration(toleration, at)
+def _validate_equal(value: str, at: str) -> list[FieldError]:
+    texts = names.label_value(value)
+    return [invalid(at, value, ";".join(texts))] if texts else []
+
+
+def _validate_exists(value: str, at: str) -> list[FieldError]:
+    return [invalid(at, value, "value must be empty when `operator` is 'Exists'")] if value else []
+
+
+def _compare(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    return _validate_integer(toleration.get("value", ""), f"{at}.value")
+
+
+def _refuse_comparison(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    return [not_supported(f"{at}.operator", toleration["operator"], ("Equal", "Exists", *COMPARISON_OPERATORS))]
+
+
+_COMPARED: Final[Mapping[str, Check]] = dict.fromkeys(COMPARISON_OPERATORS, _compare)
+_COMPARISON_REFUSED: Final[Mapping[str, Check]] = dict.fromkeys(COMPARISON_OPERATORS, _refuse_comparison)
 
 
 def _validate_integer(value: str, at: str) -> list[FieldError]:

@@ -42,7 +42,6 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
 @pytest.mark.parametrize(
     ("old", "allowed"),
     [
-        pytest.param({"tolerations": [{"operator": "Gt"}]}, lambda r: r.comparison, id="comparison"),
         pytest.param({"dnsConfig": {"searches": ["."]}}, lambda r: r.relaxed_search, id="search of a dot"),
         pytest.param(
             {"hostUsers": False, "hostNetwork": True}, lambda r: r.host_network_in_user_namespace, id="host network"
@@ -115,6 +114,15 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
 def test_what_a_stored_pod_does_its_successor_may(old, allowed):
     assert not allowed(pod_rules(NONE, NO_EXTENSIONS))
     assert allowed(rules_after(old))
+
+
+def test_a_stored_comparison_may_stay_where_comparisons_are_known():
+    old = {"tolerations": [{"operator": "Gt"}]}
+    new, ancient = Capabilities(Version(1, 36)), Capabilities(Version(1, 34))
+    assert not pod_rules(new, NO_EXTENSIONS).comparison
+    assert rules_after(old, new).comparison
+    assert not rules_after(old, ancient).comparison
+    assert not rules_after(old, ancient).comparison_known
 
 
 def test_a_relaxed_name_is_only_kept_not_added():

@@ -4,7 +4,7 @@ import pytest
 
 from mockkube.api.validation.extensions import NO_EXTENSIONS
 from mockkube.api.validation.pod_rules import PodRules, pod_rules
-from mockkube.api.validation.pod_spec import sums_of_containers, validate_pod_spec
+from mockkube.api.validation.pod_spec import validate_pod_spec
 from mockkube.features.capabilities import Capabilities
 
 CONTAINER = {"name": "c", "image": "i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
@@ -187,26 +187,3 @@ def test_a_container_is_limited_by_its_pod():
 def test_resources_of_a_pod_wait_for_their_gate():
     rules = pod_rules(Capabilities(), NO_EXTENSIONS)
     assert judge(rules, resources={"requests": {"odd": "1"}}) == []
-
-
-@pytest.mark.parametrize(
-    ("init", "total"),
-    [
-        pytest.param([], "1", id="no init containers"),
-        pytest.param([with_resources({"cpu": "3"})], "3", id="one that needs more"),
-        pytest.param([with_resources({"cpu": "500m"}, restartPolicy="Always")], "1500m", id="a sidecar"),
-        pytest.param(
-            [with_resources({"cpu": "1"}, restartPolicy="Always"), with_resources({"cpu": "3"})],
-            "4",
-            id="a sidecar before one that needs more",
-        ),
-        pytest.param(
-            [with_resources({"cpu": "3"}), with_resources({"cpu": "1"}, restartPolicy="Always")],
-            "3",
-            id="a sidecar after it",
-        ),
-    ],
-)
-def test_containers_need_together_what_runs_at_once(init, total):
-    spec = {"containers": [with_resources({"cpu": "1"})], "initContainers": init}
-    assert str(sums_of_containers(spec, "requests")["cpu"]) == total

@@ -13,8 +13,10 @@ from mockkube.api.validation.extensions import (
 from mockkube.api.validation.tolerations import validate_added_tolerations, validate_tolerations
 
 
-def judge(*tolerations, comparison=False, extensions=NO_EXTENSIONS, allowed=frozenset()):
-    errors = validate_tolerations(tolerations, "t", comparison=comparison, extensions=extensions, allowed=allowed)
+def judge(*tolerations, comparison=False, known=True, extensions=NO_EXTENSIONS, allowed=frozenset()):
+    errors = validate_tolerations(
+        tolerations, "t", comparison=comparison, comparison_known=known, extensions=extensions, allowed=allowed
+    )
     return [str(error).partition(" (e.g.")[0] for error in errors]
 
 
@@ -95,6 +97,12 @@ def test_bad_tolerations_are_told_why(toleration, says):
 def test_a_comparison_asks_for_a_canonical_integer(value, says):
     toleration = {"key": "a", "operator": "Lt", "value": value}
     assert judge(toleration, comparison=True) == [f't[0].value: Invalid value: "{value}": {text}' for text in says]
+
+
+def test_a_server_from_before_comparisons_does_not_know_their_operators():
+    assert judge({"key": "a", "operator": "Gt", "value": "1"}, known=False) == [
+        't[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"'
+    ]
 
 
 def accept_digits(toleration, at):
