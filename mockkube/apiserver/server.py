@@ -24,6 +24,9 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import State
+from mockkube.features.standing import Standing
+from mockkube.features.versions import NEWEST
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
@@ -34,6 +37,8 @@ class ApiServerOptions:
 
     authenticator: Authenticator
     caps: Capabilities = field(default_factory=Capabilities)
+    gates: tuple[State, ...] = ()
+    """Every gate the server reports, on or off."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
@@ -50,12 +55,13 @@ class ApiServer:
             clock=clock,
             chance=chance,
             caps=options.caps,
-            schema=Schema(options.caps.version),
+            schema=Schema(min(options.caps.version, NEWEST)),  # beyond it, only release trains add something
             plugins=admission.build(options.enable_admission, options.disable_admission),
             allocators=Allocators(),
             runtime_config=options.runtime_config,
         )
         self.metrics = Metrics()
+        self.metrics.describe(Standing.of(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
         plain = PlainPaths(self.registry, self.metrics, checks, {})

@@ -5,18 +5,19 @@ a second. What the mode does not need is imported late.
 """
 
 import json
+import logging
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
 from mockkube_storage.store import Store
 
-from mockkube.cluster.components import API_SERVER, capabilities_of
+from mockkube.cluster.components import API_SERVER, KUBELET, judge, settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
 from mockkube.cluster.credentials import Credentials, authenticator_of
@@ -28,6 +29,8 @@ from mockkube.cluster.nodes import Registrar, register
 from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
+
+_LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 class Server(Registrar, Protocol):
@@ -112,6 +115,9 @@ class Cluster:
 
     async def _start(self, stack: AsyncExitStack) -> Running:
         configuration, directory = self._configuration, self._directory
+        for notice, components in judge(configuration).items():
+            level = logging.getLevelNamesMapping()[notice.severity.upper()]
+            _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
         stack.enter_context(StateLock(directory))
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
@@ -122,7 +128,7 @@ class Cluster:
         stack.push_async_callback(listener.stop)
         stack.push_async_callback(server.stop)
         await server.start()
-        version = capabilities_of(configuration, API_SERVER).version
+        version = settings_of(configuration, KUBELET).version
         await register(server, configuration.nodes, version=version, now=self._clock.now())
         stack.callback(listener.refuse)
         await listener.start()
@@ -181,9 +187,11 @@ def build_api_server(surroundings: Surroundings) -> Server:
     enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
     if errors := flag_errors(enable, disable):
         raise ConfigurationError(f"--{'; --'.join(errors)}")
+    settings = settings_of(configuration, API_SERVER)
     options = ApiServerOptions(
         authenticator=authenticator_of(configuration, surroundings.credentials.token),
-        caps=capabilities_of(configuration, API_SERVER),
+        caps=settings.capabilities(),
+        gates=tuple(settings.states()),
         enable_admission=enable,
         disable_admission=disable,
         certificate_authority="" if certificates is None else certificates.authority.read_text(),

@@ -1,24 +1,104 @@
-"""What each component of a cluster can do: its own version and gates over those of the cluster."""
+"""What each component of a cluster is told, and what it can do: its own version and gates over those of the cluster.
 
+A component's own gates are judged as its binary judges its flags. Those of the whole cluster are judged at the version
+of the whole cluster; a component that cannot follow one of them goes without it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import ComponentConfiguration
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.errors import FlagError
+from mockkube.features.flags import Notice, judge_gates
+from mockkube.features.gates import State, effective, registry, states
+from mockkube.features.stages import Maturity
+from mockkube.features.standing import Standing
+from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.versions import Version
 
 API_SERVER: Final = "kube-apiserver"
+SCHEDULER: Final = "kube-scheduler"
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+KUBELET: Final = "kubelet"
+SINGLE: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 
 _NOTHING: Final = ComponentConfiguration()
 
 
-def capabilities_of(configuration: ClusterConfiguration, component: str) -> Capabilities:
-    """Return a component's version and gates: `kubelet.n1` before `kubelet` before the whole cluster."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one component is told, and what follows from it."""
+
+    component: str
+    version: Version
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    trains: tuple[ReleaseTrain, ...] = PROPOSED
+
+    def capabilities(self) -> Capabilities:
+        """Return the version and the gates that are on."""
+        gates = effective(self.version, self.feature_gates, self.trains, component=self.component)
+        return Capabilities(self.version, gates)
+
+    def states(self) -> list[State]:
+        """Return every gate the component reports."""
+        return states(self.version, self.feature_gates, self.trains, component=self.component)
+
+    def judge(self) -> tuple[Notice, ...]:
+        """Return what the component logs when it starts; FlagError if it does not."""
+        return judge_gates(self.feature_gates, self.component, self.version, trains=self.trains).warnings
+
+
+def settings_of(configuration: ClusterConfiguration, component: str) -> Settings:
+    """Return what a component is told: `kubelet.n1` before `kubelet` before the whole cluster."""
+    own = own_of(configuration, component)
+    version = own.version or configuration.version
+    trains = configuration.release_trains
+    common = _followed(configuration.feature_gates, component, version, trains)
+    return Settings(component, version, {**common, **own.feature_gates}, trains)
+
+
+def own_of(configuration: ClusterConfiguration, component: str) -> ComponentConfiguration:
+    """Return what was said of a component, or of the fleet it is one of."""
     name, _, replica = component.partition(".")
     own = configuration.components.get(name, _NOTHING)
-    if replica:
-        own = configuration.components.get(component, _NOTHING).over(own)
-    gates = {**configuration.feature_gates, **own.feature_gates}
-    return Capabilities(
-        version=own.version or configuration.version,
-        gates=frozenset(gate for gate, enabled in gates.items() if enabled),
-    )
+    return configuration.components.get(component, _NOTHING).over(own) if replica else own
+
+
+def judge(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
+    """Return what would be logged at the start, and by whom; ConfigurationError, in upstream's words, for a refusal."""
+    whole = Settings(API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains)
+    try:
+        whole.judge()
+    except FlagError as error:
+        raise ConfigurationError(f"--feature-gates: {error}") from None
+    heard: dict[Notice, list[str]] = {}
+    for component in components_of(configuration):
+        try:
+            for notice in settings_of(configuration, component).judge():
+                heard.setdefault(notice, []).append(component)
+        except FlagError as error:
+            raise ConfigurationError(f"feature gates of {component}: {error}") from None
+    return heard
+
+
+def components_of(configuration: ClusterConfiguration) -> tuple[str, ...]:
+    """Return the components there always are, and those that were named."""
+    return tuple(dict.fromkeys((*SINGLE, *configuration.components)))
+
+
+def _followed(
+    gates: Mapping[str, bool], component: str, version: Version, trains: tuple[ReleaseTrain, ...]
+) -> Mapping[str, bool]:
+    """Return the gates that the component, at its version, can be given without a refusal."""
+    known, at = registry(version, trains, component), Standing.of(version)
+    followed = {}
+    for gate, value in known.canonical(gates).items():
+        stage = known.stage(gate, at) if gate in known.histories else None
+        if stage is None or stage.maturity is Maturity.PRE_ALPHA or (stage.locked and stage.default != value):
+            continue
+        followed[gate] = value
+    return followed

@@ -25,9 +25,11 @@ from mockkube.cluster.readings import (
     read_port,
     read_text,
     read_token,
+    read_trains,
     read_version,
 )
-from mockkube.features.versions import DEFAULT, Version
+from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "ClusterConfiguration"
@@ -46,6 +48,7 @@ class ClusterConfiguration:
     version: Version = DEFAULT
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     components: Mapping[str, ComponentConfiguration] = field(default_factory=dict)
+    release_trains: tuple[ReleaseTrain, ...] = PROPOSED
     without: tuple[str, ...] = ()
     nodes: int = 0
     db: str | None = None  # None: a SQLite file in the state directory
@@ -67,6 +70,11 @@ class ClusterConfiguration:
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return self.bind == "::1" or self.bind.startswith("127.")
+
+    @property
+    def newest(self) -> Version:
+        """The newest version there can be: that of the schemas, or where a release train goes beyond."""
+        return newest(self.release_trains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,7 @@ SETTINGS: Final = (
     Setting("version", read_version),
     Setting("feature_gates", read_gates),
     Setting("components", read_components),
+    Setting("release_trains", read_trains),
     Setting("without", read_parts),
     Setting("nodes", read_nodes),
     Setting("db", read_text),
@@ -240,7 +249,13 @@ def _common(gates: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
     return ((key, setting) for key, setting in gates.items() if ":" not in key)
 
 
+def newest(trains: Iterable[ReleaseTrain]) -> Version:
+    """Return the newest version that the schemas or one of the release trains reach."""
+    return max(NEWEST, *(stage.version for train in trains for stage in train.stages))
+
+
 def _check_together(configuration: ClusterConfiguration) -> None:
+    _check_versions(configuration)
     if configuration.set_context and configuration.kubeconfig is None:
         raise ConfigurationError("--set-context: no file to set it in: give one with --kubeconfig PATH as well")
     if not configuration.loopback and not configuration.tls:
@@ -248,6 +263,15 @@ def _check_together(configuration: ClusterConfiguration) -> None:
             f"--bind: {configuration.bind} can be reached from other machines, which needs TLS and a token: "
             "leave out --no-tls, or listen on 127.0.0.1"
         )
+
+
+def _check_versions(configuration: ClusterConfiguration) -> None:
+    given = {"--version": configuration.version}
+    given |= {f"--component {name}": own.version for name, own in configuration.components.items() if own.version}
+    for place, version in given.items():
+        if version > configuration.newest:
+            remedy = f"give one from {OLDEST} to {configuration.newest}, or a release train that goes further"
+            raise ConfigurationError(f"{place}: version {version} is not supported: {remedy}")
 
 
 def _first_line(error: Exception) -> str:

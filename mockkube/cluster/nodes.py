@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from mockkube.api.types import Object
-from mockkube.features.versions import Version
+from mockkube.features.versions import Version, binary_text
 
 CPU: Final = "4"
 MEMORY_KIBIBYTES: Final = 16 * 1024 * 1024
@@ -113,7 +113,7 @@ def _node_info(name: str, version: Version) -> dict[str, str]:
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.8.0-mockkube",
         "kubeProxyVersion": "",
-        "kubeletVersion": f"v{version}.0",
+        "kubeletVersion": f"v{binary_text(version)}",
         "machineID": uuid.uuid5(UID_SPACE, f"machine/{name}").hex,
         "operatingSystem": "linux",
         "osImage": "mockkube",

@@ -4,6 +4,7 @@ A reader returns the value or raises ValueError with what is wrong and what woul
 value was found.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mockkube.features import trains
+from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
 
 PARTS: Final = ("scheduler", "controllers", "kubelets")
@@ -98,15 +101,25 @@ def read_flag(value: Any) -> bool:
 
 
 def read_version(value: Any) -> Version:
-    """Return a supported Kubernetes version."""
+    """Return a Kubernetes version that is not too old; how far the newest goes, the release trains decide."""
     remedy = f"give one from {OLDEST} to {NEWEST}"
     try:
         version = Version.parse(str(value))
     except ValueError:
         raise ValueError(f"{_shown(value)} is not a version: {remedy}") from None
-    if not OLDEST <= version <= NEWEST:
+    if version < OLDEST:
         raise ValueError(f"version {version} is not supported: {remedy}")
     return version
+
+
+def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
+    """Return release trains, from the YAML of a file or, in a variable, from JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError(f"{_shown(value)} is not JSON: give a list of {{gate, stages}}") from None
+    return trains.read_trains(value)
 
 
 def read_path(value: Any) -> Path:

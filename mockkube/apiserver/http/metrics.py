@@ -1,6 +1,12 @@
 """What the server measures of itself, under upstream's names."""
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from mockkube.features.gates import State
+from mockkube.features.standing import Standing
+from mockkube.features.versions import binary_text
 
 _BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
@@ -33,6 +39,26 @@ class Metrics:
             registry=self.registry,
         )
         self._cache: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
+
+    def describe(self, standing: Standing, gates: Iterable[State]) -> None:
+        """Tell the versions and every gate, once, when the server starts."""
+        # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
+        versions = Gauge(
+            "version_info",
+            "Provides the compatibility version info of the component. The component label is the name of the "
+            "component, usually kube, but is relevant for aggregated-apiservers.",
+            ("binary", "component", "emulation", "min_compat"),
+            registry=self.registry,
+        )
+        versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
+        enabled = Gauge(
+            "kubernetes_feature_enabled",
+            "This metric records the data about the stage and enablement of a k8s feature.",
+            ("name", "stage"),
+            registry=self.registry,
+        )
+        for gate in gates:
+            enabled.labels(gate.name, gate.stage).set(gate.enabled)
 
     def observe(self, labels: tuple[str, ...], code: int, seconds: float) -> None:  # hot: per request
         """Count a finished request."""

@@ -16,7 +16,8 @@ from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.openapi import OpenApi
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.features.versions import Version
+from mockkube.features.standing import Standing
+from mockkube.features.versions import Version, binary_text
 
 Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
 _OPENMETRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -107,15 +108,15 @@ class PlainPaths:
 
 def version_info(version: Version) -> Object:
     """What `/version` says: the version this server speaks as."""
-    previous = str(version.minor - 1)
+    standing = Standing.of(version)
     return {
         "major": str(version.major),
         "minor": str(version.minor),
         "emulationMajor": str(version.major),
         "emulationMinor": str(version.minor),
-        "minCompatibilityMajor": str(version.major),
-        "minCompatibilityMinor": previous,
-        "gitVersion": f"v{version}.0",
+        "minCompatibilityMajor": str(standing.minimum.major),
+        "minCompatibilityMinor": str(standing.minimum.minor),
+        "gitVersion": f"v{binary_text(version)}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

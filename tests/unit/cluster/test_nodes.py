@@ -61,7 +61,7 @@ def test_a_node_repeats_itself() -> None:
 
 def test_a_node_tells_version_labels_and_room() -> None:
     node = fake_node(1, version=VERSION, now=NOW)
-    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.35.0"
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.35.8"
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
     assert node["status"]["capacity"]["memory"] == "16777216Ki"
     assert node["status"]["allocatable"]["memory"] == "16674816Ki"
