@@ -3,21 +3,24 @@
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.decoding import Decoders
 from mockkube.api.protobuf.encoding import Encoders
 from mockkube.api.protobuf.wire import Malformed
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import Object, ReadOnlyObject
 
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
-_META_KINDS: Final = ("DeleteOptions", "Status", "WatchEvent")
+STREAM: Final = f"{MEDIA};stream=watch"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_META_KINDS: Final = ("DeleteOptions", "Status")
 """Kinds that stand in every group and version, and have one type."""
-_TYPE_META: Final = b"\x0a"
-_RAW: Final = b"\x12"
+_FIRST: Final = wire.tag(1, wire.SIZED)
+_SECOND: Final = wire.tag(2, wire.SIZED)
 _NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
 
 
@@ -29,7 +32,7 @@ class GroupVersionKind(NamedTuple):
     kind: str
 
 
-class UnknownKind(LookupError):
+class UnknownKind(Malformed):
     """No message is known for the kind."""
 
     def __init__(self, api_version: str, kind: str) -> None:
@@ -52,6 +55,7 @@ class Protobuf:
         self._schema = schema
         self._decoders = Decoders(schema)
         self._encoders = Encoders(schema)
+        self._nodes: dict[tuple[str, str], Node] = {}
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
         """Read an object; what it does not say of its kind is taken from `expected`. Malformed, UnknownKind.
@@ -73,24 +77,62 @@ class Protobuf:
 
     def write(self, obj: ReadOnlyObject) -> bytes:
         """Write an object as its `kind` and `apiVersion` say; UnknownKind when there is no message for it."""
-        api_version, kind = obj["apiVersion"], obj["kind"]
-        content = self._encoders.message(self._node(api_version, kind))(obj)
-        return enclose(api_version, kind, content)
+        return enclose(obj["apiVersion"], obj["kind"], self.content(obj))
+
+    def content(self, obj: ReadOnlyObject) -> bytes:
+        """An object's own message, as it stands in a list and in its envelope."""
+        return self._encoders.message(self._node(obj["apiVersion"], obj["kind"]))(obj)
+
+    def write_list(self, api_version: str, kind: str, metadata: ReadOnlyObject, items: Iterable[bytes]) -> bytes:
+        """A list of objects whose messages are written already."""
+        about = self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata)
+        content = [wire.sized(_FIRST, about), *[wire.sized(_SECOND, item) for item in items]]
+        return enclose(api_version, kind, b"".join(content))
 
     def _node(self, api_version: str, kind: str) -> Node:
+        node = self._nodes.get((api_version, kind))
+        if node is None:
+            node = self._nodes[api_version, kind] = self._found(api_version, kind)
+        return node
+
+    def _found(self, api_version: str, kind: str) -> Node:
         group, _, version = api_version.rpartition("/")
         node = self._schema.kind(group, version, kind)
         if node is None and kind in _META_KINDS:
             node = self._schema.kind("", "v1", kind)
+        if node is None and (group, version) == ("meta.k8s.io", "v1"):
+            node = self._metadata_only(kind)
         if node is None or node.shape is not Shape.STRUCT:
             raise UnknownKind(api_version, kind)
         return node
 
+    def _metadata_only(self, kind: str) -> Node | None:
+        """The types of objects reduced to their metadata, which the schemas do not list."""
+        one = _struct("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
+        if kind == "PartialObjectMetadata":
+            return one
+        if kind == "PartialObjectMetadataList":
+            items = Node(Shape.LIST, "[]v1.PartialObjectMetadata", item=one)
+            return _struct(kind, metadata=self._schema.node(f"{_META}ListMeta"), items=items)
+        return None
+
 
 def enclose(api_version: str, kind: str, content: bytes) -> bytes:
     """An object's message in its envelope."""
-    type_meta = wire.sized(b"\x0a", api_version.encode()) + wire.sized(b"\x12", kind.encode())
-    return b"".join((MAGIC, wire.sized(_TYPE_META, type_meta), wire.sized(_RAW, content), _NO_ENCODING_NOR_TYPE))
+    type_meta = wire.sized(_FIRST, api_version.encode()) + wire.sized(_SECOND, kind.encode())
+    return b"".join((MAGIC, wire.sized(_FIRST, type_meta), wire.sized(_SECOND, content), _NO_ENCODING_NOR_TYPE))
+
+
+def watch_frame(event_type: str, enclosed: bytes) -> bytes:
+    """One event of a watch: its length in four bytes, and a WatchEvent around an object in its envelope."""
+    # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go
+    event = wire.sized(_FIRST, event_type.encode()) + wire.sized(_SECOND, wire.sized(_FIRST, enclosed))
+    return len(event).to_bytes(4, "big") + event
+
+
+def _struct(name: str, **fields: Node) -> Node:
+    known = {key: Field(key, node, pointer=False, omit_empty=True, omit_zero=False) for key, node in fields.items()}
+    return Node(Shape.STRUCT, f"v1.{name}", f"{_META}{name}", fields=known)
 
 
 def _opened(data: bytes) -> wire.Parts:

@@ -11,7 +11,7 @@ import orjson
 from mockkube.api.schema import Field, Node, Shape
 
 _META: Final = "meta/v1"
-_ITEMS: Final = ("ExtraValue", "Verbs")
+_ITEMS: Final = ("AttestationValue", "ExtraValue", "Verbs")
 """Named slices that upstream declares as messages of their own, with the one field `items`."""
 
 
