@@ -6,7 +6,7 @@
 # upstream 1.36: pkg/apis/core/types.go
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -37,6 +37,8 @@ def internal_form(go_type: str, value: Any) -> Any:
         return {name: internal_form(kind, part) for name, kind, part in _fields(go_type, value or {})}
     if go_type == "map":
         return dict(sorted(value.items())) if value else None
+    if go_type == "metav1.LabelSelector":
+        return selector_form(value)
     return _ZERO.get(go_type) if value is None else value
 
 
@@ -46,6 +48,31 @@ def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any
     for name, key, kind in _types()[go_type]:
         if name != "*":
             yield name, kind, value.get(key)
+            continue
+        # Metadata is inlined, and printed as in JSON; what a template has of it are labels and annotations.
+        for part in ("labels", "annotations"):
+            if part in value.get(key, ()):
+                yield part, "map", value[key][part]
+
+
+def selector_form(selector: ReadOnlyObject) -> dict[str, Any]:
+    """Return a label selector in the order Go writes it as JSON."""
+    form: dict[str, Any] = {}
+    if labels := selector.get("matchLabels"):
+        form["matchLabels"] = dict(sorted(labels.items()))
+    if expressions := selector.get("matchExpressions"):
+        form["matchExpressions"] = [_ordered(item, ("key", "operator", "values")) for item in expressions]
+    return form
+
+
+def _ordered(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]:
+    return {name: item[name] for name in names if name in item}
+
+
+def owner_form(owner: ReadOnlyObject) -> dict[str, Any]:
+    """Return an owner reference in the order Go writes it as JSON."""
+    always = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return always | _ordered(owner, ("controller", "blockOwnerDeletion"))
 
 
 def _with_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required, too_long
 from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.internal_form import owner_form
 from mockkube.api.validation.labels import validate_labels
 
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
@@ -111,7 +112,7 @@ def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {this}"
                 )
-                found.append(invalid(at, owners, text))
+                found.append(invalid(at, [owner_form(each) for each in owners], text))
             else:
                 controller = this
     return found
@@ -128,7 +129,7 @@ def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
         if not owner.get(name)
     ]
     if version == "v1" and owner.get("kind") == "Event":
-        found.append(invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner"))
+        found.append(invalid(at, owner_form(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.env import validate_field_reference, validate_resource_reference
+from mockkube.api.validation.internal_form import internal_form, selector_form
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.paths import validate_file_mode, validate_free_path
 from mockkube.api.validation.references import (
@@ -124,7 +125,8 @@ def _check_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[st
     name, signer = source.get("name"), source.get("signerName")
     found: list[FieldError] = []
     if name is not None and signer is not None:
-        found.append(invalid(at, _bundle_form(source), "only one of name and signerName may be used"))
+        shown = internal_form("ClusterTrustBundleProjection", source)
+        found.append(invalid(at, shown, "only one of name and signerName may be used"))
     elif name is not None:
         found += _check_bundle_name(source, at)
     elif signer is not None:
@@ -141,12 +143,6 @@ def _check_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[st
     return found + _take(path, taken, volume_at, path)
 
 
-def _bundle_form(source: ReadOnlyObject) -> dict[str, object]:
-    names_in_order = ("Name", "SignerName", "LabelSelector", "Path", "Optional")
-    keys = {name: name[0].lower() + name[1:] for name in names_in_order}
-    return {name: source.get(key, "" if name == "Path" else None) for name, key in keys.items()}
-
-
 def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = source["name"]
     found = [] if name else [required(f"{at}.name", "must be a valid object name")]
@@ -154,7 +150,7 @@ def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     found += [invalid(f"{at}.name", name, text) for text in texts]
     if "labelSelector" in source:
         text = "labelSelector must be unset if name is specified"
-        found.append(invalid(f"{at}.labelSelector", source["labelSelector"], text))
+        found.append(invalid(f"{at}.labelSelector", selector_form(source["labelSelector"]), text))
     return found
 
 

@@ -1,8 +1,10 @@
 """The form Go prints objects in."""
 
+import json
+
 import pytest
 
-from mockkube.api.validation.internal_form import internal_diff, internal_form
+from mockkube.api.validation.internal_form import internal_diff, internal_form, owner_form
 
 
 @pytest.mark.parametrize(
@@ -19,11 +21,17 @@ from mockkube.api.validation.internal_form import internal_diff, internal_form
         pytest.param("[]PodIP", [], None, id="empty list"),
         pytest.param("map", {"b": "1", "a": "2"}, {"a": "2", "b": "1"}, id="sorted map"),
         pytest.param("map", {}, None, id="empty map"),
+        pytest.param(
+            "*metav1.LabelSelector",
+            {"matchExpressions": [{"operator": "Exists", "key": "a"}], "matchLabels": {"c": "1", "b": "2"}},
+            {"matchLabels": {"b": "2", "c": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]},
+            id="selector, in Go's order",
+        ),
     ],
 )
 def test_values_have_every_field_of_their_type(go_type, value, form):
     assert internal_form(go_type, value) == form
-    assert not isinstance(form, dict) or list(internal_form(go_type, value)) == list(form)
+    assert json.dumps(internal_form(go_type, value)) == json.dumps(form)
 
 
 def test_what_a_pod_shares_with_its_host_is_in_its_security_context():
@@ -35,3 +43,18 @@ def test_a_diff_shows_three_lines_around_a_change():
     assert internal_diff("Toleration", {"key": "a"}, {"key": "b"}) == (
         '@@ -1,5 +1,5 @@\n {\n- "Key": "a",\n+ "Key": "b",\n  "Operator": "",\n  "Value": "",\n  "Effect": "",\n'
     )
+
+
+def test_metadata_of_a_template_is_inlined():
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
+    assert list(internal_form("PersistentVolumeClaimTemplate", template)) == ["labels", "Spec"]
+
+
+def test_an_owner_is_written_with_all_that_identifies_it():
+    assert list(owner_form({"controller": True, "name": "n"}).items()) == [
+        ("apiVersion", ""),
+        ("kind", ""),
+        ("name", "n"),
+        ("uid", ""),
+        ("controller", True),
+    ]
