@@ -30,14 +30,17 @@ class EventStrategy(Strategy):
     """What this group calls the controller that reports."""
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by what it is about, and who says so."""
-        involved = obj.get("involvedObject") or {}
-        fields = {f"involvedObject.{name}": involved.get(name, "") for name in _OBJECT}
-        reporter = obj.get("reportingComponent", "")
-        fields["reason"] = obj.get("reason", "")
-        fields["reportingComponent"] = reporter
-        fields["source"] = (obj.get("source") or {}).get("component") or reporter
-        fields["type"] = obj.get("type", "")
+        """Select by what it is about, and who says so: under the names of both groups, which share what is stored."""
+        involved, reporter = obj.get("involvedObject") or {}, obj.get("reportingComponent", "")
+        fields = {
+            "reason": obj.get("reason", ""),
+            "reportingComponent": reporter,
+            "reportingController": reporter,
+            "source": (obj.get("source") or {}).get("component") or reporter,
+            "type": obj.get("type", ""),
+        }
+        for name in _OBJECT:
+            fields[f"involvedObject.{name}"] = fields[f"regarding.{name}"] = involved.get(name, "")
         return fields
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -72,6 +75,8 @@ class EventStrategy(Strategy):
 class EventsEventStrategy(EventStrategy):
     """The same, as the group events.k8s.io judges it: by its own time, and for ever."""
 
+    # upstream 1.36: pkg/apis/events/v1/conversion.go
+    selectable = (*(f"regarding.{name}" for name in _OBJECT), "reason", "reportingController", "type")
     reporter = "reportingController"
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:

@@ -1,5 +1,6 @@
 """Ingress: hosts, paths, and the services behind them."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from mockkube.api import names
@@ -7,6 +8,7 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kinds.addresses import STRICT_GATE, ip_warnings, lenient_ip, parse_ip
 from mockkube.api.kinds.formats import formed, subdomain
 from mockkube.api.kinds.numbers import port
+from mockkube.api.kinds.service import RELAXED_NAMES
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -26,7 +28,7 @@ class IngressStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge a new ingress, and that it names one class."""
-        errors = _validate_spec(obj["spec"], {})
+        errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_NAMES))
         annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
         name = obj["spec"].get("ingressClassName")
         if annotation is not None and name is not None and annotation != name:
@@ -38,7 +40,8 @@ class IngressStrategy(StatusStrategy):
         """Judge a change; what was wrong before may stay so. Or the load balancer's addresses."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
-        return _validate_spec(new["spec"], old["spec"])
+        relaxed = judge.caps.enabled(RELAXED_NAMES) or _uses_relaxed_names(old["spec"])
+        return _validate_spec(new["spec"], old["spec"], relaxed=relaxed)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of the deprecated annotation."""
@@ -56,16 +59,31 @@ class IngressStrategy(StatusStrategy):
         return [warning for i, each in entries for warning in ip_warnings(each.get("ip", ""), f"{at}[{i}]")]
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _backends(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    if spec.get("defaultBackend") is not None:
+        yield spec["defaultBackend"]
+    for rule in spec.get("rules") or []:
+        for path in (rule.get("http") or {}).get("paths") or []:
+            yield path.get("backend") or {}
+
+
+def _uses_relaxed_names(spec: ReadOnlyObject) -> bool:
+    services = [(backend.get("service") or {}).get("name", "") for backend in _backends(spec)]
+    return any(not names.dns_label(name) and names.dns1035_label(name) for name in services)
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: bool) -> list[FieldError]:
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     errors: list[FieldError] = []
     if not rules and backend is None:
         errors.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
-        errors += _validate_backend(backend, "spec.defaultBackend")
-    unchecked = any("*" in rule.get("host", "") and _validate_paths(rule, "") for rule in before.get("rules") or [])
+        errors += _validate_backend(backend, "spec.defaultBackend", relaxed=relaxed)
+    unchecked = any(
+        "*" in rule.get("host", "") and _validate_paths(rule, "", relaxed=False) for rule in before.get("rules") or []
+    )
     for index, rule in enumerate(rules):
-        errors += _validate_rule(rule, f"spec.rules[{index}]", unchecked=unchecked)
+        errors += _validate_rule(rule, f"spec.rules[{index}]", unchecked=unchecked, relaxed=relaxed)
     lenient = any(_secret_complaints(tls.get("secretName", "")) for tls in before.get("tls") or [])
     for index, tls in enumerate(spec.get("tls") or []):
         errors += _validate_tls(tls, f"spec.tls[{index}]", lenient=lenient)
@@ -74,7 +92,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldEr
     return errors
 
 
-def _validate_rule(rule: ReadOnlyObject, at: str, *, unchecked: bool) -> list[FieldError]:
+def _validate_rule(rule: ReadOnlyObject, at: str, *, unchecked: bool, relaxed: bool) -> list[FieldError]:
     host = rule.get("host", "")
     errors: list[FieldError] = []
     if host:
@@ -83,23 +101,27 @@ def _validate_rule(rule: ReadOnlyObject, at: str, *, unchecked: bool) -> list[Fi
         errors += _validate_host(host, f"{at}.host")
     if unchecked and "*" in host:
         return errors
-    return errors + _validate_paths(rule, at)
+    return errors + _validate_paths(rule, at, relaxed=relaxed)
 
 
 def _validate_host(host: str, at: str) -> list[FieldError]:
     return formed(host, at, names.wildcard_subdomain if "*" in host else names.dns_subdomain)
 
 
-def _validate_paths(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_paths(rule: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
     if rule.get("http") is None:
         return []
     paths = rule["http"].get("paths") or []
     if not paths:
         return [required(f"{at}.http.paths")]
-    return [error for i, path in enumerate(paths) for error in _validate_path(path, f"{at}.http.paths[{i}]")]
+    return [
+        error
+        for i, path in enumerate(paths)
+        for error in _validate_path(path, f"{at}.http.paths[{i}]", relaxed=relaxed)
+    ]
 
 
-def _validate_path(path: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_path(path: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
     kind, text = path.get("pathType"), path.get("path", "")
     if kind is None:
         return [required(f"{at}.pathType", "pathType must be specified")]
@@ -114,10 +136,10 @@ def _validate_path(path: ReadOnlyObject, at: str) -> list[FieldError]:
         errors = [invalid(f"{at}.path", text, detail) for detail in details]
     else:
         errors = [not_supported(f"{at}.pathType", kind, _PATH_TYPES)]
-    return errors + _validate_backend(path.get("backend") or {}, f"{at}.backend")
+    return errors + _validate_backend(path.get("backend") or {}, f"{at}.backend", relaxed=relaxed)
 
 
-def _validate_backend(backend: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         return [invalid(at, "", "cannot set both resource and service backends")]
@@ -126,7 +148,8 @@ def _validate_backend(backend: ReadOnlyObject, at: str) -> list[FieldError]:
     if service is None:
         return [invalid(at, "", "resource or service backend is required")]
     name, target = service.get("name", ""), service.get("port") or {}
-    errors = formed(name, f"{at}.service.name", names.dns_label) if name else [required(f"{at}.service.name")]
+    rule = names.dns_label if relaxed else names.dns1035_label
+    errors = formed(name, f"{at}.service.name", rule) if name else [required(f"{at}.service.name")]
     if target.get("name") and target.get("number"):
         errors.append(invalid(at, "", "cannot set both port name & port number"))
     elif target.get("name"):

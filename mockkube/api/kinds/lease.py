@@ -59,11 +59,6 @@ class LeaseCandidateStrategy(Strategy):
 
     allow_create_on_update = True
     allow_unconditional_update = False
-    selectable = ("spec.leaseName",)
-
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by lease."""
-        return {"spec.leaseName": (obj.get("spec") or {}).get("leaseName", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A candidate is named like a file."""

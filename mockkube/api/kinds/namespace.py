@@ -17,11 +17,11 @@ class NamespaceStrategy(StatusStrategy):
     """A room for names, kept until its finalizers are gone."""
 
     tracks_generation = False
-    selectable = ("status.phase", "name")
+    selectable = ("status.phase",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by phase, and by name under its old name."""
-        return {"status.phase": (obj.get("status") or {}).get("phase", ""), "name": obj["metadata"].get("name", "")}
+        """Select by phase."""
+        return {"status.phase": (obj.get("status") or {}).get("phase", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """A namespace is a DNS label."""

@@ -32,12 +32,6 @@ BOUNDS: Final = (
 class ReplicaSetStrategy(PodOwnerStrategy):
     """Pods that are found by a selector which stays."""
 
-    selectable = ("status.replicas",)
-
-    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by how many there are."""
-        return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
-
     def empty_status(self) -> Object:
         """There are none yet."""
         return {"replicas": 0}

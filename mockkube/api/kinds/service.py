@@ -17,6 +17,7 @@ from mockkube.api.validation.labels import validate_labels
 
 HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 MODE: Final = "service.kubernetes.io/topology-mode"
+RELAXED_NAMES: Final = "RelaxedServiceNameValidation"
 SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 AFFINITY_SECONDS_MAX: Final = 86400
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -38,8 +39,8 @@ class ServiceStrategy(StatusStrategy):
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A service is a DNS label."""
-        return names.dns_label(name, prefix=prefix)
+        """Leave the name to `validate_create`: which rule holds depends on a gate."""
+        return []
 
     def empty_status(self) -> Object:
         """No load balancer yet."""
@@ -53,7 +54,7 @@ class ServiceStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge a new service, allocated values included."""
-        return validate_service(obj, None, judge)
+        return _validate_name(obj["metadata"], judge) + validate_service(obj, None, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge what may not change, then the whole; or the status."""
@@ -80,6 +81,13 @@ class ServiceStrategy(StatusStrategy):
             for index, each in enumerate(_ingress(new))
             for warning in ip_warnings(each.get("ip", ""), f"status.loadBalancer.ingress[{index}]")
         ]
+
+
+def _validate_name(metadata: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    rule = names.dns_label if judge.caps.enabled(RELAXED_NAMES) else names.dns1035_label
+    start, name = metadata.get("generateName"), metadata.get("name")
+    errors = [invalid("metadata.generateName", start, text) for text in rule(start, prefix=True)] if start else []
+    return errors + ([invalid("metadata.name", name, text) for text in rule(name)] if name else [])
 
 
 def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:

@@ -9,6 +9,8 @@ from mockkube.api.kinds.internal_form import Shape, internal
 from mockkube.api.kinds.status_metadata import restore_metadata
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.claim import validate_access_modes
+from mockkube.api.validation.volume_sources import check_csi_volume
 
 METADATA_BYTES_MAX: Final = 256 * 1024
 MESSAGE_BYTES_MAX: Final = 1024
@@ -18,6 +20,7 @@ _SOURCE: Final[Shape] = (
 )
 _SPEC: Final[Shape] = (("Attacher", "attacher", ""), ("Source", "source", _SOURCE), ("NodeName", "nodeName", ""))
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_ELSEWHERE: Final = ("claimRef", "capacity")
 _ERRORS: Final = ("attachError", "detachError")
 
 
@@ -70,7 +73,18 @@ def _validate_source(source: ReadOnlyObject) -> list[FieldError]:
         return [forbidden("spec.source", _ONE_SOURCE)]
     if name == "":
         return [required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")]
-    return []
+    return _validate_inline(inline, "spec.source.inlineVolumeSpec") if inline is not None else []
+
+
+def _validate_inline(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a volume that is described on the spot: by its driver alone."""
+    context = "in the context of inline volumes"
+    errors = [forbidden(f"{at}.{name}", f"may not be specified {context}") for name in _ELSEWHERE if spec.get(name)]
+    if spec.get("csi") is None:
+        errors.append(required(f"{at}.csi", f"has to be specified {context}"))
+    modes = spec.get("accessModes") or []
+    errors += validate_access_modes(modes, f"{at}.accessModes") if modes else [required(f"{at}.accessModes")]
+    return errors + (check_csi_volume(spec["csi"], f"{at}.csi") if spec.get("csi") is not None else [])
 
 
 def _validate_status(status: ReadOnlyObject) -> list[FieldError]:

@@ -62,4 +62,5 @@ def test_the_source_is_the_reporter_where_it_is_missing():
     fields = CORE.fields(event(reportingComponent="r", reason="why"))
     assert fields["source"] == "r"
     assert fields["involvedObject.namespace"] == "default"
-    assert set(fields) == set(CORE.selectable)
+    assert fields["regarding.namespace"] == "default"
+    assert set(fields) == {*CORE.selectable, *EVENTS.selectable}

@@ -8,11 +8,6 @@ def replica_set(**status):
     return {"metadata": {"name": "r"}, "spec": spec, "status": status}
 
 
-def test_it_is_found_by_the_number_of_its_pods():
-    assert STRATEGY.fields(replica_set(replicas=3)) == {"status.replicas": "3"}
-    assert STRATEGY.fields(replica_set()) == {"status.replicas": "0"}
-
-
 def test_counts_fit_together(judge):
     new = replica_set(replicas=1, readyReplicas=1, availableReplicas=2, fullyLabeledReplicas=-1)
     errors = STRATEGY.validate_update(new, replica_set(), judge(subresource="status"))

@@ -67,6 +67,13 @@ def test_a_service_is_judged_as_it_would_be_stored(judge, obj, complaints):
     assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
 
 
+@pytest.mark.parametrize(("gates", "refused"), [((), True), (("RelaxedServiceNameValidation",), False)])
+def test_a_name_starts_with_a_digit_behind_a_gate(judge, gates, refused):
+    obj = service()
+    obj["metadata"]["name"] = "1s"
+    assert bool(STRATEGY.validate_create(obj, judge(*gates))) is refused
+
+
 def test_an_external_name_has_no_addresses(judge):
     obj = service(type="ExternalName", externalName="a.b.", ports=None, internalTrafficPolicy=None)
     assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [

@@ -15,6 +15,15 @@ def test_a_volume_is_named_once(judge):
     assert [str(error) for error in errors] == [f"spec.source: Forbidden: {text}"]
 
 
+def test_an_inline_volume_is_described_by_its_driver(judge):
+    csi = {"driver": "a.b", "volumeHandle": "h"}
+    fine = attachment({"inlineVolumeSpec": {"accessModes": ["ReadWriteOnce"], "csi": csi}})
+    assert STRATEGY.validate_create(fine, judge()) == []
+    errors = STRATEGY.validate_create(attachment({"inlineVolumeSpec": {"capacity": {"storage": "1Gi"}}}), judge())
+    at = "spec.source.inlineVolumeSpec"
+    assert [error.field for error in errors] == [f"{at}.capacity", f"{at}.csi", f"{at}.accessModes"]
+
+
 def test_the_wish_never_changes(judge):
     (error,) = STRATEGY.validate_update(attachment(nodeName="m"), attachment(), judge())
     assert str(error) == (
