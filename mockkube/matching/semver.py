@@ -5,10 +5,14 @@ upstream 1.36: vendor/github.com/blang/semver/v4 (v4.0.0), apiserver/pkg/cel/lib
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.fields import quoted
 from mockkube.matching.gotext import NumberError, parse_uint64
+
+CACHE_MAX: Final = 4096
+"""How many texts are remembered with their versions; the least recently read one is forgotten."""
 
 _RELEASE: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 _DIGITS: Final = re.compile("[0-9]*")
@@ -61,6 +65,7 @@ class Version:
         return text + "+" + ".".join(self.build) if self.build else text
 
 
+@lru_cache(CACHE_MAX)
 def parse(text: str) -> Version:
     """Read a version exactly as the standard writes it."""
     if release := _RELEASE.fullmatch(text):  # hot: most versions are plain
@@ -76,11 +81,13 @@ def parse(text: str) -> Version:
         raise SemverError(str(error)) from None
 
 
+@lru_cache(CACHE_MAX)
 def parse_tolerant(text: str) -> Version:
     """Read a version after trimming spaces, a `v` and leading zeros, and filling up missing parts."""
     return _normalized(text.strip(_SPACES), "Short")
 
 
+@lru_cache(CACHE_MAX)
 def parse_normalized(text: str) -> Version:
     """Read a version as CEL's `semver(text, true)`: tolerantly, but spaces stay."""
     return _normalized(text, "short")

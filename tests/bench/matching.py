@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from mockkube.matching import node_selectors, semver, taints
@@ -33,10 +34,10 @@ def main() -> None:
     for name, (text, taint) in STORIES.items():
         compiled = TAINTS.compile(text)
         assert evaluate(compiled, taint).value is True
-        took = report(name, lambda compiled=compiled, taint=taint: evaluate(compiled, taint))
+        took = report(name, partial(evaluate, compiled, taint))
         if took > GOAL_MICROSECONDS:
             print(f"    slower than {GOAL_MICROSECONDS:.0f} µs")
-        report("  compiled anew", lambda text=text: TAINTS.compile(text), count=200)
+        report("  compiled anew", partial(TAINTS.compile, text), count=200)
     report_tolerations()
     report_selectors()
     report("a version parsed", lambda: semver.parse_tolerant("v5.19.0-101-generic"))
@@ -53,7 +54,7 @@ def report_tolerations() -> None:
     }
     for name, toleration in tolerations.items():
         compiled = taints.compile_toleration(toleration, rules)
-        report(f"toleration, {name}", lambda compiled=compiled: compiled.tolerates(_VERSION))
+        report(f"toleration, {name}", partial(compiled.tolerates, _VERSION))
 
 
 def report_selectors() -> None:

@@ -32,8 +32,9 @@ def charge_unit(args: Sequence[Any], result: Any) -> int:
     return 1
 
 
-def estimate_traversal(index: int = 0, factor: float = TRAVERSAL_FACTOR, *, keeps_size: bool = False) -> Estimate:
-    """Estimate a walk over an operand; with `keeps_size` the result is as large as that."""
+def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = False) -> Estimate:
+    """Estimate so many walks over an operand; with `keeps_size` the result is as large as that."""
+    factor = walks * TRAVERSAL_FACTOR
 
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
         size = operands[index].size
@@ -42,11 +43,11 @@ def estimate_traversal(index: int = 0, factor: float = TRAVERSAL_FACTOR, *, keep
     return estimate
 
 
-def charge_traversal(index: int = 0, factor: float = TRAVERSAL_FACTOR) -> Charge:
-    """Charge a walk over an operand."""
-    if factor == TRAVERSAL_FACTOR:
+def charge_traversal(index: int = 0, walks: int = 1) -> Charge:
+    """Charge so many walks over an operand."""
+    if walks == 1:
         return lambda args, result: traversal(size_of(args[index]))
-    return lambda args, result: math.ceil(size_of(args[index]) * factor)
+    return lambda args, result: math.ceil(size_of(args[index]) * walks * TRAVERSAL_FACTOR)
 
 
 def _pattern_cost(subject: Interval, pattern: Interval) -> Cost:

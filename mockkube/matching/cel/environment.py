@@ -96,7 +96,7 @@ class Environment:
         tree, error = self._checked(source)
         if tree is None:
             return Compiled(text, error=f"compilation failed: {error}")
-        if tree.type not in (BOOL, ANY):
+        if tree.type not in (BOOL, ANY) or tree.type.nullable:
             return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
         try:
             program = Planner(self._schema, FUNCTIONS).plan(tree)

@@ -18,6 +18,8 @@ from mockkube.matching.gotext import NumberError, parse_int64
 
 _SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _PRECISION: Final = 6
+_PRECISION_MAX: Final = 1_000_000
+_BAD_PRECISION: Final = "%!(BADPREC)"
 
 
 class FormatError(Exception):
@@ -167,6 +169,8 @@ def _floating(clause: str, precision: int, value: Any) -> str:
         return "NaN"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if precision > _PRECISION_MAX:
+        return _BAD_PRECISION + _floating(clause, _PRECISION, value)
     if clause == "f":
         return f"{Decimal(value):,.{precision}f}"
     # upstream 1.36: here the number is a width, and the precision always the usual one.

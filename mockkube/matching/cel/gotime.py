@@ -54,13 +54,13 @@ def _part_nanos(match: re.Match[str]) -> int | None:
     whole, fraction, unit = match[1], match[2], _UNITS.get(match[3])
     if unit is None or not (whole or fraction):
         return None
-    number = int(whole or "0")
-    if number > 2**63 // unit:
+    digits = whole.lstrip("0") or "0"
+    if len(digits) > 19 or (number := int(digits)) > 2**63 // unit:
         return None
     nanos = number * unit
     if fraction:
-        digits, scale = _leading_fraction(fraction)
-        nanos += int(float(digits) * (unit / scale))
+        numerator, scale = _leading_fraction(fraction)
+        nanos += int(float(numerator) * (unit / scale))
     return nanos if nanos <= 2**63 else None
 
 

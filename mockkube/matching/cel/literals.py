@@ -20,18 +20,27 @@ class BadLiteral(ValueError):
 
 def read_int(text: str) -> int:
     """Return the value of an int literal, with or without a minus."""
-    number = int(text, 16 if "0x" in text else 10)
-    if not -(2**63) <= number < 2**63:
+    number = _number(text)
+    if number is None or not -(2**63) <= number < 2**63:
         raise BadLiteral("invalid int literal")
     return number
 
 
 def read_uint(text: str) -> UInt:
     """Return the value of a uint literal."""
-    number = int(text[:-1], 16 if text.startswith("0x") else 10)
-    if number >= 2**64:
+    number = _number(text[:-1])
+    if number is None or number >= 2**64:
         raise BadLiteral("invalid uint literal")
     return UInt(number)
+
+
+def _number(text: str) -> int | None:
+    """Return the number, None if it is far too long (Python itself refuses thousands of digits)."""
+    digits = text.removeprefix("-").removeprefix("0x").lstrip("0")
+    if len(digits) > 40:
+        return None
+    number = int(digits or "0", 16 if "0x" in text else 10)
+    return -number if text.startswith("-") else number
 
 
 def read_double(text: str) -> float:

@@ -1,6 +1,6 @@
 """The types of CEL, as the checker reckons with them and as `type(x)` gives them back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
@@ -30,12 +30,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type; equal types are interchangeable. `nullable` marks the wrappers, which also take null."""
+    """A type. `nullable` marks the wrappers, which also take null; in comparisons that does not count."""
 
     kind: Kind
     name: str
     parameters: tuple["CelType", ...] = ()
-    nullable: bool = False
+    nullable: bool = field(default=False, compare=False)
 
     @property
     def is_dyn(self) -> bool:

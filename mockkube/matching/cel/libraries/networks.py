@@ -105,8 +105,8 @@ def _test(name: str, overload_id: str, test: Callable[[Address], bool]) -> Funct
     return Function(name, (member_overload(overload_id, (_IP,), BOOL, test),), estimate=costs.estimate_unit)
 
 
-def _parsing(name: str, overload: Overload, factor: float = TRAVERSAL_FACTOR) -> Function:
-    estimate, charge = costs.estimate_traversal(0, factor), costs.charge_traversal(0, factor)
+def _parsing(name: str, overload: Overload, walks: int = 1) -> Function:
+    estimate, charge = costs.estimate_traversal(0, walks), costs.charge_traversal(0, walks)
     return Function(name, (overload,), estimate=estimate, charge=charge)
 
 
@@ -117,7 +117,7 @@ FUNCTIONS: Final = (
         (member_overload("ip_family", (_IP,), INT, lambda address: address.version),),
         estimate=costs.estimate_unit,
     ),
-    _parsing("ip.isCanonical", global_overload("ip_is_canonical", (STRING,), BOOL, is_canonical), 2 * TRAVERSAL_FACTOR),
+    _parsing("ip.isCanonical", global_overload("ip_is_canonical", (STRING,), BOOL, is_canonical), 2),
     _test("isUnspecified", "ip_is_unspecified", lambda address: address.is_unspecified),
     _test("isLoopback", "ip_is_loopback", lambda address: address.is_loopback),
     _test("isLinkLocalMulticast", "ip_is_link_local_multicast", lambda address: address.is_link_local_multicast),

@@ -6,10 +6,11 @@ upstream 1.36: apiserver/pkg/cel/library/quantity.go, apimachinery/pkg/api/resou
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
 from mockkube.api import quantity
+from mockkube.api.quantity import Format, Quantity
 from mockkube.matching.cel import costs, types, values
 from mockkube.matching.cel.declarations import Function, Implementation, global_overload, member_overload
 from mockkube.matching.cel.types import BOOL, DOUBLE, INT, STRING, CelType
@@ -20,7 +21,6 @@ _NOT_INTEGER: Final = CelError("cannot convert value to integer")
 _TEXT: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _SCALES: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_POWERS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_EXACT: Final = Context(prec=1000)
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -28,38 +28,45 @@ _INT64: Final = range(-(2**63), 2**63)
 class Amount:
     """A quantity; `scaled` is its number and power of ten while upstream keeps it in 64 bits, else None."""
 
-    value: Decimal
+    quantity: Quantity
     scaled: tuple[int, int] | None
 
     def plus(self, other: "Amount") -> "Amount":
         """Return the sum."""
-        return Amount(_EXACT.add(self.value, other.value), _scaled_sum(self.scaled, other.scaled))
+        return Amount(self.quantity + other.quantity, _scaled_sum(self.scaled, other.scaled))
 
     def minus(self, other: "Amount") -> "Amount":
         """Return the difference."""
         negated = (-other.scaled[0], other.scaled[1]) if other.scaled else None
-        return Amount(_EXACT.subtract(self.value, other.value), _scaled_sum(self.scaled, negated))
+        return Amount(self.quantity - other.quantity, _scaled_sum(self.scaled, negated))
 
     def compare(self, other: "Amount") -> int:
         """Return -1, 0 or 1."""
-        return (self.value > other.value) - (self.value < other.value)
+        return (self.quantity > other.quantity) - (self.quantity < other.quantity)
 
     def as_integer(self) -> int | None:
         """Return the amount if upstream can tell that it is whole: `1.0` and `1000m` do not count."""
         if self.scaled is None or self.scaled[1] < 0:
             return None
-        number = self.scaled[0] * 10 ** self.scaled[1]
+        number = _times_ten(*self.scaled)
         return number if number in _INT64 else None
 
     def as_float(self) -> float:
         """Return the nearest double, more or less."""
         if self.scaled is None:
-            return float(self.value)
+            return float(self.quantity.amount)
         number, scale = self.scaled
-        return float(number) * 10.0**scale if scale else float(number)
+        return float(number) * float(f"1e{scale}") if scale else float(number)
 
 
-values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, other: one.value == other.value))
+values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, other: one.quantity == other.quantity))
+
+
+def _times_ten(number: int, power: int) -> int | None:
+    """Return the number times a power of ten; None if that is far past 64 bits."""
+    if number == 0:
+        return 0
+    return number * 10**power if power < 40 else None
 
 
 def _scaled_sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -68,13 +75,15 @@ def _scaled_sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> t
     if other[0] == 0 or one[0] == 0:
         return one if other[0] == 0 else other
     scale = min(one[1], other[1])
-    total = one[0] * 10 ** (one[1] - scale) + other[0] * 10 ** (other[1] - scale)
-    return (total, scale) if total in _INT64 else None
+    first, second = _times_ten(one[0], one[1] - scale), _times_ten(other[0], other[1] - scale)
+    if first is None or second is None or first + second not in _INT64:
+        return None
+    return first + second, scale
 
 
 def of_int(number: int) -> Amount:
     """Return the quantity of a whole number."""
-    return Amount(Decimal(number), (number, 0))
+    return Amount(Quantity(Decimal(number), Format.DECIMAL_EXPONENT), (number, 0))
 
 
 def parse(text: str) -> Any:
@@ -84,7 +93,7 @@ def parse(text: str) -> Any:
         parsed = quantity.parse(text if text == text.strip() else "")
     except ValueError as error:
         return CelError(str(error))
-    return Amount(parsed.amount, _scaled(text))
+    return Amount(parsed, _scaled(text))
 
 
 def _scaled(text: str) -> tuple[int, int] | None:
@@ -108,10 +117,6 @@ def _scaled(text: str) -> tuple[int, int] | None:
 def _as_integer(amount: Amount) -> Any:
     number = amount.as_integer()
     return _NOT_INTEGER if number is None else number
-
-
-def _sign(amount: Amount) -> int:
-    return (amount.value > 0) - (amount.value < 0)
 
 
 def _pair(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
@@ -150,7 +155,11 @@ FUNCTIONS: Final = (
         estimate=costs.estimate_traversal(),
         charge=costs.charge_traversal(),
     ),
-    Function("sign", (global_overload("quantity_sign", (_QUANTITY,), INT, _sign),), estimate=costs.estimate_unit),
+    Function(
+        "sign",
+        (global_overload("quantity_sign", (_QUANTITY,), INT, lambda amount: amount.quantity.sign),),
+        estimate=costs.estimate_unit,
+    ),
     _pair("isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.compare(other) == 1),
     _pair("isLessThan", "quantity_is_less_than", BOOL, lambda one, other: one.compare(other) == -1),
     _pair("compareTo", "quantity_compare_to", INT, Amount.compare),

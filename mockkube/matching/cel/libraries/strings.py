@@ -182,10 +182,10 @@ def _estimate_quote(operands: Sequence[Sized]) -> CallEstimate:
     return CallEstimate(size.scaled(TRAVERSAL_FACTOR), result)
 
 
-def _walked(name: str, *overloads: Overload, factor: float = TRAVERSAL_FACTOR) -> Function:
+def _walked(name: str, *overloads: Overload) -> Function:
     """Declare a function that walks over its target and gives back something of the same size."""
-    estimate = costs.estimate_traversal(0, factor, keeps_size=True)
-    return Function(name, overloads, estimate=estimate, charge=costs.charge_traversal(0, factor))
+    estimate = costs.estimate_traversal(keeps_size=True)
+    return Function(name, overloads, estimate=estimate, charge=costs.charge_traversal())
 
 
 def _member(
@@ -223,7 +223,7 @@ FUNCTIONS: Final = (
             _member("string_replace_string_string_int", (STRING, STRING, STRING, INT), STRING, replace),
         ),
         estimate=_estimate_replace,
-        charge=costs.charge_traversal(0, 2 * TRAVERSAL_FACTOR),
+        charge=costs.charge_traversal(0, walks=2),
     ),
     Function(
         "split",
@@ -232,7 +232,7 @@ FUNCTIONS: Final = (
             _member("string_split_string_int", (STRING, STRING, INT), _STRINGS, split),
         ),
         estimate=_estimate_split,
-        charge=costs.charge_traversal(0, 2 * TRAVERSAL_FACTOR),
+        charge=costs.charge_traversal(0, walks=2),
     ),
     _walked(
         "substring",

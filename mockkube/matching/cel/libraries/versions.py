@@ -4,7 +4,6 @@ upstream 1.36: apiserver/pkg/cel/library/semverlib.go
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.matching import semver
@@ -14,9 +13,6 @@ from mockkube.matching.cel.types import BOOL, INT, STRING, CelType
 from mockkube.matching.cel.values import CelError
 from mockkube.matching.semver import Version
 
-CACHE_MAX: Final = 4096
-"""How many texts are remembered with their versions; the least recently seen one is forgotten."""
-
 _SEMVER: Final = types.struct("kubernetes.Semver")
 
 
@@ -25,7 +21,6 @@ def _wrapped(number: int) -> int:
     return number if number < 2**63 else number - 2**64
 
 
-@lru_cache(CACHE_MAX)
 def _parse(text: str, *, normalize: bool = False) -> Any:
     try:
         return semver.parse_normalized(text) if normalize else semver.parse(text)
