@@ -97,14 +97,23 @@ class Encoders:
                 return _repeated(self._put(number, node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return _entries(number, self._put(2, node.item), self._missing(node.item))
+                return self._entries(number, node.item)
             case _:
                 return _sized(number, self.content(node))
 
-    def _missing(self, item: Node) -> bytes:
-        """What stands in an entry of a map for a value that is null."""
+    def _entries(self, number: int, item: Node) -> _Put:
+        before, key_tag, put = wire.tag(number, wire.SIZED), wire.tag(1, wire.SIZED), self._put(2, item)
         field = Field("", item, pointer=False, omit_empty=False, omit_zero=False)
-        return self._zero(2, field, self._put(2, item))
+
+        def write(value: ReadOnlyObject) -> bytes:
+            parts = []
+            for key in sorted(value):
+                held = value[key]
+                content = self._zero(2, field, put) if held is None else put(held)
+                parts.append(wire.sized(before, wire.sized(key_tag, key.encode()) + content))
+            return b"".join(parts)
+
+        return write
 
     def content(self, node: Node) -> Content:
         """The writer of a sized value."""
@@ -145,20 +154,6 @@ def _double(number: int) -> _Put:
 
 def _repeated(put: _Put) -> _Put:
     return lambda value: b"".join([put(item) for item in value])
-
-
-def _entries(number: int, put: _Put, missing: bytes) -> _Put:
-    before, key_tag = wire.tag(number, wire.SIZED), wire.tag(1, wire.SIZED)
-
-    def write(value: ReadOnlyObject) -> bytes:
-        parts = []
-        for key in sorted(value):
-            item = value[key]
-            entry = wire.sized(key_tag, key.encode()) + (missing if item is None else put(item))
-            parts.append(wire.sized(before, entry))
-        return b"".join(parts)
-
-    return write
 
 
 def _moment(moment: datetime, micros: int) -> bytes:

@@ -1,0 +1,54 @@
+import pytest
+
+from mockkube.api.protobuf.layout import is_items, slots
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+
+def numbers(schema, definition):
+    return {slot.field.name: slot.number for slot in slots(schema.node(definition)) if slot.field}
+
+
+def test_fields_have_the_numbers_of_upstream(schema):
+    assert numbers(schema, META + "OwnerReference") == {
+        "apiVersion": 5,
+        "kind": 1,
+        "name": 3,
+        "uid": 4,
+        "controller": 6,
+        "blockOwnerDeletion": 7,
+    }
+
+
+def test_the_kind_of_an_object_has_no_number(schema):
+    assert numbers(schema, "io.k8s.api.core.v1.Pod") == {"metadata": 1, "spec": 2, "status": 3}
+
+
+def test_an_inlined_struct_is_a_message_of_its_own(schema):
+    name, source = slots(schema.node("io.k8s.api.core.v1.Volume"))
+    assert (name.number, source.number, source.field) == (1, 2, None)
+    assert {"hostPath", "emptyDir"} <= {slot.field.name for slot in source.inlined}
+
+
+def test_inlined_structs_nest(schema):
+    _, rule = slots(schema.node("io.k8s.api.admissionregistration.v1beta1.NamedRuleWithOperations"))
+    operations, inner = rule.inlined
+    assert operations.field.name == "operations"
+    assert [slot.field.name for slot in inner.inlined] == ["apiGroups", "apiVersions", "resources", "scope"]
+
+
+def test_an_alias_has_the_numbers_of_its_type(schema):
+    alias = numbers(schema, "io.k8s.api.admissionregistration.v1beta1.MatchCondition")
+    assert alias == {"name": 1, "expression": 2}
+
+
+@pytest.mark.parametrize(
+    ("definition", "field", "nested"),
+    [
+        pytest.param("io.k8s.api.authentication.v1.UserInfo", "extra", True, id="ExtraValue"),
+        pytest.param("io.k8s.api.authentication.v1.UserInfo", "groups", False, id="a plain list"),
+    ],
+)
+def test_some_named_lists_are_messages_with_items(schema, definition, field, nested):
+    node = schema.node(definition).fields[field].node
+    assert is_items(node.item if nested else node) is nested
