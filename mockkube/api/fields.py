@@ -89,9 +89,17 @@ _ESCAPES: Final = {
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
+class Word(str):
+    """A text that has a type of its own in Go, like an operator or the name of a resource: shown as JSON."""
+
+    __slots__ = ()
+
+
 def shown(value: Any) -> str:
     """Print a bad value as Go's field errors do: text quoted, objects as compact JSON, null as such."""
     match value:
+        case Word():
+            return go_json(value)
         case str():
             return quoted(value)
         case bool():
@@ -152,9 +160,10 @@ def not_found(field: str, value: Any, detail: str = "") -> FieldError:
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of the known ones; `supported` is shown in the order given."""
+    """The value, a word of its kind, is none of the known ones; `supported` is shown in the order given."""
     choices = ", ".join(quoted(choice) for choice in supported)
-    return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, value)
+    word = Word(value) if isinstance(value, str) else value
+    return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, word)
 
 
 def too_long(field: str, bytes_max: int) -> FieldError:

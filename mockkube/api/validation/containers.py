@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required, too_many
+from mockkube.api.fields import (
+    FieldError,
+    Word,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+    too_many,
+)
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.env import EnvRules, validate_env, validate_env_from
 from mockkube.api.validation.internal_form import internal_form
@@ -282,7 +292,7 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
                 found.append(_unknown(value, at, known))
         if pod_restart == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            found.append(invalid(at, restart, text))
+            found.append(invalid(at, Word(restart), text))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.fields import FieldError, invalid, not_supported
+from mockkube.api.fields import FieldError, Word, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -71,4 +71,4 @@ def unsupported_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldErr
 
 def unknown_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
     """Refuse an operator of node selectors as one nobody knows."""
-    return [invalid(f"{at}.operator", requirement.get("operator", ""), "not a valid selector operator")]
+    return [invalid(f"{at}.operator", Word(requirement.get("operator", "")), "not a valid selector operator")]

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, required
+from mockkube.api.fields import FieldError, Word, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 
 NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
@@ -49,7 +49,7 @@ def _validate_requirement(requirement: ReadOnlyObject, at: str, allow_invalid_va
                 text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 found.append(forbidden(f"{at}.values", text))
         case _:
-            found.append(invalid(f"{at}.operator", operator, "not a valid selector operator"))
+            found.append(invalid(f"{at}.operator", Word(operator), "not a valid selector operator"))
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
     if not allow_invalid_values:
         for i, value in enumerate(values):

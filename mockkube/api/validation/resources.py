@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required
+from mockkube.api.fields import FieldError, Word, duplicate, forbidden, invalid, not_found, not_supported, required
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 
@@ -65,9 +65,9 @@ def is_standard(name: str) -> bool:
 
 def validate_resource_name(name: str, at: str) -> list[FieldError]:
     """Judge the name of any resource."""
-    found = [invalid(at, name, text) for text in names.qualified_name(name)]
+    found = [invalid(at, Word(name), text) for text in names.qualified_name(name)]
     if not found and "/" not in name and not is_standard(name):
-        found.append(invalid(at, name, "must be a standard resource type or fully qualified"))
+        found.append(invalid(at, Word(name), "must be a standard resource type or fully qualified"))
     return found
 
 
@@ -77,9 +77,9 @@ def _validate_container_resource(name: str, at: str) -> list[FieldError]:
     found = validate_resource_name(name, at)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES):
-            found.append(invalid(at, name, "must be a standard resource for containers"))
+            found.append(invalid(at, Word(name), "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
-        found.append(invalid(at, name, "doesn't follow extended resource name standard"))
+        found.append(invalid(at, Word(name), "doesn't follow extended resource name standard"))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quoted
+from mockkube.api.fields import FieldError, Word, forbidden, invalid, not_supported, quoted
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import Check, Extensions, unsupported_toleration
 from mockkube.api.validation.labels import validate_label_name
@@ -54,9 +54,11 @@ def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping
         found += validate_label_name(key, f"{at}.key")
     elif operator != "Exists":
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        found.append(invalid(f"{at}.operator", operator, text))
+        found.append(invalid(f"{at}.operator", Word(operator), text))
     if "tolerationSeconds" in toleration and effect != "NoExecute":
-        found.append(invalid(f"{at}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+        found.append(
+            invalid(f"{at}.effect", Word(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set")
+        )
     match operator:
         case "Equal" | "":
             found += _validate_equal(toleration.get("value", ""), f"{at}.operator")

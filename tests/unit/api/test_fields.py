@@ -12,6 +12,7 @@ from mockkube.api.fields import ErrorType
         pytest.param("a<b>", '"a<b>"', id="plain text keeps HTML"),
         pytest.param('say "é"\n', r'"say \"é\"\n"', id="quotes and newlines are escaped"),
         pytest.param("\x00\x7f\u200b", r'"\x00\x7f\u200b"', id="what cannot be printed is escaped"),
+        pytest.param(fields.Word(">="), r'"\u003e="', id="a word is JSON"),
         pytest.param(True, "true", id="boolean"),
         pytest.param(None, "null", id="null"),
         pytest.param(-1, "-1", id="number"),
@@ -60,6 +61,10 @@ def test_bad_values_are_shown_as_go_shows_them(value, text):
 )
 def test_an_error_has_upstreams_reason_and_message(error, reason, message):
     assert (error.type, error.message) == (reason, message)
+
+
+def test_what_is_not_supported_is_a_word():
+    assert fields.not_supported("a", ">", ("In",)).message == r'Unsupported value: "\u003e": supported values: "In"'
 
 
 def test_the_field_leads_the_whole_text():
