@@ -30,9 +30,9 @@ class FieldRule:
     refuse: Check
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Extensions:
-    """The tables proposals fill: by operator, or by the name of the field."""
+    """The tables proposals fill, by operator or by the name of the field; compared by identity, to be a key."""
 
     tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
     toleration_fields: Mapping[str, FieldRule] = field(default_factory=dict)

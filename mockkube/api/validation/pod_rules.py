@@ -106,10 +106,32 @@ class PodRules:
         )
 
 
+@lru_cache(maxsize=64)
 def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
-    """Return the rules for a new pod or template."""
-    rules = _fresh_rules(caps, is_pod)
-    return rules if extensions is NO_EXTENSIONS else _with_extensions(rules, caps, extensions, {})
+    """Return the rules for a new pod or template: what the server allows whoever has nothing stored yet."""
+    rules = PodRules(
+        containers=ContainerRules(
+            env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
+            restart_rules=is_on(caps, "ContainerRestartRules"),
+            restart_all=is_on(caps, "RestartAllContainersOnContainerExits"),
+            init_resize_policy=is_on(caps, "InPlacePodVerticalScaling"),
+            allow_zero_sleep=is_on(caps, "PodLifecycleSleepActionAllowZero"),
+        ),
+        volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
+        spread=SpreadRules(keys_merged=_keys_merged(caps)),
+        comparison=is_on(caps, COMPARISON_GATE),
+        comparison_known=caps.version >= COMPARISON_SINCE,
+        is_pod=is_pod,
+        pod_level_resources=is_on(caps, "PodLevelResources"),
+        pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
+        relaxed_search=is_on(caps, "RelaxedDNSSearchValidation"),
+        host_network_in_user_namespace=is_on(caps, "UserNamespacesHostNetworkSupport"),
+        only_recursive_labels=not is_on(caps, "SELinuxMount"),
+        image_digests=is_on(caps, "ImageVolumeWithDigest"),
+        strict_addresses=is_on(caps, STRICT_GATE),
+        allow_any_deletion_cost=not is_on(caps, "PodDeletionCost"),
+    )
+    return _with_extensions(rules, caps, extensions, {})
 
 
 def judge_change(
@@ -132,33 +154,6 @@ def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions
     allowed = extensions.allowed(caps, old.get("tolerations", ()), node_selector_terms(old))
     selectors = SelectorRules(has_invalid_values(required_terms(old)), extensions, allowed)
     return replace(rules, extensions=extensions, allowed=allowed, node_selectors=selectors)
-
-
-@lru_cache(maxsize=64)
-def _fresh_rules(caps: Capabilities, is_pod: bool) -> PodRules:
-    """Return the rules for an object nothing like it is stored of."""
-    return PodRules(
-        containers=ContainerRules(
-            env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
-            restart_rules=is_on(caps, "ContainerRestartRules"),
-            restart_all=is_on(caps, "RestartAllContainersOnContainerExits"),
-            init_resize_policy=is_on(caps, "InPlacePodVerticalScaling"),
-            allow_zero_sleep=is_on(caps, "PodLifecycleSleepActionAllowZero"),
-        ),
-        volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
-        spread=SpreadRules(keys_merged=_keys_merged(caps)),
-        comparison=is_on(caps, COMPARISON_GATE),
-        comparison_known=caps.version >= COMPARISON_SINCE,
-        is_pod=is_pod,
-        pod_level_resources=is_on(caps, "PodLevelResources"),
-        pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
-        relaxed_search=is_on(caps, "RelaxedDNSSearchValidation"),
-        host_network_in_user_namespace=is_on(caps, "UserNamespacesHostNetworkSupport"),
-        only_recursive_labels=not is_on(caps, "SELinuxMount"),
-        image_digests=is_on(caps, "ImageVolumeWithDigest"),
-        strict_addresses=is_on(caps, STRICT_GATE),
-        allow_any_deletion_cost=not is_on(caps, "PodDeletionCost"),
-    )
 
 
 def _keys_merged(caps: Capabilities) -> bool:

@@ -3,6 +3,7 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateTolerations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from mockkube.api import names
@@ -33,9 +34,7 @@ def validate_tolerations(
 
     A server of a version before Gt and Lt refuses them like any operator it does not know.
     """
-    operators = _COMPARED if comparison else _COMPARISON_REFUSED if comparison_known else {}
-    for name, rule in extensions.tolerations.items():
-        operators = {**operators, name: rule.check if rule.gate in allowed else rule.refuse}
+    operators = _operators(comparison, comparison_known, extensions, allowed)
     found: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
         field_rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
@@ -45,6 +44,15 @@ def validate_tolerations(
             check = field_rule.check if field_rule.gate in allowed else field_rule.refuse
             found += check(toleration, f"{at}[{i}]")
     return found
+
+
+@lru_cache(maxsize=64)
+def _operators(comparison: bool, known: bool, extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
+    """Return how each operator besides Equal and Exists is judged."""
+    operators = dict(_COMPARED if comparison else _COMPARISON_REFUSED if known else {})
+    for name, rule in extensions.tolerations.items():
+        operators[name] = rule.check if rule.gate in allowed else rule.refuse
+    return operators
 
 
 def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping[str, Check]) -> list[FieldError]:
