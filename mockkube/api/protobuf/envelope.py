@@ -62,17 +62,19 @@ class Protobuf:
 
         The value is what the codec takes: not yet pruned nor completed, but of the right types.
         """
+        api_version = kind = ""
         try:
             envelope = _opened(data)
             api_version, kind = _kind(envelope.sized(1), expected)
-            node = self._node(api_version, kind)
             value: Object = {"kind": kind, "apiVersion": api_version}
             raw = envelope.sized(2)
-            self._decoders.message(node)(raw, 0, len(raw), value)
-        except IndexError as error:
-            raise Malformed("unexpected EOF") from error
-        except RecursionError as error:
-            raise Malformed("exceeded max depth") from error
+            self._decoders.message(self._node(api_version, kind))(raw, 0, len(raw), value)
+        except UnknownKind:
+            raise
+        except (IndexError, RecursionError, Malformed) as error:
+            complaint = Malformed(_words(error))
+            complaint.api_version, complaint.kind = api_version, kind
+            raise complaint from error
         return Message(api_version, kind, value)
 
     def write(self, obj: ReadOnlyObject) -> bytes:
@@ -133,6 +135,16 @@ def watch_frame(event_type: str, enclosed: bytes) -> bytes:
 def _struct(name: str, **fields: Node) -> Node:
     known = {key: Field(key, node, pointer=False, omit_empty=True, omit_zero=False) for key, node in fields.items()}
     return Node(Shape.STRUCT, f"v1.{name}", f"{_META}{name}", fields=known)
+
+
+def _words(error: Exception) -> str:
+    match error:
+        case IndexError():
+            return "unexpected EOF"
+        case RecursionError():
+            return "exceeded max depth"
+        case _:
+            return str(error)
 
 
 def _opened(data: bytes) -> wire.Parts:

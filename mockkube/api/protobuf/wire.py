@@ -18,7 +18,13 @@ _SIZES: Final = tuple(bytes([size]) for size in range(128))
 
 
 class Malformed(ValueError):
-    """The bytes are not the message they should be; the text says why."""
+    """The bytes are not the message they should be; the text says why.
+
+    When the envelope could be read, `api_version` and `kind` are what it says or what was expected.
+    """
+
+    api_version = ""
+    kind = ""
 
 
 def cut_short() -> NoReturn:

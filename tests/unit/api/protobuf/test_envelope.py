@@ -156,6 +156,21 @@ def test_what_is_no_object_is_named(protobuf, data, why):
         protobuf.read(data)
 
 
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        pytest.param(enclose("v1", "Pod", b"\x12\x7f"), ("v1", "Pod"), id="broken within the object"),
+        pytest.param(enclose("v1", "Gizmo", b""), ("v1", "Gizmo"), id="an unknown kind"),
+        pytest.param(enclose("", "", b"\x12"), ("apps/v1", "Deployment"), id="a kind that was expected"),
+        pytest.param(MAGIC + b"\x0a\x7f", ("", ""), id="broken before the kind is known"),
+    ],
+)
+def test_a_complaint_says_of_which_kind_the_object_was(protobuf, data, kind):
+    with pytest.raises(Malformed) as refused:
+        protobuf.read(data, GroupVersionKind("apps", "v1", "Deployment"))
+    assert (refused.value.api_version, refused.value.kind) == kind
+
+
 def test_what_an_object_does_not_say_of_its_kind_is_taken_from_what_is_expected(protobuf):
     expected = GroupVersionKind("apps", "v1", "Deployment")
     assert protobuf.read(enclose("", "", b""), expected).value == {"kind": "Deployment", "apiVersion": "apps/v1"}
