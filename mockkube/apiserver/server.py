@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.schema import Schema
-from mockkube.api.types import Object
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.registry import creation, updating
@@ -23,10 +26,11 @@ from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import State
 from mockkube.features.standing import Standing
-from mockkube.features.versions import NEWEST
+from mockkube.features.versions import NEWEST, Version
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
@@ -43,6 +47,16 @@ class ApiServerOptions:
     disable_admission: tuple[str, ...] = ()
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     certificate_authority: str = ""
+    beside: Registry | None = None
+    """Groups to serve besides, from a store of their own; whoever gives them keeps their cache going."""
+    accounts: TokenIssuer | None = None
+    """Whose tokens are good here; None: a new one, so that tokens end with the server."""
+
+
+@cache
+def _schema(version: Version) -> Schema:
+    """The types of a version: the same for every server of that version that this process ever runs."""
+    return Schema(version)
 
 
 class ApiServer:
@@ -55,18 +69,24 @@ class ApiServer:
             clock=clock,
             chance=chance,
             caps=options.caps,
-            schema=Schema(min(options.caps.version, NEWEST)),  # beyond it, only release trains add something
+            schema=_schema(min(options.caps.version, NEWEST)),  # beyond it, only release trains add something
             plugins=admission.build(options.enable_admission, options.disable_admission),
             allocators=Allocators(),
             runtime_config=options.runtime_config,
+            accounts=options.accounts,
         )
+        custom: dict[GroupVersionKind, ReadOnlyObject] = {}
+        if options.beside is not None:
+            self.registry.adopt(options.beside)
+            custom = {GroupVersionKind(*kind): schema for kind, schema in options.beside.family.published.items()}
         self.metrics = Metrics()
         self.metrics.describe(Standing.of(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
-        plain = PlainPaths(self.registry, self.metrics, checks, {})
+        plain = PlainPaths(self.registry, self.metrics, checks, {}, custom)
         self.handler = Router(self.registry, options.authenticator, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
+        self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
 
@@ -80,11 +100,17 @@ class ApiServer:
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
             self.registry.services.namespace_created = self._accounts.ensure
             self._running.append(self._group.create_task(self._accounts.run()))
+        self._running += [self._group.create_task(work) for work in self._housekeeping.work()]
         self._ready = True
+
+    def end_watches(self) -> None:
+        """Let every watch come to a clean end, and those that still open."""
+        self.handler.streams.end()
 
     async def stop(self) -> None:
         """End what runs, also after a start that failed."""
         self._ready = False
+        self.end_watches()
         for task in self._running:
             task.cancel()
         if self._running:
@@ -109,6 +135,12 @@ class ApiServer:
             return (await creation.create(resource, call, decoded, WriteOptions())).load()
         except AlreadyExists:
             return None
+
+    async def update_object(self, obj: Object) -> Object:
+        """Replace an object that exists, all but its status."""
+        resource = self._resource_of(obj)
+        call, decoded = self._decoded(resource, obj)
+        return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()
 
     async def update_status(self, obj: Object) -> Object:
         """Replace the status of an object that exists."""

@@ -10,11 +10,14 @@ from multidict import CIMultiDict
 
 from mockkube.api import documents
 from mockkube.api.errors import ApiError, TooLarge
+from mockkube.api.protobuf.envelope import Protobuf
+from mockkube.api.protobuf.layout import GroupVersionKind
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering
 from mockkube.apiserver.http.authentication import User
-from mockkube.apiserver.http.negotiation import JSON, PLAIN, YAML, Representation
+from mockkube.apiserver.http.negotiation import JSON, PLAIN, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.rendering import View
+from mockkube.apiserver.http.streams import Streams
 from mockkube.apiserver.registry.options import Query, first, flag
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -31,6 +34,7 @@ class Exchange:
     user: User
     query: Query
     warnings: list[str] = field(default_factory=list)
+    streams: Streams = field(default_factory=Streams)
 
     @property
     def accept(self) -> str:
@@ -122,14 +126,16 @@ class Document:
 
     def duplicates(self) -> Sequence[str]:
         """A complaint for each field that stands twice."""
-        if self.media == YAML:
+        if self.media != JSON:
             return self.repeated
         return [f'duplicate field "{path}"' for path in documents.duplicate_fields(self.text, self.value)]
 
 
-def read_document(text: bytes, content_type: str) -> Document:
-    """Parse a body; documents.Unreadable when it is none."""
+def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: GroupVersionKind) -> Document:
+    """Parse a body; documents.Unreadable, or wire.Malformed for protobuf, when it is none."""
     media = negotiation.body_media(content_type)
+    if media == PROTOBUF:
+        return Document(text, protobuf.read(text, expected).value, media)
     if media == YAML:
         read = documents.read_yaml(text)
         return Document(text, read.value, media, read.duplicates)

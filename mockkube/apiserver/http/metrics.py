@@ -1,6 +1,8 @@
 """What the server measures of itself, under upstream's names."""
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -11,6 +13,8 @@ from mockkube.features.versions import binary_text
 _BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 )  # fmt: skip
+_WHOLE: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
+"""A whole number as Python writes it; Go leaves the fraction out."""
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "dry_run")
 
 
@@ -45,7 +49,7 @@ class Metrics:
         # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
         versions = Gauge(
             "version_info",
-            "Provides the compatibility version info of the component. The component label is the name of the "
+            "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the "
             "component, usually kube, but is relevant for aggregated-apiservers.",
             ("binary", "component", "emulation", "min_compat"),
             registry=self.registry,
@@ -53,7 +57,7 @@ class Metrics:
         versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
         enabled = Gauge(
             "kubernetes_feature_enabled",
-            "This metric records the data about the stage and enablement of a k8s feature.",
+            "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
             ("name", "stage"),
             registry=self.registry,
         )
@@ -71,4 +75,4 @@ class Metrics:
 
     def render(self) -> bytes:
         """The text Prometheus scrapes."""
-        return generate_latest(self.registry)
+        return _WHOLE.sub(rb"\1", generate_latest(self.registry))

@@ -14,6 +14,7 @@ from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.openapi import OpenApi
+from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.standing import Standing
@@ -28,14 +29,19 @@ class PlainPaths:
     """Answers what `paths.parse` does not read as a resource."""
 
     def __init__(
-        self, registry: Registry, metrics: Metrics, checks: list[Check], reviews: dict[tuple[str, str], Review]
+        self,
+        registry: Registry,
+        metrics: Metrics,
+        checks: list[Check],
+        reviews: dict[tuple[str, str], Review],
+        custom: Custom | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
         self._checks = checks
         self._reviews = reviews
         self.discovery = Discovery(registry)
-        self._openapi = OpenApi(registry)
+        self._openapi = OpenApi(registry, lambda: custom or {})
 
     def review(self, target: Target) -> Review | None:
         """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""

@@ -15,6 +15,7 @@ from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
+from mockkube.apiserver.http.streams import Streams
 from mockkube.apiserver.registry.options import Query, flag
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call
@@ -34,12 +35,13 @@ class Router:
         self._clock = clock
         self._metrics = metrics
         self._plain = plain
+        self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request, whatever happens."""
         started = self._clock.monotonic()
         path, _, query_text = request.raw_path.partition("?")
-        exchange = Exchange(request, ANONYMOUS, {})
+        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams)
         target: Target | None = None
         try:
             exchange.query = query = parse_query(query_text)
@@ -76,7 +78,7 @@ class Router:
         authorization.authorize_resource(exchange.user, target)
         if not target.verb:
             raise MethodNotAllowed
-        registry = self._registry
+        registry = self._registry.of_group(target.group)
         review = self._plain.review(target)
         if review is not None:
             return await review(exchange, target)

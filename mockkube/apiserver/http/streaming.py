@@ -15,7 +15,6 @@ from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
 from mockkube.apiserver.http.exchange import Exchange
 from mockkube.apiserver.http.negotiation import Representation
-from mockkube.apiserver.http.rendering import View
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import ChangeType, Record
 from mockkube.apiserver.registry.options import ListOptions
@@ -43,7 +42,7 @@ async def stream(
         )
         response.enable_chunked_encoding()
         await response.prepare(exchange.request)
-        sender = _Sender(resource, options, representation, exchange.view(), response)
+        sender = _Sender(resource, options, representation, exchange, response)
         with suppress(ConnectionError):  # the client is gone, or does not read: either way this watch is over
             await sender.run(watch)
         return response
@@ -70,11 +69,12 @@ class _Sender:
         resource: Resource,
         options: ListOptions,
         representation: Representation,
-        view: View,
+        exchange: Exchange,
         response: web.StreamResponse,
     ) -> None:
         self.resource, self.options = resource, options
-        self.representation, self.view, self.response = representation, view, response
+        self.representation, self.view, self.response = representation, exchange.view(), response
+        self.streams = exchange.streams
         self.columns_sent = False
 
     async def run(self, watch: Watch) -> None:
@@ -83,9 +83,10 @@ class _Sender:
             await self.write(self.events(watch.take()[: watch.initial_count]) + self.bookmark(watch, initial_end=True))
         seconds = self.options.timeout_seconds or TIMEOUT_SECONDS_MIN
         try:
-            async with asyncio.timeout(seconds):
-                while not watch.lagged:
-                    await self.next(watch)
+            async with asyncio.timeout(seconds) as deadline:
+                with self.streams.holding(deadline):
+                    while not watch.lagged:
+                        await self.next(watch)
         except TimeoutError:
             pass
         except Expired as error:

@@ -1,6 +1,9 @@
 """Every resource an API server serves, found by group, version and plural."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
 
 from mockkube_storage.store import Store
 
@@ -8,8 +11,12 @@ from mockkube.api.catalogue import KINDS, Kind, stable
 from mockkube.api.codec import Codec
 from mockkube.api.defaults.catalogue import DEFAULTS, STAMPS
 from mockkube.api.kinds.catalogue import STRATEGIES
+from mockkube.api.printers.catalogue import PRINTERS
+from mockkube.api.printers.table import Printer
+from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Chain, Plugin
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
@@ -20,11 +27,31 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
-PLAIN = Strategy()
+PLAIN: Final = Strategy()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Kinds that are served together, and what each does beyond the generic."""
+
+    kinds: Sequence[Kind]
+    strategies: Mapping[tuple[str, str], Strategy]
+    defaults: Mapping[tuple[str, str, str], Callable[[Object, Capabilities], None]]
+    stamps: Mapping[tuple[str, str, str], Callable[[Object, datetime], None]] = field(default_factory=dict)
+    printers: Mapping[tuple[str, str], Printer] = field(default_factory=dict)
+    published: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
+    """The OpenAPI schema, by group, version and kind, of what Kubernetes does not publish."""
+
+
+BUILT_IN: Final = Family(KINDS, STRATEGIES, DEFAULTS, STAMPS, PRINTERS)
 
 
 class Registry:
-    """The resources of one API server, and what they share."""
+    """The resources of one API server, and what they share.
+
+    It may adopt another registry: its groups are then served, found and discovered like the others, from a store of
+    their own.
+    """
 
     def __init__(
         self,
@@ -37,8 +64,11 @@ class Registry:
         plugins: Sequence[Plugin],
         allocators: Allocators,
         runtime_config: Mapping[str, bool],
+        family: Family = BUILT_IN,
+        accounts: TokenIssuer | None = None,
     ) -> None:
         self.schema = schema
+        self.family = family
         codec = Codec(schema)
         self.services = Services(
             store=store,
@@ -47,29 +77,43 @@ class Registry:
             chance=chance,
             caps=caps,
             codec=codec,
+            protobuf=Protobuf(schema),
             admission=Chain(plugins),
             allocators=allocators,
-            accounts=TokenIssuer(),
+            accounts=accounts or TokenIssuer(),
             trackers=Trackers(schema, codec),
             find=self.stored,
         )
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._stored: dict[tuple[str, str], Resource] = {}
-        for kind in KINDS:
+        self._adopted: dict[str, Registry] = {}
+        for kind in family.kinds:
             self._add(kind, runtime_config)
+
+    def adopt(self, other: "Registry") -> None:
+        """Serve what another registry holds: groups that this one does not have."""
+        self._adopted.update((kind.group, other) for kind in other.family.kinds)
+        self.resources.update(other.resources)
+        self._stored.update(other._stored)
+
+    def of_group(self, group: str) -> "Registry":
+        """The registry that holds a group: an adopted one, else this."""
+        return self._adopted.get(group, self)
 
     def _add(self, kind: Kind, runtime_config: Mapping[str, bool]) -> None:
         existing = [version for version in kind.versions if self.schema.kind(kind.group, version, kind.kind)]
         if not existing or "get" not in kind.verbs:
             return
-        strategy = STRATEGIES.get((kind.group, kind.kind), PLAIN)
+        family = self.family
+        strategy = family.strategies.get((kind.group, kind.kind), PLAIN)
         home = self._stored.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.kind(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(kind, version, node, strategy, self.services)
-            resource.stamp = STAMPS.get((kind.group, version, kind.kind))
-            resource.default = DEFAULTS.get((kind.group, version, kind.kind))
+            resource.stamp = family.stamps.get((kind.group, version, kind.kind))
+            resource.default = family.defaults.get((kind.group, version, kind.kind))
+            resource.printer = family.printers.get((kind.group, kind.kind), resource.printer)
             resource.home = home = home or resource
             if resource is home:
                 self._stored[kind.group, kind.plural] = resource
@@ -95,7 +139,7 @@ class Registry:
     def served_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
         """Every kind with its served versions, for discovery; kinds that only answer a POST included."""
         served = []
-        for kind in KINDS:
+        for kind in self.family.kinds:
             versions = tuple(
                 version
                 for version in kind.versions
@@ -104,4 +148,6 @@ class Registry:
             )
             if versions:
                 served.append((kind, versions))
+        for other in dict.fromkeys(self._adopted.values()):
+            served += other.served_kinds()
         return served
