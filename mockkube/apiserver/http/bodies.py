@@ -7,12 +7,14 @@ from mockkube.api import complaints, documents
 from mockkube.api.codec import Found, Mismatch
 from mockkube.api.complaints import mismatch
 from mockkube.api.errors import BadRequest
+from mockkube.api.protobuf.envelope import GroupVersionKind, UnknownKind
+from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.types import Object
-from mockkube.apiserver.http import negotiation
 from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.http.exchange import read_document
+from mockkube.apiserver.http.exchange import Document, read_document
 from mockkube.apiserver.registry.options import WriteOptions
 
+_DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 _SNIPPET_MAX: Final = 30
 _PROBE: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -25,9 +27,11 @@ async def delete_body(asked: Asked) -> Object | None:
     if not text:
         return None
     try:
-        document = read_document(text, asked.exchange.request.headers.get("Content-Type", ""))
+        document = _read(asked, text, _DELETE_OPTIONS)
     except documents.Unreadable as error:
         raise BadRequest(_unversioned(str(error))) from error
+    except Malformed as error:
+        raise BadRequest(str(error)) from error
     value = document.value
     if not isinstance(value, dict):
         raise BadRequest(_unversioned(f"json parse error: {_not_an_object(value)}"))
@@ -40,6 +44,11 @@ async def delete_body(asked: Asked) -> Object | None:
         raise BadRequest(mismatch(node, value)) from error
 
 
+def _read(asked: Asked, text: bytes, expected: GroupVersionKind) -> Document:
+    media = asked.exchange.request.headers.get("Content-Type", "")
+    return read_document(text, media, asked.registry.services.protobuf, expected)
+
+
 def _q(text: Any) -> str:
     return f'"{text}"'
 
@@ -47,12 +56,18 @@ def _q(text: Any) -> str:
 def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     """The object of the body, decoded in the version of the resource; BadRequest for anything else."""
     resource, expected = asked.resource, asked.resource.kind.kind
-    media = asked.exchange.request.headers.get("Content-Type", "")
-    negotiation.body_media(media)
     try:
-        document = read_document(text, media)
+        document = _read(asked, text, GroupVersionKind(resource.group, resource.version, expected))
     except documents.Unreadable as error:
         raise BadRequest(_unrecognised(expected, str(error), text)) from error
+    except UnknownKind as error:
+        check_kind(asked, {"kind": error.kind, "apiVersion": error.api_version})
+        raise BadRequest(str(error)) from error
+    except Malformed as error:
+        if error.kind:
+            raise BadRequest(resource.cannot_handle({"kind": error.kind}, str(error))) from error
+        why = f"{error} ({_summary(text)})"
+        raise BadRequest(f"the object provided is unrecognized (must be of type {expected}): {why}") from error
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise BadRequest(_unrecognised(expected, f"json parse error: {_not_an_object(value)}", text))
@@ -112,7 +127,13 @@ async def body_of(
 ) -> Object:
     """The body as an object of another kind than the resource's."""
     text = await asked.exchange.body()
-    document = read_document(text, asked.exchange.request.headers.get("Content-Type", ""))
+    group, _, version = versions[0].rpartition("/")
+    try:
+        document = _read(asked, text, GroupVersionKind(group, version, kind))
+    except documents.Unreadable as error:
+        raise BadRequest(_unrecognised(kind, str(error), text)) from error
+    except Malformed as error:
+        raise BadRequest(str(error)) from error
     value = document.value if isinstance(document.value, dict) else {}
     given = (value.get("kind", kind), value.get("apiVersion", versions[0]))
     if given[0] != kind or given[1] not in versions:

@@ -10,8 +10,7 @@ from multidict import CIMultiDict
 
 from mockkube.api import documents
 from mockkube.api.errors import ApiError, TooLarge
-from mockkube.api.protobuf.envelope import Protobuf
-from mockkube.api.protobuf.layout import GroupVersionKind
+from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering
 from mockkube.apiserver.http.authentication import User

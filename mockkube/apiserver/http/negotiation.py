@@ -106,11 +106,11 @@ def for_error(accept: str) -> Representation:
 
 
 def body_media(content_type: str) -> str:
-    """The format of a request body, JSON or YAML; UnsupportedMediaType for any other."""
+    """The format of a request body: JSON, YAML or protobuf; UnsupportedMediaType for any other."""
     if content_type in ("", JSON):
         return JSON
     media = content_type.partition(";")[0].strip()
-    if media in (JSON, YAML):
+    if media in _SERVED:
         return media
     listed = ", ".join(_SERVED)
     raise UnsupportedMediaType(

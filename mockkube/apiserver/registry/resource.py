@@ -22,6 +22,7 @@ from mockkube.api.codec import Codec, Found, Mismatch
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.printers.catalogue import printer_of
 from mockkube.api.printers.table import Printer
+from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
@@ -74,6 +75,7 @@ class Services:
     chance: Chance
     caps: Capabilities
     codec: Codec
+    protobuf: Protobuf
     admission: Chain
     allocators: Allocators
     accounts: TokenIssuer
