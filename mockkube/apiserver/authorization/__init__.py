@@ -1,0 +1,1 @@
+"""Who may do what: the rules of roles, the grants of bindings, and the verdict. Read authorizer.py first."""

@@ -1,0 +1,59 @@
+"""Whether some rules grant all that others grant, and if not, what is missing."""
+
+# upstream 1.36: component-helpers/auth/rbac/validation/policy_comparator.go, pkg/registry/rbac/validation
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from mockkube.apiserver.authorization.rules import ALL, Rule
+
+
+def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The smallest parts of the wanted rules that no rule held covers, those that differ by verb in one."""
+    parts = (part for rule in wanted for part in _parts(rule))
+    return _compacted(part for part in parts if not any(_covers(rule, part) for rule in held))
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    """The rule, taken apart until each part has one verb, one resource and at most one name."""
+    for group in rule.groups:
+        for resource in rule.resources:
+            for verb in rule.verbs:
+                whole = Rule((verb,), (group,), (resource,))
+                yield from (replace(whole, names=(name,)) for name in rule.names)
+                if not rule.names:
+                    yield whole
+    for url in rule.urls:
+        for verb in rule.verbs:
+            yield Rule((verb,), urls=(url,))
+
+
+def _covers(held: Rule, part: Rule) -> bool:
+    return (
+        (ALL in held.verbs or part.verbs[0] in held.verbs)
+        and (ALL in held.groups or set(part.groups) <= set(held.groups))
+        and all(_covers_resource(held, resource) for resource in part.resources)
+        and all(_covers_url(held, url) for url in part.urls)
+        and (not held.names or (bool(part.names) and part.names[0] in held.names))
+    )
+
+
+def _covers_resource(held: Rule, resource: str) -> bool:
+    if ALL in held.resources or resource in held.resources:
+        return True
+    _, slash, subresource = resource.partition("/")
+    return bool(slash) and f"*/{subresource}" in held.resources
+
+
+def _covers_url(held: Rule, url: str) -> bool:
+    return any(url == own or (own.endswith(ALL) and url.startswith(own.rstrip(ALL))) for own in held.urls)
+
+
+def _compacted(parts: Iterable[Rule]) -> list[Rule]:
+    verbs: dict[Rule, list[str]] = {}
+    whole: list[Rule] = []
+    for part in parts:
+        if part.urls:
+            whole.append(part)
+        else:
+            verbs.setdefault(Rule((), part.groups, part.resources, part.names), []).extend(part.verbs)
+    return whole + [Rule(tuple(some), rule.groups, rule.resources, rule.names) for rule, some in verbs.items()]

@@ -1,0 +1,146 @@
+"""Who is granted what by the bindings: an index from subjects to bindings that events keep up to date."""
+
+# upstream 1.36: pkg/registry/rbac/validation/rule.go
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.fields import quoted
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.authorization.roles import MissingRole, Roles, resource_of
+from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.registry import Registry
+
+HOLDINGS_MAX: Final = 1024
+"""How many users' rules are remembered; beyond that all are found anew."""
+
+Subject = tuple[str, str]
+"""`User` or `Group`, and a name; a service account is a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A binding, as one of its subjects sees it."""
+
+    binding: str
+    position: int
+    reference: ReadOnlyObject
+    namespace: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A rule and where it comes from."""
+
+    rule: Rule
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All rules a user has somewhere, and the roles they should have but that are not there."""
+
+    held: tuple[Held, ...]
+    missing: tuple[MissingRole, ...]
+
+
+class Grants:
+    """The bindings of a registry. It follows the cache from the first question on."""
+
+    def __init__(self, registry: Registry, roles: Roles) -> None:
+        self._roles = roles
+        self._collections = tuple(
+            resource_of(registry, plural).collection for plural in ("clusterrolebindings", "rolebindings")
+        )
+        self._following = False
+        self._index: dict[str, dict[Subject, dict[str, Grant]]] = {}
+        self._holdings: dict[tuple[str, tuple[str, ...], str], Holdings] = {}
+        self._holdings_at = 0
+
+    def holdings(self, user: User, namespace: str) -> Holdings:
+        """The rules of a user in a namespace, those that hold everywhere first."""
+        self._follow()
+        revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
+        if revision != self._holdings_at or len(self._holdings) >= HOLDINGS_MAX:
+            self._holdings, self._holdings_at = {}, revision
+        key = (user.name, user.groups, namespace)
+        if key not in self._holdings:
+            self._holdings[key] = self._resolve(user, namespace)
+        return self._holdings[key]
+
+    def _resolve(self, user: User, namespace: str) -> Holdings:
+        held: list[Held] = []
+        missing: list[MissingRole] = []
+        for grant in self._grants(user, namespace):
+            try:
+                rules = self._roles.rules(grant.reference, grant.namespace)
+            except MissingRole as error:
+                missing.append(error)
+            else:
+                held += [Held(rule, grant.source) for rule in rules]
+        return Holdings(tuple(held), tuple(missing))
+
+    def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
+        """The bindings that name the user, by name; each by the first of its subjects that does."""
+        subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
+        for scope in ("", namespace) if namespace else ("",):
+            index = self._index.get(scope, {})
+            found: dict[str, Grant] = {}
+            for subject in subjects:
+                for key, grant in index.get(subject, {}).items():
+                    if key not in found or grant.position < found[key].position:
+                        found[key] = grant
+            yield from (found[key] for key in sorted(found))
+
+    def _follow(self) -> None:
+        if self._following:
+            return
+        self._following = True
+        for collection in self._collections:
+            for record in collection.records.values():
+                self._add(record)
+            collection.listeners[self._changed] = None
+
+    def _changed(self, change: Change) -> None:
+        if change.previous is not None:
+            for subject, _ in _grants_of(change.previous):
+                self._index[change.previous.namespace][subject].pop(change.previous.key, None)
+        if change.type is not ChangeType.DELETED:
+            self._add(change.record)
+
+    def _add(self, record: Record) -> None:
+        index = self._index.setdefault(record.namespace, {})
+        for subject, grant in _grants_of(record):
+            index.setdefault(subject, {}).setdefault(record.key, grant)
+
+
+def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:
+    """Each subject of a binding, with what it sees of the binding."""
+    binding = record.load()
+    reference, namespace = binding.get("roleRef") or {}, record.namespace
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = f"{record.name}/{namespace}" if namespace else record.name
+    title = f"{kind} {quoted(name)} of {reference.get('kind', '')} {quoted(reference.get('name', ''))}"
+    for position, subject in enumerate(binding.get("subjects") or ()):
+        named = _subject(subject, namespace)
+        if named is not None:
+            source = f"{title} to {_described(subject, namespace)}"
+            yield named, Grant(record.key, position, reference, namespace, source)
+
+
+def _subject(subject: ReadOnlyObject, namespace: str) -> Subject | None:
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    if kind in ("User", "Group"):
+        return kind, name
+    home = subject.get("namespace") or namespace
+    return ("User", f"system:serviceaccount:{home}:{name}") if kind == "ServiceAccount" and home else None
+
+
+def _described(subject: ReadOnlyObject, namespace: str) -> str:
+    kind, name = subject["kind"], subject.get("name", "")
+    if kind == "ServiceAccount":
+        name = f"{name}/{subject.get('namespace') or namespace}"
+    return f"{kind} {quoted(name)}"

@@ -1,0 +1,131 @@
+"""What an object has to do with a node: mostly, that a pod there uses it."""
+
+# upstream 1.36: plugin/pkg/auth/authorizer/node/graph.go
+# differs: upstream keeps a graph; here the pods of the node are looked at when a node asks
+from collections.abc import Iterator
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.secret_references import secret_names
+from mockkube.apiserver.registry.registry import Registry
+
+_MIRROR = "kubernetes.io/config.mirror"
+_BY_FIELD = {
+    "volumeattachments": "storage.k8s.io",
+    "resourceslices": "resource.k8s.io",
+    "podcertificaterequests": "certificates.k8s.io",
+}
+"""What names its node itself, and its group."""
+
+
+class Relations:
+    """Looks relations up in a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def related(self, node: str, plural: str, namespace: str, name: str) -> bool:
+        """Whether the object has to do with the node."""
+        match plural:
+            case "pods":
+                return self._spec("", plural, namespace, name).get("nodeName") == node
+            case "persistentvolumes":
+                return self._volume_used(node, self._spec("", plural, "", name))
+            case "secrets" if any(self._volume_used(node, spec) for spec in self._volumes_with(namespace, name)):
+                return True
+            case "volumeattachments" | "resourceslices" | "podcertificaterequests":
+                return self._spec(_BY_FIELD[plural], plural, namespace, name).get("nodeName") == node
+        return any(name in _used(pod, plural) for pod in self._pods(node, namespace))
+
+    def _spec(self, group: str, plural: str, namespace: str, name: str) -> ReadOnlyObject:
+        resource = self._registry.stored(group, plural)
+        record = resource.record(namespace, name) if resource is not None else None
+        return {} if record is None else record.load().get("spec") or {}
+
+    def _pods(self, node: str, namespace: str) -> Iterator[ReadOnlyObject]:
+        """The pods on the node that were not made by the node itself."""
+        pods = self._registry.stored("", "pods")
+        assert pods is not None, "every server has pods"
+        for record in pods.collection.range(pods.prefix(namespace)):
+            if record.fields.get("spec.nodeName") == node:
+                pod = record.load()
+                if _MIRROR not in (pod["metadata"].get("annotations") or {}):
+                    yield pod
+
+    def _volume_used(self, node: str, volume: ReadOnlyObject) -> bool:
+        claim = volume.get("claimRef") or {}
+        name = claim.get("name", "")
+        return any(name in _used(pod, "persistentvolumeclaims") for pod in self._pods(node, claim.get("namespace", "")))
+
+    def _volumes_with(self, namespace: str, secret: str) -> Iterator[ReadOnlyObject]:
+        """The volumes that need a secret to be mounted."""
+        volumes = self._registry.stored("", "persistentvolumes")
+        assert volumes is not None, "every server has persistent volumes"
+        for record in volumes.collection.records.values():
+            spec = record.load()["spec"]
+            if spec.get("claimRef") and (namespace, secret) in _secrets_of_volume(spec):
+                yield spec
+
+
+def _secrets_of_volume(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+    # upstream 1.36: pkg/api/v1/persistentvolume/util.go
+    for source in spec.values():
+        if not isinstance(source, dict):
+            continue
+        for field, reference in source.items():
+            if field.endswith("SecretRef") or field == "secretRef":
+                home = reference.get("namespace") or spec["claimRef"].get("namespace", "")
+                yield home, reference.get("name", "")
+        if "secretName" in source:
+            home = source.get("secretNamespace") or spec["claimRef"].get("namespace", "")
+            yield home, source["secretName"]
+
+
+def _used(pod: ReadOnlyObject, plural: str) -> set[str]:
+    """The names of what a pod uses of a resource in its namespace."""
+    match plural:
+        case "serviceaccounts":
+            return {pod["spec"].get("serviceAccountName", "")} - {""}
+        case "secrets":
+            return set(secret_names(pod["spec"]))
+        case "configmaps":
+            return set(_config_maps(pod["spec"]))
+        case "persistentvolumeclaims":
+            return set(_claims(pod))
+        case "resourceclaims":
+            return set(_resource_claims(pod))
+    return set()
+
+
+def _config_maps(spec: ReadOnlyObject) -> Iterator[str]:
+    # upstream 1.36: pkg/api/v1/pod/util.go, VisitPodConfigmapNames
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(group) or ():
+            references = [source.get("configMapRef") for source in container.get("envFrom") or ()]
+            values = (variable.get("valueFrom") or {} for variable in container.get("env") or ())
+            references += [value.get("configMapKeyRef") for value in values]
+            yield from (reference["name"] for reference in references if reference and reference.get("name"))
+    for volume in spec.get("volumes") or ():
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        for source in (volume.get("configMap"), *(one.get("configMap") for one in sources)):
+            if source and source.get("name"):
+                yield source["name"]
+
+
+def _claims(pod: ReadOnlyObject) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"].get("claimName", "")
+        elif volume.get("ephemeral"):
+            yield f"{pod['metadata']['name']}-{volume['name']}"
+
+
+def _resource_claims(pod: ReadOnlyObject) -> Iterator[str]:
+    status = pod.get("status") or {}
+    for claim in pod["spec"].get("resourceClaims") or ():
+        if claim.get("resourceClaimName"):
+            yield claim["resourceClaimName"]
+    for claim in status.get("resourceClaimStatuses") or ():
+        if claim.get("resourceClaimName"):
+            yield claim["resourceClaimName"]
+    if extended := (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"):
+        yield extended

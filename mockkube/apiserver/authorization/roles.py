@@ -1,0 +1,93 @@
+"""The rules of roles, compiled once for each state of a role."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.selectors.labels import LabelSelector, from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.registry.cache import Change, Record
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Resource
+
+GROUP: Final = "rbac.authorization.k8s.io"
+
+
+class MissingRole(Exception):
+    """A binding refers to a role that is not there."""
+
+    def __init__(self, plural: str, name: str) -> None:
+        super().__init__(f'{plural}.{GROUP} "{name}" not found')
+        self.plural = plural
+        self.name = name
+
+
+class Roles:
+    """The roles and cluster roles of a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._resources = {plural: resource_of(registry, plural) for plural in ("roles", "clusterroles")}
+        self._compiled: dict[str, tuple[Rule, ...] | None] = {}
+        """The rules of roles that were asked for; None for what a role gathers, which changes with others."""
+        self._gathered: dict[str, tuple[Rule, ...]] = {}
+        self._gathered_at = 0
+        for resource in self._resources.values():
+            resource.collection.listeners[self._forget] = None
+
+    def _forget(self, change: Change) -> None:
+        self._compiled.pop(change.record.key, None)
+
+    @property
+    def revision(self) -> int:
+        """The revision of the newest change of any role."""
+        return max(resource.collection.revision for resource in self._resources.values())
+
+    def rules(self, reference: ReadOnlyObject, namespace: str) -> Sequence[Rule]:
+        """The rules of the role a binding of this namespace refers to; MissingRole when there is none."""
+        plural = "roles" if reference.get("kind") == "Role" else "clusterroles"
+        name = reference.get("name", "")
+        record = self._resources[plural].record(namespace, name)
+        if record is None:
+            raise MissingRole(plural, name)
+        return self._rules(record)
+
+    def _rules(self, record: Record) -> tuple[Rule, ...]:
+        if record.key not in self._compiled:
+            role = record.load()
+            own = None if role.get("aggregationRule") else tuple(map(Rule.read, role.get("rules") or ()))
+            self._compiled[record.key] = own
+        rules = self._compiled[record.key]
+        return self._aggregated(record) if rules is None else rules
+
+    def _aggregated(self, record: Record) -> tuple[Rule, ...]:
+        """What a role gathers from others, as long as no cluster role changes."""
+        # differs: upstream a controller writes it into the role; here it holds whatever controllers run
+        revision = self._resources["clusterroles"].collection.revision
+        if revision != self._gathered_at:
+            self._gathered, self._gathered_at = {}, revision
+        if record.key not in self._gathered:
+            self._gathered[record.key] = ()  # a role that gathers itself adds nothing
+            self._gathered[record.key] = self._gather(record)
+        return self._gathered[record.key]
+
+    def _gather(self, record: Record) -> tuple[Rule, ...]:
+        # upstream 1.36: pkg/controller/clusterroleaggregation
+        found: dict[Rule, None] = {}
+        for selector in selectors_of(record.load()):
+            for other in self._resources["clusterroles"].collection.records.values():
+                if other is not record and selector.matches(other.labels):
+                    found |= dict.fromkeys(self._rules(other))
+        return tuple(found)
+
+
+def selectors_of(role: ReadOnlyObject) -> list[LabelSelector]:
+    """The selectors of an aggregation rule."""
+    rule = role.get("aggregationRule") or {}
+    return [from_label_selector(selector) for selector in rule.get("clusterRoleSelectors") or ()]
+
+
+def resource_of(registry: Registry, plural: str) -> Resource:
+    """A resource of this group, which every server has."""
+    resource = registry.stored(GROUP, plural)
+    assert resource is not None, f"every server has {plural}"
+    return resource

@@ -1,0 +1,103 @@
+"""A request as an authorizer sees it, and a rule that allows some of them."""
+
+# upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.fields import quoted
+from mockkube.api.selectors.fields import Requirement
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.http.authentication import User
+
+ALL: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What somebody asks to do, to a resource or, when there is a path, to that."""
+
+    user: User
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str | None = None
+    fields: tuple[Requirement, ...] = ()
+    """What a field selector limits a list, a watch or a deletion to."""
+
+    @property
+    def combined(self) -> str:
+        """The resource as rules name it: `pods/log`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a role."""
+
+    verbs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, rule: ReadOnlyObject) -> "Rule":
+        """The rule of a role object."""
+        names = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+        return cls(*(tuple(rule.get(name) or ()) for name in names))
+
+    def to_object(self) -> Object:
+        """The rule as it stands in a role."""
+        parts = {
+            "verbs": self.verbs,
+            "apiGroups": self.groups,
+            "resources": self.resources,
+            "resourceNames": self.names,
+            "nonResourceURLs": self.urls,
+        }
+        return {name: list(values) for name, values in parts.items() if values}
+
+    def allows(self, asked: Attributes) -> bool:
+        """Whether the rule allows this."""
+        # hot: per request and rule of its user
+        if asked.verb not in self.verbs and ALL not in self.verbs:
+            return False
+        if asked.path is not None:
+            return any(_url_matches(url, asked.path) for url in self.urls)
+        if asked.group not in self.groups and ALL not in self.groups:
+            return False
+        if self.names and asked.name not in self.names:
+            return False
+        return self._names_resource(asked)
+
+    def _names_resource(self, asked: Attributes) -> bool:
+        resources = self.resources
+        if ALL in resources or asked.combined in resources:
+            return True
+        return bool(asked.subresource) and f"*/{asked.subresource}" in resources
+
+    def __str__(self) -> str:
+        """The rule as Go prints it in a message."""
+        parts = {
+            "APIGroups": self.groups,
+            "Resources": self.resources,
+            "NonResourceURLs": self.urls,
+            "ResourceNames": self.names,
+            "Verbs": self.verbs,
+        }
+        return f"{{{', '.join(f'{name}:{go_list(values)}' for name, values in parts.items() if values)}}}"
+
+
+def go_list(texts: Iterable[str]) -> str:
+    """Several texts as Go prints them, quoted."""
+    return f"[{' '.join(map(quoted, texts))}]"
+
+
+def _url_matches(pattern: str, path: str) -> bool:
+    if pattern in (ALL, path):
+        return True
+    return pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL))
