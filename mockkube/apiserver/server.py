@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
-from mockkube.api.schema import Schema
+from mockkube.api.kinds.catalogue import Hooks, strategies
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
@@ -24,13 +24,17 @@ from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.registry import BUILT_IN, Family, Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import State
 from mockkube.features.standing import Standing
-from mockkube.features.versions import NEWEST, Version
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import Version
+from mockkube.matching.cel.devices import device_expression
+from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.lending import extensions_for, schema_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
@@ -43,6 +47,8 @@ class ApiServerOptions:
     caps: Capabilities = field(default_factory=Capabilities)
     gates: tuple[State, ...] = ()
     """Every gate the server reports, on or off."""
+    trains: tuple[ReleaseTrain, ...] = TRAINS
+    """How proposals travel: which of them a server of this version has."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
@@ -53,10 +59,11 @@ class ApiServerOptions:
     """Whose tokens are good here; None: a new one, so that tokens end with the server."""
 
 
-@cache
-def _schema(version: Version) -> Schema:
-    """The types of a version: the same for every server of that version that this process ever runs."""
-    return Schema(version)
+@lru_cache(maxsize=32)
+def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
+    """The built-in kinds with what proposals add: the same for every server of that version."""
+    hooks = Hooks(device_expression=device_expression, extensions=extensions_for(version, trains))
+    return replace(BUILT_IN, strategies=strategies(hooks))
 
 
 class ApiServer:
@@ -69,10 +76,11 @@ class ApiServer:
             clock=clock,
             chance=chance,
             caps=options.caps,
-            schema=_schema(min(options.caps.version, NEWEST)),  # beyond it, only release trains add something
+            schema=schema_for(options.caps.version, options.trains),
             plugins=admission.build(options.enable_admission, options.disable_admission),
             allocators=Allocators(),
             runtime_config=options.runtime_config,
+            family=_family(options.caps.version, options.trains),
             accounts=options.accounts,
         )
         custom: dict[GroupVersionKind, ReadOnlyObject] = {}

@@ -45,6 +45,7 @@ from mockkube.api.kinds.persistent_volume import PersistentVolumeStrategy
 from mockkube.api.kinds.persistent_volume_claim import PersistentVolumeClaimStrategy
 from mockkube.api.kinds.pod import PodStrategy
 from mockkube.api.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
+from mockkube.api.kinds.pod_group import PodGroupStrategy
 from mockkube.api.kinds.pod_template import PodTemplateStrategy
 from mockkube.api.kinds.priority_class import PriorityClassStrategy
 from mockkube.api.kinds.replica_set import ReplicaSetStrategy
@@ -63,6 +64,7 @@ from mockkube.api.kinds.stateful_set import StatefulSetStrategy
 from mockkube.api.kinds.storage_class import StorageClassStrategy, VolumeAttributesClassStrategy
 from mockkube.api.kinds.volume_attachment import VolumeAttachmentStrategy
 from mockkube.api.kinds.webhook_configuration import MutatingWebhookConfigurationStrategy, WebhookConfigurationStrategy
+from mockkube.api.kinds.workload import WorkloadStrategy
 from mockkube.api.strategy import Strategy
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 
@@ -139,10 +141,14 @@ def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
         ("rbac.authorization.k8s.io", "RoleBinding"): RoleBindingStrategy(),
         ("resource.k8s.io", "DeviceClass"): DeviceClassStrategy(hooks.device_expression),
         ("resource.k8s.io", "DeviceTaintRule"): DeviceTaintRuleStrategy(),
-        ("resource.k8s.io", "ResourceClaim"): ResourceClaimStrategy(hooks.device_expression),
-        ("resource.k8s.io", "ResourceClaimTemplate"): ResourceClaimTemplateStrategy(hooks.device_expression),
+        ("resource.k8s.io", "ResourceClaim"): ResourceClaimStrategy(hooks.device_expression, hooks.extensions),
+        ("resource.k8s.io", "ResourceClaimTemplate"): ResourceClaimTemplateStrategy(
+            hooks.device_expression, hooks.extensions
+        ),
         ("resource.k8s.io", "ResourceSlice"): ResourceSliceStrategy(),
+        ("scheduling.k8s.io", "PodGroup"): PodGroupStrategy(),
         ("scheduling.k8s.io", "PriorityClass"): PriorityClassStrategy(),
+        ("scheduling.k8s.io", "Workload"): WorkloadStrategy(),
         ("storage.k8s.io", "CSIDriver"): CSIDriverStrategy(),
         ("storage.k8s.io", "CSINode"): CSINodeStrategy(),
         ("storage.k8s.io", "CSIStorageCapacity"): CSIStorageCapacityStrategy(),

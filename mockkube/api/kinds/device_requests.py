@@ -19,6 +19,7 @@ from mockkube.api.kinds.device_fields import (
 from mockkube.api.kinds.formats import label, qualified, subdomain
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Check, Extensions, OperatorRule
 
 REQUESTS_MAX: Final = 32
 CONSTRAINTS_MAX: Final = 32
@@ -62,10 +63,11 @@ def validate_request_references(items: list[str] | None, at: str, known: Request
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaimRules:
-    """The rules for what is asked for, with the compiler for its expressions."""
+    """The rules for what is asked for, with the compiler for its expressions and what proposals add."""
 
     judge: Judge
     check_expression: ExpressionCheck
+    extensions: Extensions = NO_EXTENSIONS
 
     def validate(self, devices: ReadOnlyObject, at: str) -> list[FieldError]:
         """Judge requests, constraints and configurations."""
@@ -109,7 +111,11 @@ class DeviceClaimRules:
         errors = subdomain(name, f"{at}.deviceClassName") if name else [required(f"{at}.deviceClassName")]
         errors += validate_selectors(request.get("selectors"), f"{at}.selectors", self.judge, self.check_expression)
         errors += _validate_mode(request, at)
-        return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", validate_toleration)
+        return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", self._toleration)
+
+    def _toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+        rule = self.extensions.device_tolerations.get(toleration.get("operator", ""))
+        return validate_toleration(toleration, at, rule and _check(rule, self.judge))
 
 
 def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -124,8 +130,12 @@ def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
             return [not_supported(f"{at}.allocationMode", mode, _MODES)]
 
 
-def validate_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge what taints of devices are put up with."""
+def _check(rule: OperatorRule, judge: Judge) -> Check:
+    return rule.check if judge.caps.enabled(rule.gate) else rule.refuse
+
+
+def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
+    """Judge what taints of devices are put up with; `proposed` judges an operator that is not released."""
     errors = qualified(toleration["key"], f"{at}.key") if toleration.get("key") else []
     operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
     match operator:
@@ -136,6 +146,8 @@ def validate_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]
             errors += [invalid(f"{at}.value", value, text) for text in names.label_value(value)]
         case "":
             errors.append(required(f"{at}.operator"))
+        case _ if proposed is not None:
+            errors += proposed(toleration, at)
         case _:
             errors.append(not_supported(f"{at}.operator", operator, _OPERATORS))
     if effect and effect not in EFFECTS:

@@ -15,6 +15,7 @@ from mockkube.api.kinds.internal_form import internal
 from mockkube.api.kinds.status_metadata import restore_metadata
 from mockkube.api.strategy import Judge, StatusStrategy, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 
@@ -32,8 +33,9 @@ class ResourceClaimStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def __init__(self, check_expression: ExpressionCheck = accept) -> None:
+    def __init__(self, check_expression: ExpressionCheck = accept, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.check_expression = check_expression
+        self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Start without a status; drop what is switched off."""
@@ -55,7 +57,7 @@ class ResourceClaimStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge what is asked for."""
-        rules = DeviceClaimRules(judge, self.check_expression)
+        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
         return rules.validate(obj["spec"].get("devices") or {}, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -70,8 +72,9 @@ class ResourceClaimStrategy(StatusStrategy):
 class ResourceClaimTemplateStrategy(Strategy):
     """What claims are made from; it never changes."""
 
-    def __init__(self, check_expression: ExpressionCheck = accept) -> None:
+    def __init__(self, check_expression: ExpressionCheck = accept, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.check_expression = check_expression
+        self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop what is switched off."""
@@ -85,7 +88,7 @@ class ResourceClaimTemplateStrategy(Strategy):
         """Judge the metadata claims will have, and what they ask for."""
         spec = obj["spec"]
         errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
-        rules = DeviceClaimRules(judge, self.check_expression)
+        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
         return errors + rules.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:

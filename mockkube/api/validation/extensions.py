@@ -37,6 +37,7 @@ class Extensions:
     tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
     toleration_fields: Mapping[str, FieldRule] = field(default_factory=dict)
     node_selectors: Mapping[str, OperatorRule] = field(default_factory=dict)
+    device_tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
 
     def allowed(
         self, caps: Capabilities, old_tolerations: Iterable[ReadOnlyObject], old_terms: Iterable[ReadOnlyObject]

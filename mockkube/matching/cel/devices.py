@@ -1,0 +1,95 @@
+"""Expressions over devices: the environment of selectors in device classes and claims, and what admission asks of them.
+
+Not here: `includes`, which device selectors have once the gate `DRAListTypeAttributes` is on.
+upstream 1.36: dynamic-resource-allocation/cel/compile.go
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Final
+
+from mockkube.api.fields import FieldError
+from mockkube.api.strategy import Judge
+from mockkube.matching.cel import types
+from mockkube.matching.cel.environment import Compiled, Environment
+from mockkube.matching.cel.estimator import Path
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.sizes import Size
+from mockkube.matching.cel.tolerations import PROGRAMS_MAX, admission_errors
+from mockkube.matching.cel.types import CelType
+
+SHARED_GATE: Final = "DRAConsumableCapacity"
+LISTS_GATE: Final = "DRAListTypeAttributes"
+
+_DEVICE: Final = "kubernetes.DRADevice"
+_ENTRIES_MAX: Final = 32
+_DOMAIN_MAX: Final = 63
+_IDENTIFIER_MAX: Final = 32
+_VALUE_MAX: Final = 64
+_FIELDS: Final = {"driver": 63, "allowMultipleAllocations": 1, "attributes": _ENTRIES_MAX, "capacity": _ENTRIES_MAX}
+_QUANTITY: Final = types.struct("kubernetes.Quantity")
+
+
+def _size_max(path: Path) -> int | None:
+    """Return the largest size of what a path leads to; None where upstream does not know it either."""
+    match path:
+        case ("device",):
+            return 0
+        case ("device", name) if name in _FIELDS:
+            return _FIELDS[name]
+        case ("device", "attributes" | "capacity", "@keys"):
+            return _DOMAIN_MAX
+        case ("device", "attributes" | "capacity", "@items" | "@values"):
+            return _ENTRIES_MAX
+        case ("device", "attributes" | "capacity", "@items" | "@values", "@keys"):
+            return _IDENTIFIER_MAX
+        case ("device", "capacity", "@items" | "@values", "@items" | "@values"):
+            return 0
+        case ("device", "attributes", "@items" | "@values", _):
+            return _VALUE_MAX
+    return None
+
+
+class _Sizes(Mapping[Path, Size]):
+    """The sizes in a device, by path: names of attributes are anything, so they are not listed."""
+
+    def __getitem__(self, path: Path) -> Size:
+        size_max = _size_max(path)
+        if size_max is None:
+            raise KeyError(path)
+        return Size(0, size_max)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, tuple) and _size_max(path) is not None
+
+    def __iter__(self) -> Iterator[Path]:
+        return (("device", name) for name in _FIELDS)
+
+    def __len__(self) -> int:
+        return len(_FIELDS)
+
+
+@cache
+def devices(*, shared: bool, lists: bool) -> Environment:
+    """Return the environment in which devices can be shared, or attributes be lists."""
+    attribute = types.DYN if lists else types.ANY
+    fields: dict[str, CelType] = {
+        "driver": types.STRING,
+        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
+        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, _QUANTITY)),
+    }
+    if shared:
+        fields["allowMultipleAllocations"] = types.BOOL
+    schema = Schema(variables={"device": types.struct(_DEVICE)}, messages={_DEVICE: fields})
+    return Environment(schema, _Sizes(), bindings=True)
+
+
+@lru_cache(PROGRAMS_MAX)
+def _compiled(expression: str, *, shared: bool, lists: bool) -> Compiled:
+    return devices(shared=shared, lists=lists).compile(expression)
+
+
+def device_expression(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
+    """Judge the selector of a device class or claim at a path; a stored one is judged alike."""
+    gates = {"shared": judge.caps.enabled(SHARED_GATE), "lists": judge.caps.enabled(LISTS_GATE)}
+    return admission_errors(expression, _compiled(expression, **gates), at)

@@ -1,0 +1,49 @@
+"""KEP-5500: tolerate the taints of which a CEL expression says so."""
+
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, too_long
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching import taints
+from mockkube.matching.cel.environment import Compiled
+from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINTS, admission_errors
+from mockkube.proposals.proposal import Field, Proposal
+
+FIELD: Final = "expression"
+_EXCLUDED: Final = ("key", "value", "operator", "effect")
+_ALONE: Final = "expression cannot be used with key, value, operator, or effect fields"
+_GATE_OFF: Final = f"may not be set when the {taints.EXPRESSION_GATE} feature gate is disabled"
+_DESCRIPTION: Final = (
+    "Expression is a CEL expression that evaluates whether this toleration matches a taint. It sees taint.key, "
+    "taint.value and taint.effect, and must evaluate to a boolean value. It cannot be used with key, operator, value "
+    "or effect."
+)
+
+_compiled: Final = lru_cache(PROGRAMS_MAX)(TAINTS.compile)
+
+
+def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Ask for an expression alone: not too long, of type bool, and never too expensive."""
+    here, expression = f"{at}.{FIELD}", toleration[FIELD]
+    found = [invalid(here, expression, _ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
+    if len(expression.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
+        return [*found, too_long(here, EXPRESSION_BYTES_MAX)]  # and nobody compiles it
+    return found + admission_errors(expression, compiled(expression), here)
+
+
+def compiled(expression: str) -> Compiled:
+    """Return an expression compiled; what was asked lately is remembered."""
+    return _compiled(expression)
+
+
+def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Refuse the field while its gate is off; the proposal gives no text for it."""
+    return [forbidden(f"{at}.{FIELD}", _GATE_OFF)]
+
+
+PROPOSAL: Final = Proposal(
+    kep=5500,
+    gate=taints.EXPRESSION_GATE,
+    toleration_fields={FIELD: Field({"type": "string", "description": _DESCRIPTION}, check, refuse)},
+)

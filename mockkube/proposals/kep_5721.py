@@ -1,0 +1,44 @@
+"""KEP-5721: compare semantic versions in tolerations, and in node affinity of pods and persistent volumes."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.extensions import unknown_requirement, unsupported_toleration
+from mockkube.matching import semver, taints
+from mockkube.proposals.proposal import Operator, Proposal
+
+_ONE_VALUE: Final = "must be specified single value when `operator` is 'SemverLt' or 'SemverGt' or 'SemverEq'"
+
+
+def check_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Ask for a version that can be read tolerantly."""
+    return _validate_version(toleration.get("value", ""), f"{at}.value")
+
+
+def check_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Ask for one value, and a version."""
+    values = requirement.get("values", ())
+    found = [] if len(values) == 1 else [required(f"{at}.values", _ONE_VALUE)]
+    # The proposal's code blames the whole list, its example the one value: users see what the example shows.
+    return found + [error for i, value in enumerate(values) for error in _validate_version(value, f"{at}.values[{i}]")]
+
+
+def _validate_version(text: str, at: str) -> list[FieldError]:
+    try:
+        semver.parse_tolerant(text)
+    except semver.SemverError as error:
+        return [invalid(at, text, str(error))]
+    return []
+
+
+PROPOSAL: Final = Proposal(
+    kep=5721,
+    gate=taints.SEMVER_GATE,
+    tolerations={
+        name: Operator(check_toleration, test, unsupported_toleration) for name, test in taints.SEMVER.items()
+    },
+    node_selectors={
+        name: Operator(check_requirement, test, unknown_requirement) for name, test in taints.SEMVER.items()
+    },
+)

@@ -1,0 +1,86 @@
+"""What a component of some version gets of the proposals: types, rules of validation, operators that match.
+
+Answers are remembered by version and trains, so servers of one version share types, and rules can be told apart by
+identity. Whether a gate is on is asked where a rule is used, except for matching: there the gates are settled once.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from mockkube.api.schema import Schema
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import NEWEST, Version
+from mockkube.matching import taints
+from mockkube.matching.taints import Expression, TaintRules
+from mockkube.proposals.catalogue import PROPOSALS, TRAINS
+from mockkube.proposals.proposal import Proposal
+
+TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
+_REMEMBERED_MAX: Final = 32
+
+
+def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
+    """Return the proposals that a component of that version has."""
+    return tuple(proposal for proposal in PROPOSALS if proposal.aboard(version, trains))
+
+
+def overlays_for(
+    version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS
+) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the fields that a version has beyond the published ones, by type."""
+    fields = {
+        name: one.schema for proposal in aboard(version, trains) for name, one in proposal.toleration_fields.items()
+    }
+    return {TOLERATION: fields} if fields else {}
+
+
+@lru_cache(_REMEMBERED_MAX)
+def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
+    """Return the types of a version; beyond the newest published one only the proposals add something."""
+    return Schema(min(version, NEWEST), overlays_for(version, trains))
+
+
+@lru_cache(_REMEMBERED_MAX)
+def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
+    """Return what proposals add to the validation of a server of that version."""
+    proposals = aboard(version, trains)
+    if not proposals:
+        return NO_EXTENSIONS
+    return Extensions(
+        tolerations={name: op.rule(one.gate) for one in proposals for name, op in one.tolerations.items()},
+        toleration_fields={
+            name: rule.rule(one.gate) for one in proposals for name, rule in one.toleration_fields.items()
+        },
+        node_selectors={name: op.rule(one.gate) for one in proposals for name, op in one.node_selectors.items()},
+        device_tolerations={
+            name: op.rule(one.gate) for one in proposals for name, op in one.device_tolerations.items()
+        },
+    )
+
+
+def taint_rules(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
+    """Return what a component makes of tolerations; `expressions` compiles CEL with the component's own cache."""
+    operators = dict(taints.NUMERIC) if caps.enabled(taints.NUMERIC_GATE) else {}
+    for proposal in _switched_on(caps):
+        operators.update((name, operator.test) for name, operator in proposal.tolerations.items())
+    return TaintRules(operators, expressions if caps.enabled(taints.EXPRESSION_GATE) else None)
+
+
+def selector_operators(caps: Capabilities) -> Mapping[str, taints.Operator]:
+    """Return the operators that a component knows in node affinity beyond the released ones."""
+    proposals = _switched_on(caps)
+    return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
+
+
+def device_taint_rules(caps: Capabilities, trains: tuple[ReleaseTrain, ...] = TRAINS) -> TaintRules:
+    """Return what a component makes of the tolerations of devices."""
+    proposals = (one for one in aboard(caps.version, trains) if caps.enabled(one.gate))
+    return TaintRules({name: operator.test for one in proposals for name, operator in one.device_tolerations.items()})
+
+
+def _switched_on(caps: Capabilities) -> list[Proposal]:
+    """Return the proposals whose gate is on: the gates of a component are those its version has."""
+    return [proposal for proposal in PROPOSALS if caps.enabled(proposal.gate)]
