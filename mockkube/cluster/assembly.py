@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
@@ -20,45 +20,21 @@ from mockkube_storage.store import Store
 from mockkube.cluster.components import API_SERVER, KUBELET, judge, settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
-from mockkube.cluster.credentials import Credentials, authenticator_of
+from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.files import write_atomically
 from mockkube.cluster.kubeconfig import Access, render
-from mockkube.cluster.listener import Handler, Listener, bind, url_of
-from mockkube.cluster.nodes import Registrar, register
+from mockkube.cluster.listener import bind, url_of
+from mockkube.cluster.nodes import register
+from mockkube.cluster.servers import Server, Surroundings, build_api_server
 from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
 
+if TYPE_CHECKING:
+    from mockkube.cluster.fleet import Fleet
+
 _LOG: Final = logging.getLogger("mockkube.cluster")
-
-
-class Server(Registrar, Protocol):
-    """What a cluster asks of an API server."""
-
-    @property
-    def handler(self) -> Handler:
-        """Answers requests between `start` and `stop`."""
-        ...
-
-    async def start(self) -> None:
-        """Bring the store to what a new cluster contains, and begin to serve from it."""
-        ...
-
-    async def stop(self) -> None:
-        """End watches and whatever else runs, also after a `start` that failed; requests in hand get a clean end."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a server is built with."""
-
-    store: Store
-    configuration: ClusterConfiguration
-    credentials: Credentials
-    clock: Clock
-    chance: Chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +99,14 @@ class Cluster:
         stack.callback(listening.close)
         credentials = Credentials.keep(configuration, directory, clock=self._clock, chance=self._chance)
         store = await self._open_store(stack)
-        server = self._build(Surroundings(store, configuration, credentials, self._clock, self._chance))
-        listener = Listener(listening, server.handler, tls=credentials.tls())
-        stack.push_async_callback(listener.stop)
-        stack.push_async_callback(server.stop)
-        await server.start()
+        fleet = await self._fleet(stack, store, credentials)
+        server = await fleet.start(listening)
         version = settings_of(configuration, KUBELET).version
         await register(server, configuration.nodes, version=version, now=self._clock.now())
-        stack.callback(listener.refuse)
-        await listener.start()
+        stack.callback(fleet.refuse)
+        await fleet.listen()
         running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
-        await self._announce(stack, running, credentials)
+        await self._announce(stack, running, credentials, fleet)
         return running
 
     async def _open_store(self, stack: AsyncExitStack) -> Store:
@@ -148,7 +121,25 @@ class Cluster:
         except Unavailable as error:
             raise StartError(f"{error}: make it available, or give another --db") from None
 
-    async def _announce(self, stack: AsyncExitStack, running: Running, credentials: Credentials) -> None:
+    async def _fleet(self, stack: AsyncExitStack, store: Store, credentials: Credentials) -> "Fleet":
+        """Return the components, not started; they are stopped before the control API is."""
+        from mockkube.apiserver.service_account_tokens import TokenIssuer
+        from mockkube.cluster.control.plane import ControlPlane
+        from mockkube.cluster.fleet import Fleet
+
+        configuration, clock, chance = self._configuration, self._clock, self._chance
+        control = await stack.enter_async_context(ControlPlane(configuration, clock=clock, chance=chance))
+        settings = settings_of(configuration, API_SERVER)
+        around = Surroundings(
+            store, configuration, credentials, clock, chance, settings, control.registry, TokenIssuer()
+        )
+        fleet = Fleet(around, control, self._build)
+        stack.push_async_callback(fleet.stop)
+        return fleet
+
+    async def _announce(
+        self, stack: AsyncExitStack, running: Running, credentials: Credentials, fleet: "Fleet"
+    ) -> None:
         """Tell everybody who waits: the own kubeconfig, the user's, the record for other commands, the ready file."""
         configuration, directory = self._configuration, self._directory
         own = render(Access(configuration.name, running.url, credentials.certificates, running.token))
@@ -162,9 +153,10 @@ class Cluster:
         )
         try:
             write_atomically(directory.kubeconfig, own)
-            record.write(directory)
+            record.showing(fleet.summaries()).write(directory)
         except OSError as error:
             raise unwritable(directory.path, error) from None
+        fleet.told = lambda: record.showing(fleet.summaries()).write(directory)
         contexts = Contexts(directory, self._clock)
         stack.push_async_callback(contexts.remove_all)
         if configuration.kubeconfig is not None:
@@ -176,27 +168,6 @@ class Cluster:
 def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:
     authority = None if credentials.certificates is None else credentials.certificates.authority
     return Running(url, credentials.token, directory.kubeconfig, authority)
-
-
-def build_api_server(surroundings: Surroundings) -> Server:
-    """Return the API server of a configuration, not started."""
-    from mockkube.apiserver.admission.catalogue import flag_errors
-    from mockkube.apiserver.server import ApiServer, ApiServerOptions
-
-    configuration, certificates = surroundings.configuration, surroundings.credentials.certificates
-    enable, disable = configuration.enable_admission_plugins, configuration.disable_admission_plugins
-    if errors := flag_errors(enable, disable):
-        raise ConfigurationError(f"--{'; --'.join(errors)}")
-    settings = settings_of(configuration, API_SERVER)
-    options = ApiServerOptions(
-        authenticator=authenticator_of(configuration, surroundings.credentials.token),
-        caps=settings.capabilities(),
-        gates=tuple(settings.states()),
-        enable_admission=enable,
-        disable_admission=disable,
-        certificate_authority="" if certificates is None else certificates.authority.read_text(),
-    )
-    return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)
 
 
 def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:

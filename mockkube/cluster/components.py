@@ -15,6 +15,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import Notice, judge_gates
 from mockkube.features.gates import State, effective, registry, states
+from mockkube.features.skew import outside
 from mockkube.features.stages import Maturity
 from mockkube.features.standing import Standing
 from mockkube.features.trains import PROPOSED, ReleaseTrain
@@ -26,6 +27,7 @@ CONTROLLER_MANAGER: Final = "kube-controller-manager"
 KUBELET: Final = "kubelet"
 SINGLE: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 
+_PARTS: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBELET: "kubelets"}
 _NOTHING: Final = ComponentConfiguration()
 
 
@@ -82,7 +84,27 @@ def judge(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
                 heard.setdefault(notice, []).append(component)
         except FlagError as error:
             raise ConfigurationError(f"feature gates of {component}: {error}") from None
-    return heard
+    return heard | _judge_skew(configuration)
+
+
+def _judge_skew(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
+    running = [name for name in components_of(configuration) if not left_out(configuration, name)]
+    reasons = skews({name: settings_of(configuration, name).version for name in running})
+    if reasons and configuration.skew_policy == "enforce":
+        raise ConfigurationError(f"--skew-policy=enforce: {reasons[0]}: choose versions that go together, or warn")
+    if configuration.skew_policy == "ignore":
+        return {}
+    return {Notice("warning", reason): ["version skew"] for reason in reasons}
+
+
+def skews(versions: Mapping[str, Version], component: str | None = None) -> list[str]:
+    """Return what is outside the version skew policy, of all components or of one."""
+    return [finding.reason for finding in outside(versions, component)]
+
+
+def left_out(configuration: ClusterConfiguration, component: str) -> bool:
+    """Whether the cluster is to do without this component."""
+    return _PARTS.get(component.partition(".")[0]) in configuration.without
 
 
 def components_of(configuration: ClusterConfiguration) -> tuple[str, ...]:

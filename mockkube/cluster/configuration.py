@@ -23,13 +23,15 @@ from mockkube.cluster.readings import (
     read_path,
     read_plugins,
     read_port,
+    read_skew_policy,
     read_text,
     read_token,
     read_trains,
     read_version,
+    read_version_up_to,
 )
 from mockkube.features.trains import PROPOSED, ReleaseTrain
-from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
+from mockkube.features.versions import DEFAULT, NEWEST, Version
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "ClusterConfiguration"
@@ -49,6 +51,7 @@ class ClusterConfiguration:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     components: Mapping[str, ComponentConfiguration] = field(default_factory=dict)
     release_trains: tuple[ReleaseTrain, ...] = PROPOSED
+    skew_policy: str = "warn"
     without: tuple[str, ...] = ()
     nodes: int = 0
     db: str | None = None  # None: a SQLite file in the state directory
@@ -109,6 +112,7 @@ SETTINGS: Final = (
     Setting("feature_gates", read_gates),
     Setting("components", read_components),
     Setting("release_trains", read_trains),
+    Setting("skew_policy", read_skew_policy),
     Setting("without", read_parts),
     Setting("nodes", read_nodes),
     Setting("db", read_text),
@@ -269,9 +273,10 @@ def _check_versions(configuration: ClusterConfiguration) -> None:
     given = {"--version": configuration.version}
     given |= {f"--component {name}": own.version for name, own in configuration.components.items() if own.version}
     for place, version in given.items():
-        if version > configuration.newest:
-            remedy = f"give one from {OLDEST} to {configuration.newest}, or a release train that goes further"
-            raise ConfigurationError(f"{place}: version {version} is not supported: {remedy}")
+        try:
+            read_version_up_to(str(version), configuration.newest)
+        except ValueError as error:
+            raise ConfigurationError(f"{place}: {error}") from None
 
 
 def _first_line(error: Exception) -> str:

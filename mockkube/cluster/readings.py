@@ -17,6 +17,7 @@ from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
 
 PARTS: Final = ("scheduler", "controllers", "kubelets")
+SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 _COMPONENT: Final = re.compile(
@@ -112,6 +113,21 @@ def read_version(value: Any) -> Version:
     return version
 
 
+def read_version_up_to(value: Any, newest: Version) -> Version:
+    """Return a Kubernetes version that is neither too old nor too new."""
+    version = read_version(value)
+    if version > newest:
+        raise ValueError(f"version {version} is not supported: give one from {OLDEST} to {newest}")
+    return version
+
+
+def read_skew_policy(value: Any) -> str:
+    """Return what is done about versions that do not go together."""
+    if value not in SKEW_POLICIES:
+        raise ValueError(f"{_shown(value)} is not a skew policy: give one of {', '.join(SKEW_POLICIES)}")
+    return str(value)
+
+
 def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
     """Return release trains, from the YAML of a file or, in a variable, from JSON."""
     if isinstance(value, str):
@@ -165,7 +181,7 @@ def read_gates(value: Any) -> dict[str, bool]:
     for key, setting in _pairs(value):
         component, _, name = key.rpartition(":")
         if component and component != "kube":  # upstream's prefix for Kubernetes itself
-            _check_component(component)
+            check_component(component)
         _check_gate(name)
         gates[f"{component}:{name}" if component not in ("", "kube") else name] = _gate_setting(name, setting)
     return gates
@@ -174,11 +190,11 @@ def read_gates(value: Any) -> dict[str, bool]:
 def read_components(value: Any) -> dict[str, ComponentConfiguration]:
     """Return components by name, from `NAME=[VERSION][,Gate=BOOL...]` (`;` between several) or from YAML."""
     if isinstance(value, Mapping):
-        return {_check_component(name): _component_of_mapping(fields) for name, fields in value.items()}
+        return {check_component(name): _component_of_mapping(fields) for name, fields in value.items()}
     components: dict[str, ComponentConfiguration] = {}
     for text in _items(value, separator=";"):
         name, _, rest = text.partition("=")
-        _check_component(name)
+        check_component(name)
         components[name] = _component_of_text(text, rest).over(components.get(name, ComponentConfiguration()))
     return components
 
@@ -207,7 +223,8 @@ def _own_gates(value: Any) -> dict[str, bool]:
     return gates
 
 
-def _check_component(name: Any) -> str:
+def check_component(name: Any) -> str:
+    """Return the name of a component."""
     if not isinstance(name, str) or not _COMPONENT.fullmatch(name):
         raise ValueError(f"{_shown(name)} is not a component: give {_COMPONENTS_TEXT}")
     return name

@@ -4,8 +4,8 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -97,6 +97,16 @@ class StateDirectory:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """A component in a line."""
+
+    name: str
+    version: str
+    running: bool
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunningRecord:
     """What other commands are told of a running cluster."""
 
@@ -106,19 +116,24 @@ class RunningRecord:
     database: str
     kubeconfig: str
     ca_file: str = ""
+    components: tuple[Summary, ...] = ()
+
+    def showing(self, components: Iterable[Summary]) -> Self:
+        """Return the record with these components."""
+        return replace(self, components=tuple(components))
 
     def write(self, directory: StateDirectory) -> None:
         """Make it what `read` returns."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        write_atomically(directory.running, json.dumps(fields) + "\n")
+        write_atomically(directory.running, json.dumps(asdict(self)) + "\n")
 
     @classmethod
     def read(cls, directory: StateDirectory) -> Self | None:
         """Return the record last written, None when there is none that can be read."""
         try:
             fields: dict[str, Any] = json.loads(directory.running.read_bytes())
+            fields["components"] = tuple(Summary(**one) for one in fields["components"])
             return cls(**fields)
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, KeyError):
             return None
 
 

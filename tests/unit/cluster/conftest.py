@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp.web import BaseRequest, Response, StreamResponse
 
-from mockkube.cluster.assembly import Server, Surroundings
 from mockkube.cluster.credentials import authenticator_of
+from mockkube.cluster.servers import Server, Surroundings
 
 Object = dict[str, Any]
 
@@ -37,11 +37,17 @@ class StubServer:
     async def start(self) -> None:
         assert self.surroundings.store.revision >= 0  # the store is started before the server
 
+    def end_watches(self) -> None:
+        self.stopping.set()
+
     async def stop(self) -> None:
         self.stopping.set()
 
     async def create_object(self, obj: Object) -> Object | None:
         self.created.append(obj)
+        return obj
+
+    async def update_object(self, obj: Object) -> Object:
         return obj
 
     async def update_status(self, obj: Object) -> Object:

@@ -13,10 +13,11 @@ import aiohttp
 import pytest
 import yaml
 
-from mockkube.cluster.assembly import Cluster, Server, Surroundings
+from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.state import RunningRecord, StateDirectory
 
 Build = Callable[[Surroundings], Server]

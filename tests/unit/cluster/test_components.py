@@ -1,5 +1,7 @@
 """A component's version and gates: its own before the fleet's before the cluster's, judged as its binary would."""
 
+from dataclasses import replace
+
 import pytest
 
 from mockkube.cluster.components import judge, settings_of
@@ -49,8 +51,23 @@ def test_gates_nobody_mentioned_are_as_the_release_has_them() -> None:
 
 def test_what_can_be_followed_starts() -> None:
     heard = {str(notice).partition(":")[0]: components for notice, components in judge(CONFIGURATION).items()}
-    alpha = "warning component has alpha features enabled in emulated version, this is unsupported"
-    assert heard == {alpha: ["kube-apiserver", "kube-controller-manager"]}
+    assert heard == {
+        "warning component has alpha features enabled in emulated version, this is unsupported": [
+            "kube-apiserver",
+            "kube-controller-manager",
+        ],
+        "warning kube-scheduler 1.34 is 2 minor versions older than kube-apiserver 1.36": ["version skew"],
+    }
+
+
+def test_versions_that_do_not_go_together_are_refused_on_demand_and_passed_over_on_demand() -> None:
+    strict, deaf = (replace(CONFIGURATION, skew_policy=policy) for policy in ("enforce", "ignore"))
+    with pytest.raises(
+        ConfigurationError, match=r"--skew-policy=enforce: kube-scheduler 1\.34 is 2 minor versions older"
+    ):
+        judge(strict)
+    assert ["version skew"] not in judge(deaf).values()
+    judge(replace(strict, without=("scheduler",)))
 
 
 @pytest.mark.parametrize(

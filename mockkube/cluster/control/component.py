@@ -1,0 +1,188 @@
+"""Components: what may be asked of one, in the words its binary would refuse with, and how it is printed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from mockkube.api.errors import Forbidden
+from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.printers.ages import since
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text, wide
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.readings import check_component, read_version_up_to
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.errors import FlagError
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import Version
+
+SKEW: Final = "VersionSkew"
+RUNNING: Final = "Running"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a component's spec asks for."""
+
+    settings: Settings
+    running: bool
+
+    @classmethod
+    def read(cls, obj: ReadOnlyObject, trains: tuple[ReleaseTrain, ...]) -> "Asked":
+        """Return what a valid component asks for."""
+        spec = obj["spec"]
+        version = Version.parse(spec["version"])
+        settings = Settings(obj["metadata"]["name"], version, spec.get("featureGates", {}), trains)
+        return cls(settings, spec["running"])
+
+
+All = Callable[[], Mapping[str, Asked]]
+"""Every component there is, by name."""
+
+
+def running_versions(components: Mapping[str, Asked]) -> dict[str, Version]:
+    """Return the versions that meet: those of components that are to run."""
+    return {name: asked.settings.version for name, asked in components.items() if asked.running}
+
+
+class Defaults:
+    """Fills in what a component leaves open: the version of the cluster; a replica begins as what it is one of."""
+
+    def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
+        self._configuration = configuration
+        self._everything = everything
+
+    def __call__(self, obj: Object, caps: Capabilities) -> None:
+        """Complete a decoded component."""
+        metadata, spec = obj["metadata"], obj["spec"]
+        name = metadata.get("name", "")
+        spec.setdefault("running", True)
+        first = self._everything().get(name.partition(".")[0]) if "." in name else None
+        if first is None:
+            spec.setdefault("version", str(settings_of(self._configuration, name).version))
+            return
+        if (
+            "version" not in spec
+            and "featureGates" not in spec
+            and "uid" not in metadata
+            and first.settings.feature_gates
+        ):
+            spec["featureGates"] = dict(first.settings.feature_gates)
+        spec.setdefault("version", str(first.settings.version))
+
+
+class ComponentStrategy(StatusStrategy):
+    """A component is judged as its binary judges its flags; on demand the version skew policy has a say too."""
+
+    def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
+        self._configuration = configuration
+        self._everything = everything
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A component is called what it is."""
+        try:
+            check_component(name)
+        except ValueError as error:
+            return [str(error)]
+        return []
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge version and gates."""
+        return self._validate(obj)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge version and gates, if they change."""
+        return [] if new["spec"] == old["spec"] else self._validate(new)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """What the component would log when it starts, and how its version suits the others."""
+        return self._warn(obj)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """The same for one that starts anew."""
+        return [] if new["spec"] == old["spec"] else self._warn(new)
+
+    def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
+        spec = obj["spec"]
+        try:
+            read_version_up_to(spec["version"], self._configuration.newest)
+        except ValueError as error:
+            return [invalid("spec.version", spec["version"], str(error))]
+        asked = self._read(obj)
+        try:
+            asked.settings.judge()
+        except FlagError as error:
+            gates = spec.get("featureGates", {})
+            return [invalid("spec.featureGates", gates, text) for text in error.errors]
+        if self._configuration.skew_policy == "enforce":
+            return [forbidden("spec.version", reason) for reason in self._new_skews(asked)]
+        return []
+
+    def _read(self, obj: ReadOnlyObject) -> Asked:
+        return Asked.read(obj, self._configuration.release_trains)
+
+    def _warn(self, obj: ReadOnlyObject) -> list[str]:
+        asked = self._read(obj)
+        texts = [notice.text for notice in asked.settings.judge() if notice.severity == "warning"]
+        if self._configuration.skew_policy == "warn":
+            texts += self._new_skews(asked)
+        return texts
+
+    def _new_skews(self, asked: Asked) -> list[str]:
+        """Return what would be outside the policy, and is not yet."""
+        before = dict(self._everything())
+        name = asked.settings.component
+        known = skews(running_versions(before), name)
+        return [reason for reason in skews(running_versions(before | {name: asked}), name) if reason not in known]
+
+
+class Keeper(Plugin):
+    """Keeps the components that every cluster has."""
+
+    name = "Keeper"
+    operations = (Operation.DELETE,)
+
+    def admit(self, request: Request) -> None:
+        """Refuse their deletion; what they are replicas or overrides of may go."""
+        name = request.call.name
+        if request.about("control.mockkube.dev", "components") and name in SINGLE:
+            why = "every cluster has it: set spec.running to false to stop it"
+            raise Forbidden.object(request.resource.group, request.resource.plural, name, why)
+
+
+def _named(status: Any, kind: str) -> ReadOnlyObject:
+    return next((one for one in status.get("conditions", ()) if one["type"] == kind), {})
+
+
+def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    spec, status = obj.get("spec", {}), obj.get("status", {})
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted(spec.get("featureGates", {}).items()))
+    return [
+        obj["metadata"].get("name", ""),
+        spec.get("version", ""),
+        gates or NONE,
+        str(status.get("running", False)).lower(),
+        _named(status, SKEW).get("reason", ""),
+        since(obj["metadata"].get("creationTimestamp", ""), now),
+        _named(status, RUNNING).get("reason", ""),
+        status.get("url") or NONE,
+    ]
+
+
+PRINTER: Final = Printer(
+    (
+        NAME,
+        text("Version", "The Kubernetes version it is of."),
+        text("Gates", "The gates it is told; all others are as the version has them."),
+        Column("Running", description="Whether it runs."),
+        text("Skew", "How its version suits those beside it."),
+        AGE,
+        wide("Reason", "Why it runs, or does not."),
+        wide("URL", "Where an API server answers."),
+    ),
+    _cells,
+)

@@ -1,0 +1,61 @@
+"""What is reported of a component: what it does, what is on, and how its version suits those beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.components import skews
+from mockkube.cluster.control.component import RUNNING, SKEW, Asked, running_versions
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What a component does, and why."""
+
+    running: bool
+    reason: str
+    message: str
+    url: str = ""
+
+
+def status_of(obj: ReadOnlyObject, components: Mapping[str, Asked], doing: Doing, *, now: datetime) -> Object:
+    """Return the status of a component; conditions that did not change keep their time."""
+    name = obj["metadata"]["name"]
+    settings = components[name].settings
+    status: Object = {
+        "observedGeneration": obj["metadata"]["generation"],
+        "phase": "Running" if doing.running else "Failed" if doing.reason == "Failed" else "Stopped",
+        "running": doing.running,
+        "version": str(settings.version),
+        "featureGates": {state.name: state.enabled for state in settings.states()},
+        "conditions": _timed(obj, [_running(doing), _skew(name, components)], now),
+    }
+    return status | ({"url": doing.url} if doing.url else {})
+
+
+def _running(doing: Doing) -> Object:
+    return _condition(RUNNING, doing.running, doing.reason, doing.message)
+
+
+def _skew(name: str, components: Mapping[str, Asked]) -> Object:
+    """Say whether there is more skew than the policy allows between this component and those that are to run."""
+    reasons = skews(running_versions(components), name)
+    if reasons:
+        return _condition(SKEW, True, "OutsidePolicy", "; ".join(reasons))
+    return _condition(SKEW, False, "Supported", "the version skew policy allows it")
+
+
+def _condition(kind: str, holds: bool, reason: str, message: str) -> Object:
+    return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
+
+
+def _timed(obj: ReadOnlyObject, conditions: list[Object], now: datetime) -> list[Object]:
+    before = {one["type"]: one for one in obj.get("status", {}).get("conditions", ())}
+    return [_dated(one, before.get(one["type"], {}), now) for one in conditions]
+
+
+def _dated(one: Object, before: ReadOnlyObject, now: datetime) -> Object:
+    same = before.get("status") == one["status"]
+    return {**one, "lastTransitionTime": before["lastTransitionTime"] if same else render_time(now)}

@@ -1,0 +1,84 @@
+"""The way from a listener to the server of the moment: open, shut while there is none, or open for some paths only."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from aiohttp import web
+
+from mockkube.api.errors import Unavailable
+from mockkube.cluster.listener import Handler
+
+HOLD_SECONDS_MAX: Final = 10.0
+"""How long a request waits before a door that is shut; then it is told to come back."""
+LEAVE_SECONDS_MAX: Final = 5.0
+"""How long requests in hand may take when the door is shut; then they are cancelled."""
+
+
+def _everything(_path: str) -> bool:
+    return True
+
+
+class Door:
+    """Passes requests on. One task shuts and opens it."""
+
+    def __init__(self) -> None:
+        self._handler: Handler | None = None
+        self._admits: Callable[[str], bool] = _everything
+        self._opened = asyncio.Event()
+        self._left = asyncio.Event()
+        self._inside: dict[asyncio.Task[object], None] = {}
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request once there is a server, or say that there is none."""
+        while self._handler is None:
+            if not await self._wait():
+                return _unavailable("the server is restarting")
+        if not self._admits(request.path):
+            return _unavailable("the server is stopped: only the control API answers")
+        task = asyncio.current_task()
+        assert task is not None, "a listener runs each request in a task"
+        self._inside[task] = None
+        try:
+            return await self._handler(request)
+        finally:
+            del self._inside[task]
+            if not self._inside:
+                self._left.set()
+
+    async def _wait(self) -> bool:
+        try:
+            async with asyncio.timeout(HOLD_SECONDS_MAX):
+                return await self._opened.wait()
+        except TimeoutError:
+            return False
+
+    def open(self, handler: Handler, admits: Callable[[str], bool] | None = None) -> None:
+        """Pass requests to this handler, all of them or those whose path is admitted."""
+        self._handler, self._admits = handler, admits or _everything
+        self._opened.set()
+
+    def shut(self) -> None:
+        """Let nobody in; who is inside stays."""
+        self._handler = None
+        self._opened.clear()
+
+    async def emptied(self) -> None:
+        """Return once everybody who was inside has left, by and by."""
+        self._left.clear()
+        if not self._inside:
+            return
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS_MAX):
+                await self._left.wait()
+        except TimeoutError:
+            stragglers = list(self._inside)
+            for task in stragglers:
+                task.cancel()
+            await asyncio.wait(stragglers)
+
+
+def _unavailable(why: str) -> web.Response:
+    error = Unavailable(why)
+    headers = {"Retry-After": "1"}
+    return web.json_response(error.status(), status=error.code, headers=headers)
