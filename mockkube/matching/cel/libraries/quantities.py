@@ -49,7 +49,7 @@ class Amount:
         if self.scaled is None or self.scaled[1] < 0:
             return None
         number = _times_ten(*self.scaled)
-        return number if number in _INT64 else None
+        return number if number is not None and number in _INT64 else None
 
     def as_float(self) -> float:
         """Return the nearest double, more or less."""
