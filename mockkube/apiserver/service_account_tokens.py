@@ -1,29 +1,47 @@
 """Tokens of service accounts: signed when asked for, recognised when they come back."""
 
 import base64
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from cachetools import LRUCache
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.http.authentication import AUDIENCE, InvalidCredentials
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-_GROUP: Final = "system:serviceaccounts"
+VERIFIED_MAX: Final = 1024
+"""How many tokens are remembered whose signature was good."""
+
 _HALF: Final = 32
 
 
-class TokenIssuer:
-    """Signs with a key of its own, made when the first token is asked for; so tokens end with the server."""
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a token says besides whose it is. It is bound to at most one object; a pod's node only goes with it."""
 
-    def __init__(self, issuer: str = ISSUER) -> None:
+    audiences: Sequence[str]
+    issued: datetime
+    expires: datetime
+    identity: str
+    bound: ReadOnlyObject | None = None
+    node: ReadOnlyObject | None = None
+    warn_after: datetime | None = None
+
+
+class TokenIssuer:
+    """Signs with a key of its own, made when the first token is asked for; so tokens end with the issuer."""
+
+    def __init__(self, issuer: str = AUDIENCE) -> None:
         self.issuer = issuer
+        self._verified: LRUCache[str, Object] = LRUCache(VERIFIED_MAX)
 
     @cached_property
     def _key(self) -> "EllipticCurvePrivateKey":
@@ -31,29 +49,40 @@ class TokenIssuer:
 
         return ec.generate_private_key(ec.SECP256R1())
 
-    def issue(
-        self, account: ReadOnlyObject, audiences: Sequence[str], now: datetime, expires: datetime, bound: Object | None
-    ) -> str:
+    @cached_property
+    def _key_id(self) -> str:
+        # upstream 1.36: pkg/serviceaccount/jwt.go, keyIDFromPublicKey
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return _encoded(hashlib.sha256(public).digest())
+
+    def issue(self, account: ReadOnlyObject, terms: Terms) -> str:
         """A token that says who the account is."""
+        head = {"alg": "ES256", "kid": self._key_id}
+        signed = f"{_encoded(orjson.dumps(head))}.{_encoded(orjson.dumps(self._claims(account, terms)))}"
+        return f"{signed}.{_encoded(self._sign(signed.encode()))}"
+
+    def _claims(self, account: ReadOnlyObject, terms: Terms) -> Object:
+        # upstream 1.36: pkg/serviceaccount/claims.go
         metadata = account["metadata"]
-        private: Object = {
-            "namespace": metadata["namespace"],
-            "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
-        }
-        if bound is not None:
-            private[bound["kind"].lower()] = {"name": bound["metadata"]["name"], "uid": bound["metadata"]["uid"]}
-        issued = int(now.timestamp())
-        claims = {
-            "aud": list(audiences),
-            "exp": int(expires.timestamp()),
-            "iat": issued,
+        private: Object = {"namespace": metadata["namespace"], "serviceaccount": _reference(account)}
+        if terms.bound is not None:
+            private[terms.bound["kind"].lower()] = _reference(terms.bound)
+        if terms.node is not None:
+            private["node"] = _reference(terms.node)
+        if terms.warn_after is not None:
+            private["warnafter"] = int(terms.warn_after.timestamp())
+        return {
+            "aud": list(terms.audiences),
+            "exp": int(terms.expires.timestamp()),
+            "iat": int(terms.issued.timestamp()),
             "iss": self.issuer,
+            "jti": terms.identity,
             "kubernetes.io": private,
-            "nbf": issued,
+            "nbf": int(terms.issued.timestamp()),
             "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
         }
-        signed = f"{_encoded(orjson.dumps({'alg': 'ES256', 'typ': 'JWT'}))}.{_encoded(orjson.dumps(claims))}"
-        return f"{signed}.{_encoded(self._sign(signed.encode()))}"
 
     def _sign(self, text: bytes) -> bytes:
         from cryptography.hazmat.primitives.asymmetric import ec, utils
@@ -62,15 +91,30 @@ class TokenIssuer:
         r, s = utils.decode_dss_signature(self._key.sign(text, ec.ECDSA(SHA256())))
         return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
 
-    def claims(self, token: str, now: datetime) -> Object | None:
-        """What a token says, if this issuer signed it and it has not expired."""
-        signed, _, signature = token.rpartition(".")
-        if token.count(".") != 2 or not self._verified(signed, signature):
-            return None
-        claims: Object = orjson.loads(_decoded(signed.partition(".")[2]))
-        return claims if claims["nbf"] <= now.timestamp() < claims["exp"] else None
+    def claims(self, token: str) -> Object | None:
+        """What a token says; None if it is none of this issuer's, InvalidCredentials if somebody else signed it."""
+        # hot: per request of a service account
+        if token not in self._verified:
+            claims = self._read(token)
+            if claims is None:
+                return None
+            self._verified[token] = claims
+        return self._verified[token]
 
-    def _verified(self, signed: str, signature: str) -> bool:
+    def _read(self, token: str) -> Object | None:
+        parts = token.split(".")
+        if len(parts) != 3:
+            return None
+        head, claims = _json(parts[0]), _json(parts[1])
+        if claims is None or claims.get("iss") != self.issuer or head is None:
+            return None
+        if head.get("kid", self._key_id) != self._key_id:
+            raise InvalidCredentials("invalid signature, no keys found")
+        if not self._verify(f"{parts[0]}.{parts[1]}".encode(), parts[2]):
+            raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
+        return claims
+
+    def _verify(self, signed: bytes, signature: str) -> bool:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric import ec, utils
         from cryptography.hazmat.primitives.hashes import SHA256
@@ -78,16 +122,23 @@ class TokenIssuer:
         try:
             raw = _decoded(signature)
             encoded = utils.encode_dss_signature(int.from_bytes(raw[:_HALF], "big"), int.from_bytes(raw[_HALF:], "big"))
-            self._key.public_key().verify(encoded, signed.encode(), ec.ECDSA(SHA256()))
+            self._key.public_key().verify(encoded, signed, ec.ECDSA(SHA256()))
         except (InvalidSignature, ValueError):
             return False
         return True
 
-    def user(self, claims: Object) -> User:
-        """The user a token speaks for."""
-        private: dict[str, Any] = claims["kubernetes.io"]
-        groups = (_GROUP, f"{_GROUP}:{private['namespace']}")
-        return User(claims["sub"], uid=private["serviceaccount"]["uid"], groups=groups)
+
+def _reference(obj: ReadOnlyObject) -> Object:
+    """Name and uid of an object, as far as it has them."""
+    return {field: obj["metadata"][field] for field in ("name", "uid") if obj["metadata"].get(field)}
+
+
+def _json(part: str) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(_decoded(part))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _encoded(data: bytes) -> str:
@@ -95,4 +146,4 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))

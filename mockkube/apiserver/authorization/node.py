@@ -12,17 +12,17 @@ from mockkube.apiserver.registry.registry import Registry
 
 _ALLOWED: Final = Decision(allowed=True)
 _SILENT: Final = Decision(allowed=False)
-_NODES: Final = "system:nodes"
-_PREFIX: Final = "system:node:"
+NODES: Final = "system:nodes"
+PREFIX: Final = "system:node:"
 _LEASES_IN: Final = "kube-node-lease"
 _OWN: Final = frozenset({"get", "create", "update", "patch", "delete"})
 
 
 def node_of(user: User) -> str | None:
     """The name of the node a user is; empty for one that does not say which; None for all who are no node."""
-    if not user.name.startswith(_PREFIX) or _NODES not in user.groups:
+    if not user.name.startswith(PREFIX) or NODES not in user.groups:
         return None
-    return user.name.removeprefix(_PREFIX)
+    return user.name.removeprefix(PREFIX)
 
 
 class NodeAuthorizer:

@@ -5,11 +5,14 @@ Every answer is a `User`; what that user may do is decided elsewhere.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from typing import Any, Final
 
 from aiohttp.web import BaseRequest
+
+from mockkube.api.errors import aggregate
 
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
@@ -31,7 +34,20 @@ ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
 # Who everybody is on a server that asks for no credentials (plain HTTP on loopback).
 UNSECURED: Final = User("system:unsecured", groups=(MASTERS, ALL_AUTHENTICATED))
 
-TokenReviewer = Callable[[str], User | None]
+AUDIENCE: Final = "https://kubernetes.default.svc"
+"""Who a token is for when it does not say: this API. It is also who issues those of service accounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """Whom a token speaks for, and for which of the audiences asked about it is good."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+TokenReviewer = Callable[[str, Sequence[str]], Authenticated | None]
+"""Judges a token for some audiences: None for one it does not know, InvalidCredentials for one that is not good."""
 
 
 class InvalidCredentials(Exception):
@@ -51,29 +67,46 @@ class Authenticator:
         *,
         reviewers: Iterable[TokenReviewer] = (),
         anonymous: User | None = ANONYMOUS,
+        audiences: Iterable[str] = (AUDIENCE,),
     ) -> None:
         self._tokens = [(_as_bytes(token), _authenticated(user)) for token, user in tokens.items()]
         self._reviewers = tuple(reviewers)
         self._anonymous = anonymous
+        self._audiences = tuple(audiences)
+
+    def knowing(self, *reviewers: TokenReviewer) -> "Authenticator":
+        """The same, with more reviewers."""
+        more = copy(self)
+        more._reviewers = (*self._reviewers, *reviewers)
+        return more
 
     def authenticate(self, request: BaseRequest) -> User | None:
         """Return who sent the request, None when nobody did; InvalidCredentials for a token nobody knows."""
         if (user := _certified(request)) is not None:
             return user
         token = bearer_token(request.headers.get("Authorization", ""))
-        return self._anonymous if token is None else self._bearer(token)
+        return self._anonymous if token is None else self.review(token).user
 
-    def _bearer(self, token: str) -> User:
+    def review(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
+        """Return whom a token speaks for, with any of these audiences or this API's own; else InvalidCredentials."""
+        asked = tuple(audiences) or self._audiences
         presented, found = _as_bytes(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
             if compare_digest(known, presented):
                 found = user
-        if found is not None:
-            return found
-        for review in self._reviewers:
-            if (user_of_token := review(token)) is not None:
-                return _authenticated(user_of_token)
-        raise InvalidCredentials("invalid bearer token")
+        own = tuple(audience for audience in self._audiences if audience in asked)
+        if found is not None and own:
+            return Authenticated(found, own)
+        errors = ["invalid bearer token"]
+        for judge in self._reviewers:
+            try:
+                judged = judge(token, asked)
+            except InvalidCredentials as error:
+                errors.append(str(error))
+            else:
+                if judged is not None:
+                    return replace(judged, user=_authenticated(judged.user))
+        raise InvalidCredentials(aggregate(errors))
 
 
 def bearer_token(authorization: str) -> str | None:

@@ -1,30 +1,83 @@
-"""Who may do what. Roles and bindings come later; until then every authenticated user may do everything."""
+"""Who gets in: what a request asks for, as whom, and whether that is allowed; and the words of a refusal."""
 
+# upstream 1.36: apiserver/pkg/endpoints/filters/authorization.go, endpoints/handlers/responsewriters/errors.go
 from typing import Final
 
-from mockkube.api.errors import Forbidden, qualified
+from multidict import CIMultiDictProxy
+
+from mockkube.api import names
+from mockkube.api.selectors import fields as field_selectors
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.fields import FieldSelector
+from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.impersonation import Impersonation
+from mockkube.apiserver.authorization.refusals import refusal
+from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http.authentication import ALL_UNAUTHENTICATED, User
 from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.registry.options import Query, first
 
 _PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-_PUBLIC_PREFIXES: Final = ("/healthz/", "/livez/", "/readyz/")
+_SELECTING: Final = ("list", "watch", "deletecollection")
+_NOTHING: Final[Query] = {}
+
+
+class Doorkeeper:
+    """Lets requests in, or refuses them with Forbidden."""
+
+    def __init__(self, authorizer: Authorizer, *, constrained: bool) -> None:
+        self._authorizer = authorizer
+        self._impersonation = Impersonation(authorizer, constrained=constrained)
+
+    def admit(self, asked: Attributes, headers: CIMultiDictProxy[str]) -> User:
+        """The user the request is carried out as: whoever sent it, or whom they may and want to impersonate."""
+        asked = self._impersonation.apply(asked, headers)
+        decision = self._authorizer.decide(asked)
+        if not decision.allowed:
+            raise refusal(asked, decision.reason)
+        return asked.user
+
+
+def asking_for_path(user: User, method: str, path: str) -> Attributes:
+    """What a request to a path that names no resource asks for."""
+    return Attributes(user, method.lower(), path=path)
+
+
+def asking_for_resource(user: User, target: Target, query: Query = _NOTHING) -> Attributes:
+    """What a request to a resource asks for."""
+    # upstream 1.36: apiserver/pkg/endpoints/request/requestinfo.go
+    selector = _selector(query) if target.verb in _SELECTING else field_selectors.EVERYTHING
+    name = target.name
+    if not name and target.verb in ("list", "watch"):
+        exact = selector.exact("metadata.name")
+        name = exact if exact and not names.path_segment(exact) else ""
+    return Attributes(
+        user=user,
+        verb=target.verb,
+        group=target.group,
+        resource=target.resource,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=name,
+        fields=selector.requirements,
+    )
+
+
+def _selector(query: Query) -> FieldSelector:
+    try:
+        return field_selectors.parse(first(query, "fieldSelector"))
+    except BadSelector:
+        return field_selectors.EVERYTHING
 
 
 def authorize_path(user: User, method: str, path: str) -> None:
     """Refuse a path that names no resource."""
-    if ALL_UNAUTHENTICATED not in user.groups or path in _PUBLIC or path.startswith(_PUBLIC_PREFIXES):
-        return
-    raise Forbidden(f'forbidden: User "{user.name}" cannot {method.lower()} path "{path}"', details={})
+    public = path in _PUBLIC or path.startswith(("/healthz/", "/livez/", "/readyz/"))
+    if ALL_UNAUTHENTICATED in user.groups and not public:
+        raise refusal(asking_for_path(user, method, path), "")
 
 
 def authorize_resource(user: User, target: Target) -> None:
     """Refuse a request to a resource."""
-    if ALL_UNAUTHENTICATED not in user.groups:
-        return
-    resource = f"{target.resource}/{target.subresource}" if target.subresource else target.resource
-    where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
-    why = f'User "{user.name}" cannot {target.verb} resource "{resource}" in API group "{target.group}" {where}'
-    details = {"name": target.name, "group": target.group, "kind": target.resource}
-    title = qualified(target.group, target.resource)
-    title = f'{title} "{target.name}"' if target.name else title
-    raise Forbidden(f"{title} is forbidden: {why}", details={key: value for key, value in details.items() if value})
+    if ALL_UNAUTHENTICATED in user.groups:
+        raise refusal(asking_for_resource(user, target), "")

@@ -1,6 +1,7 @@
 """`serviceaccounts/token`: a signed statement of who a service account is, bound to a time and perhaps an object."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from aiohttp import web
@@ -11,47 +12,82 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import bodies
 from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.registry import options
+from mockkube.apiserver.registry import creation, options
+from mockkube.apiserver.service_account_tokens import Terms
 
 SECONDS_DEFAULT: Final = 3600
 SECONDS_MIN: Final = 600
 SECONDS_MAX: Final = 1 << 32
+SECONDS_OF_KUBELETS: Final = 3607
+"""What pods ask for by default. Such a token goes on being good, for clients that never read it again."""
+EXTENDED: Final = timedelta(days=365)
+
+_GROUP: Final = "authentication.k8s.io"
+_DEFINITION: Final = "io.k8s.api.authentication.v1.TokenRequest"
 _BINDABLE: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a token is bound to, and for a pod the node it is on."""
+
+    obj: ReadOnlyObject | None = None
+    node: ReadOnlyObject | None = None
 
 
 async def create(asked: Asked) -> web.StreamResponse:
     """Answer with a token for the service account."""
     # upstream 1.36: pkg/registry/core/serviceaccount/storage/token.go
-    options.write_options(asked.exchange.query, "CreateOptions")
+    wanted = options.write_options(asked.exchange.query, "CreateOptions")
     request = await bodies.body_of(
-        asked, "io.k8s.api.authentication.v1.TokenRequest", "TokenRequest", ("authentication.k8s.io/v1",)
+        asked, _DEFINITION, "TokenRequest", (f"{_GROUP}/v1",), validation=wanted.field_validation
     )
     return asked.say(_answer(asked, request), status=201)
 
 
 def _answer(asked: Asked, request: Object) -> Object:
     services, call = asked.resource.services, asked.call
+    _check_identity(asked, request["metadata"])
     record = asked.resource.record(call.namespace, call.name)
     if record is None:
         raise NotFound.object("", "serviceaccounts", call.name)
-    name = request["metadata"].get("name", call.name)
-    if name != call.name:
-        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    account, now = record.load(), services.clock.now()
+    _check_uid(asked, request["metadata"].get("uid", ""), account["metadata"]["uid"])
     spec = request.setdefault("spec", {})
     spec["expirationSeconds"] = spec.get("expirationSeconds") or SECONDS_DEFAULT
     spec["audiences"] = spec.get("audiences") or [services.accounts.issuer]
     spec.setdefault("boundObjectRef", None)
     if errors := _complaints(spec):
-        raise Invalid("authentication.k8s.io", "TokenRequest", "", errors)
-    account = record.load()
+        raise Invalid(_GROUP, "TokenRequest", "", errors)
     bound = _bound(asked, spec["boundObjectRef"])
-    expires = services.clock.now() + timedelta(seconds=spec["expirationSeconds"])
-    token = services.accounts.issue(account, spec["audiences"], services.clock.now(), expires, bound)
-    metadata = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
-    metadata["creationTimestamp"] = render_time(services.clock.now())
-    status = {"token": token, "expirationTimestamp": render_time(expires)}
-    head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+    token = services.accounts.issue(account, _terms(asked, spec, bound, now))
+    metadata = {field: account["metadata"][field] for field in ("name", "namespace", "uid")}
+    metadata["creationTimestamp"] = render_time(now)
+    status = {"token": token, "expirationTimestamp": render_time(now + timedelta(seconds=spec["expirationSeconds"]))}
+    head = {"kind": "TokenRequest", "apiVersion": f"{_GROUP}/v1"}
     return {**head, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _check_identity(asked: Asked, metadata: ReadOnlyObject) -> None:
+    call = asked.call
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise BadRequest(creation.MISPLACED)
+    name = metadata.get("name") or call.name
+    if name != call.name:
+        error = invalid("metadata.name", name, "must match the service account name if specified")
+        raise Invalid(_GROUP, "TokenRequest", call.name, [error])
+
+
+def _check_uid(asked: Asked, given: str, actual: str) -> None:
+    """A request for another account of this name: refused, or before 1.34 passed over with a warning."""
+    if not given or given == actual:
+        return
+    differ = f"the UID in the token request ({given}) does not match the UID of the service account ({actual})"
+    gate = "TokenRequestServiceAccountUIDValidation"
+    if asked.resource.services.caps.enabled(gate):
+        raise Conflict.object(_GROUP, "TokenRequest", asked.call.name, differ)
+    future = f"{differ} but {gate} is not enabled. In the future, this will return a conflict error"
+    asked.call.warn([future])
 
 
 def _complaints(spec: ReadOnlyObject) -> list[FieldError]:
@@ -63,22 +99,54 @@ def _complaints(spec: ReadOnlyObject) -> list[FieldError]:
     return []
 
 
-def _bound(asked: Asked, reference: ReadOnlyObject | None) -> Object | None:
-    """The object the token is bound to; NotFound or Conflict when it is not there any more."""
+def _terms(asked: Asked, spec: ReadOnlyObject, bound: _Bound, now: datetime) -> Terms:
+    services = asked.resource.services
+    expires, warn_after = now + timedelta(seconds=spec["expirationSeconds"]), None
+    of_pod = bound.obj is not None and bound.obj["kind"] == "Pod"
+    if of_pod and spec["expirationSeconds"] == SECONDS_OF_KUBELETS and spec["audiences"] == [services.accounts.issuer]:
+        expires, warn_after = now + EXTENDED, expires
+    return Terms(
+        audiences=spec["audiences"],
+        issued=now,
+        expires=expires,
+        identity=services.chance.uid(),
+        bound=bound.obj,
+        node=bound.node,
+        warn_after=warn_after,
+    )
+
+
+def _bound(asked: Asked, reference: ReadOnlyObject | None) -> _Bound:
+    """What the token is bound to; NotFound or Conflict when it is not there any more."""
     if not reference:
-        return None
-    kind, name = reference.get("kind", ""), reference.get("name", "")
+        return _Bound()
+    kind, name, version = reference.get("kind", ""), reference.get("name", ""), reference.get("apiVersion", "")
     plural = _BINDABLE.get(kind)
-    if plural is None or reference.get("apiVersion", "v1") != "v1":
-        raise BadRequest(f"cannot bind token to object of type {reference.get('apiVersion', '')}, Kind={kind}")
-    resource = asked.resource.services.find("", plural)
-    assert resource is not None
-    record = resource.record(asked.call.namespace, name)
-    if record is None:
+    if plural is None or "/" in version:
+        shown = version if "/" in version else f"/{version}"
+        raise BadRequest(f"cannot bind token to object of type {shown}, Kind={kind}")
+    obj = _found(asked, plural, name)
+    if obj is None:
         raise NotFound.object("", plural, name)
-    obj = record.load()
-    uid = reference.get("uid", "")
-    if uid and uid != obj["metadata"]["uid"]:
+    account = asked.call.name
+    if plural == "pods" and obj["spec"].get("serviceAccountName", "") != account:
+        why = f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
+        raise BadRequest(why)
+    uid, actual = reference.get("uid", ""), obj["metadata"]["uid"]
+    if uid and uid != actual:
         why = f"the UID in the bound object reference ({uid}) does not match the UID in record. "
-        raise Conflict.object("", plural, name, why + "The object might have been deleted and then recreated")
-    return obj
+        raise Conflict.object("", kind, name, why + "The object might have been deleted and then recreated")
+    return _Bound(obj, _node_of(asked, obj) if plural == "pods" else None)
+
+
+def _found(asked: Asked, plural: str, name: str) -> Object | None:
+    resource = asked.resource.services.find("", plural)
+    assert resource is not None, f"every server has {plural}"
+    record = resource.record(asked.call.namespace, name)
+    return None if record is None else record.load()
+
+
+def _node_of(asked: Asked, pod: ReadOnlyObject) -> ReadOnlyObject | None:
+    """The node of a pod, as much of it as is known."""
+    name = pod["spec"].get("nodeName")
+    return (_found(asked, "nodes", name) or {"metadata": {"name": name}}) if name else None

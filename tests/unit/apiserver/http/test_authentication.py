@@ -1,6 +1,6 @@
 """Who is behind a request, and that a bad credential is never taken for somebody else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -9,6 +9,7 @@ from aiohttp.web import BaseRequest
 from mockkube.apiserver.http.authentication import (
     ANONYMOUS,
     UNSECURED,
+    Authenticated,
     Authenticator,
     InvalidCredentials,
     User,
@@ -94,15 +95,37 @@ def test_an_unsecured_server_still_refuses_a_wrong_token() -> None:
         Authenticator({}, anonymous=UNSECURED).authenticate(request("Bearer wrong"))
 
 
+ACCOUNT = User("system:serviceaccount:ns:sa", uid="u", groups=("system:serviceaccounts",))
+
+
+def issued_only(token: str, audiences: Sequence[str]) -> Authenticated | None:
+    if token == "expired":
+        raise InvalidCredentials("service account token has expired")
+    return Authenticated(ACCOUNT, tuple(audiences)) if token == "issued" else None
+
+
 def test_a_reviewer_is_asked_for_tokens_that_are_in_no_table() -> None:
-    known = {"issued": User("system:serviceaccount:ns:sa", uid="u", groups=("system:serviceaccounts",))}
-    authenticator = Authenticator({"secret": ADMIN}, reviewers=[known.get])
+    authenticator = Authenticator({"secret": ADMIN}).knowing(issued_only)
     user = authenticator.authenticate(request("Bearer issued"))
     assert user is not None
     assert user.name == "system:serviceaccount:ns:sa"
     assert user.groups == ("system:serviceaccounts", "system:authenticated")
     with pytest.raises(InvalidCredentials):
         authenticator.authenticate(request("Bearer never issued"))
+
+
+def test_what_a_reviewer_objects_to_is_told_besides_that_the_token_is_bad() -> None:
+    with pytest.raises(InvalidCredentials) as refused:
+        Authenticator({}, reviewers=[issued_only]).review("expired")
+    assert str(refused.value) == "[invalid bearer token, service account token has expired]"
+
+
+def test_a_token_of_the_table_is_good_for_this_api_alone() -> None:
+    authenticator = Authenticator({"secret": ADMIN}, audiences=("here", "also here"))
+    assert authenticator.review("secret").audiences == ("here", "also here")
+    assert authenticator.review("secret", ["there", "here"]).audiences == ("here",)
+    with pytest.raises(InvalidCredentials):
+        authenticator.review("secret", ["there"])
 
 
 def test_a_client_certificate_names_user_groups_and_credential() -> None:

@@ -1,0 +1,220 @@
+"""Acting as somebody else: the headers that ask for it, and what one must be allowed for it.
+
+From 1.36 on a user may be allowed to do only some things as others (constrained impersonation); who has the old verb
+`impersonate` may do everything as them.
+"""
+
+# upstream 1.36: apiserver/pkg/endpoints/filters/impersonation
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import unquote
+
+from multidict import CIMultiDictProxy
+
+from mockkube.api import names
+from mockkube.api.errors import BadRequest, Forbidden
+from mockkube.api.fields import quoted
+from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.impersonation_fields import extra_complaint
+from mockkube.apiserver.authorization.node import NODES, PREFIX
+from mockkube.apiserver.authorization.refusals import refusal
+from mockkube.apiserver.authorization.rules import ALL, Attributes
+from mockkube.apiserver.http.authentication import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, MASTERS, User
+
+_USER: Final = "Impersonate-User"
+_GROUP: Final = "Impersonate-Group"
+_UID: Final = "Impersonate-Uid"
+_EXTRA: Final = "impersonate-extra-"
+_AUTHENTICATION: Final = "authentication.k8s.io"
+_ACCOUNT: Final = "system:serviceaccount:"
+_ACCOUNTS: Final = "system:serviceaccounts"
+_NODE_OF_REQUESTER: Final = "authentication.kubernetes.io/node-name"
+MANY: Final = 4
+"""From so many groups or values on, being allowed all of them is asked for first."""
+
+
+class Impersonation:
+    """Finds out whom a request acts as. `constrained`: the modes of 1.36 are tried before the old one."""
+
+    def __init__(self, authorizer: Authorizer, *, constrained: bool) -> None:
+        self._authorizer = authorizer
+        self._modes = _CONSTRAINED if constrained else ()
+        self._constrained = constrained
+
+    def apply(self, asked: Attributes, headers: CIMultiDictProxy[str]) -> Attributes:
+        """What is asked for, as the user it is to be done as; Forbidden when the sender may not act as them."""
+        # hot: per request, nearly always without such headers
+        if not any(name[:12].lower() == "impersonate-" for name in headers):
+            return asked
+        wanted = _wanted(headers)
+        if not wanted.name:
+            if wanted == User(""):
+                return asked
+            raise BadRequest(_nameless(wanted, constrained=self._constrained))
+        return replace(asked, user=self._become(wanted, asked))
+
+    def _become(self, wanted: User, asked: Attributes) -> User:
+        refused: Forbidden | None = None
+        for mode in self._modes:
+            if not mode.applies(wanted, asked.user):
+                continue
+            try:
+                self._require(mode.seen(replace(asked, verb=f"impersonate-on:{mode.name}:{asked.verb}")))
+                return self._allowed(wanted, asked.user, mode)
+            except Forbidden as error:
+                refused = refused or error
+        try:
+            return self._allowed(wanted, asked.user, None)
+        except Forbidden as error:
+            raise refused or error from None
+
+    def _require(self, asked: Attributes) -> None:
+        decision = self._authorizer.decide(asked)
+        if not decision.allowed:
+            raise refusal(asked, decision.reason)
+
+    def _allowed(self, wanted: User, requester: User, mode: _Mode | None) -> User:
+        """The user wanted, whole, if the requester may be all of that."""
+        verb = "impersonate" if mode is None else f"impersonate:{mode.name}"
+        group = "" if mode is None else _AUTHENTICATION
+        name = _name(wanted, Attributes(requester, verb, group, "users", name=wanted.name), nodes=mode is not None)
+        self._require(name if mode is None else mode.seen(name, named=True))
+        if wanted.uid:
+            self._require(Attributes(requester, verb, _AUTHENTICATION, "uids", name=wanted.uid))
+        self._require_groups(wanted, Attributes(requester, verb, group, "groups"), strict=mode is not None)
+        extra = Attributes(requester, verb, _AUTHENTICATION, "userextras")
+        self._require_extra(wanted, extra, strict=mode is not None)
+        return _completed(wanted, nodes=mode is not None)
+
+    def _require_groups(self, wanted: User, asked: Attributes, *, strict: bool) -> None:
+        if strict and "" in wanted.groups:
+            raise refusal(asked, "impersonating the empty string group is not allowed")
+        if strict and MASTERS in wanted.groups:
+            raise refusal(replace(asked, name=MASTERS), "impersonating the system:masters group is not allowed")
+        if strict and len(wanted.groups) >= MANY and self._authorizer.decide(replace(asked, name=ALL)).allowed:
+            return
+        for group in wanted.groups:
+            self._require(replace(asked, name=group))
+
+    def _require_extra(self, wanted: User, asked: Attributes, *, strict: bool) -> None:
+        values = [(key, value) for key, some in wanted.extra.items() for value in some]
+        if strict and (why := extra_complaint(wanted.extra)):
+            raise refusal(asked, why)
+        if strict and max(len(values), len(wanted.extra)) >= MANY:
+            whole = replace(asked, subresource=ALL, name=ALL)
+            if self._authorizer.decide(whole).allowed:
+                return
+        for key, value in values:
+            self._require(replace(asked, subresource=key, name=value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """A way to act as some kind of user."""
+
+    name: str
+    applies: Callable[[User, User], bool]
+
+    def seen(self, asked: Attributes, *, named: bool = False) -> Attributes:
+        """What is asked of the authorizer: in the mode for a pod's own node, neither node nor pod is told."""
+        if self.name != _OWN_NODE:
+            return asked
+        keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(asked.user.extra))}
+        return replace(asked, user=replace(asked.user, extra=keys), name=ALL if named else asked.name)
+
+
+_OWN_NODE: Final = "associated-node"
+
+
+def _only_name(wanted: User) -> bool:
+    return not (wanted.uid or wanted.groups or wanted.extra)
+
+
+def _own_node(wanted: User, requester: User) -> bool:
+    node = _node(wanted.name)
+    known = requester.extra.get(_NODE_OF_REQUESTER, ()) == (node,)
+    return bool(node) and known and _only_name(wanted) and _account(requester.name) is not None
+
+
+_CONSTRAINED: Final = (
+    _Mode(_OWN_NODE, _own_node),
+    _Mode("arbitrary-node", lambda wanted, _: _only_name(wanted) and bool(_node(wanted.name))),
+    _Mode("serviceaccount", lambda wanted, _: _only_name(wanted) and _account(wanted.name) is not None),
+    _Mode("user-info", lambda wanted, _: not _node(wanted.name) and _account(wanted.name) is None),
+)
+
+
+def _node(username: str) -> str:
+    """The node of a user name; empty for others."""
+    name = username.removeprefix(PREFIX)
+    return "" if name == username or names.dns_subdomain(name) else name
+
+
+def _account(username: str) -> tuple[str, str] | None:
+    """Namespace and name of a service account's user name; None for others."""
+    parts = username.removeprefix(_ACCOUNT).split(":")
+    if not username.startswith(_ACCOUNT) or len(parts) != 2:
+        return None
+    return None if names.dns_label(parts[0]) or names.dns_subdomain(parts[1]) else (parts[0], parts[1])
+
+
+def _name(wanted: User, asked: Attributes, *, nodes: bool) -> Attributes:
+    """The name wanted, as what must be allowed."""
+    if nodes and (node := _node(wanted.name)):
+        return replace(asked, resource="nodes", name=node)
+    if (account := _account(wanted.name)) is not None:
+        return replace(asked, resource="serviceaccounts", namespace=account[0], name=account[1])
+    return asked
+
+
+def _completed(wanted: User, *, nodes: bool) -> User:
+    """The user with the groups that follow from the name."""
+    groups = wanted.groups
+    if nodes and _node(wanted.name):
+        groups = (NODES,)
+    elif not groups and (account := _account(wanted.name)) is not None:
+        groups = (_ACCOUNTS, f"{_ACCOUNTS}:{account[0]}")
+    more = ALL_UNAUTHENTICATED if wanted.name == ANONYMOUS.name else ALL_AUTHENTICATED
+    if more in groups or ALL_UNAUTHENTICATED in groups:
+        return replace(wanted, groups=groups)
+    return replace(wanted, groups=(*groups, more))
+
+
+def _wanted(headers: CIMultiDictProxy[str]) -> User:
+    """Who the headers name, and nothing that they do not say."""
+    extra: dict[str, tuple[str, ...]] = {}
+    for name, value in headers.items():
+        if name.lower().startswith(_EXTRA):
+            key = unquote(name[len(_EXTRA) :].lower())
+            extra[key] = (*extra.get(key, ()), value)
+    name, uid = headers.get(_USER, ""), headers.get(_UID, "")
+    return User(name, uid=uid, groups=tuple(headers.getall(_GROUP, ())), extra=dict(sorted(extra.items())))
+
+
+def _nameless(wanted: User, *, constrained: bool) -> str:
+    """The complaint about headers that say everything but who."""
+    if constrained:
+        groups = ", ".join(map(quoted, wanted.groups))
+        shown = f"[]string{{{groups}}}" if wanted.groups else "[]string(nil)"
+        extra = ", ".join(f"{quoted(key)}:[]string{{{_texts(values)}}}" for key, values in wanted.extra.items())
+        more = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
+        user = f'&user.DefaultInfo{{Name:"", UID:{quoted(wanted.uid)}, Groups:{shown}, Extra:{more}}}'
+        return f"requested {user} without impersonating a user name"
+    return f"requested [{' '.join(_references(wanted))}] without impersonating a user"
+
+
+def _texts(values: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, values))
+
+
+def _references(wanted: User) -> Iterator[str]:
+    """What older servers print of each thing to be impersonated."""
+    version = f"{_AUTHENTICATION}/v1"
+    yield from (f"{{Group  {group}    }}" for group in wanted.groups)
+    for key, values in wanted.extra.items():
+        yield from (f"{{UserExtra  {value}  {version}  {key}}}" for value in values)
+    if wanted.uid:
+        yield f"{{UID  {wanted.uid}  {version}  }}"

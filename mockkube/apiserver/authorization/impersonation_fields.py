@@ -1,0 +1,39 @@
+"""What may stand in the extra fields of somebody to act as."""
+
+# upstream 1.36: apiserver/pkg/endpoints/filters/impersonation/mode.go, validateExtra
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.errors import aggregate
+from mockkube.api.fields import FieldError, invalid, quoted
+
+_PATH_FORM: Final = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
+_PATH: Final = re.compile(_PATH_FORM)
+_AT: Final = "extra.key"
+
+
+def extra_complaint(extra: Mapping[str, tuple[str, ...]]) -> str:
+    """What is wrong with the first bad entry; empty when nothing is."""
+    for key, values in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        if errors := _key_complaints(key):
+            return f"impersonating an invalid key in extra is not allowed: {aggregate(errors)}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {quoted(key)}"
+        if "" in values:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _key_complaints(key: str) -> list[FieldError]:
+    host, slash, path = key.partition("/")
+    if not (host and slash and path):
+        return [invalid(_AT, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid(_AT, host, text) for text in names.dns_subdomain(host)]
+    if not _PATH.fullmatch(path):
+        why = f"Invalid path (regex used for validation is '{_PATH_FORM}')"
+        errors.append(invalid(_AT, path, why))
+    return errors

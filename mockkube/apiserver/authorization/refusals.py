@@ -1,0 +1,22 @@
+"""The words in which a request is refused."""
+
+# upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/errors.go
+from mockkube.api.errors import Forbidden
+from mockkube.api.fields import quoted
+from mockkube.apiserver.authorization.rules import Attributes
+
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def refusal(asked: Attributes, reason: str) -> Forbidden:
+    """The refusal of a request, for a reason if there is one to tell."""
+    why = _what(asked).translate(_HTML)
+    return Forbidden.object(asked.group, asked.resource, asked.name, f"{why}: {reason}" if reason else why)
+
+
+def _what(asked: Attributes) -> str:
+    who = f"User {quoted(asked.user.name)} cannot {asked.verb}"
+    if asked.path is not None:
+        return f"{who} path {quoted(asked.path)}"
+    where = f"in the namespace {quoted(asked.namespace)}" if asked.namespace else "at the cluster scope"
+    return f"{who} resource {quoted(asked.combined)} in API group {quoted(asked.group)} {where}"

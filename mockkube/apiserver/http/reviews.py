@@ -1,0 +1,175 @@
+"""Requests that only ask: who am I, whose token is this, may somebody do that. Nothing of them is stored.
+
+Here too the binding that is posted to a namespace, which is stored nowhere but in its pod.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from aiohttp import web
+
+from mockkube.api.catalogue import KINDS, Kind
+from mockkube.api.errors import BadRequest, Invalid, NotFound
+from mockkube.api.strategy import Strategy
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.authorization import access_reviews
+from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.http import bodies, subresources
+from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.authentication import Authenticator, InvalidCredentials, User
+from mockkube.apiserver.http.exchange import Exchange
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.plain import Review
+from mockkube.apiserver.registry import creation, encoding, options, tracking
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+
+_AUTHENTICATION: Final = "authentication.k8s.io"
+_AUTHORIZATION: Final = "authorization.k8s.io"
+_FOREIGN_METADATA: Final = (
+    "selfLink",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
+Answer = Callable[[Object, User], Object]
+"""Answers a question, decoded, of a user."""
+
+
+def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticator) -> dict[tuple[str, str], Review]:
+    """What answers each kind that can only be created, by group and plural."""
+    answers: dict[tuple[str, str], Answer] = {
+        (_AUTHENTICATION, "SelfSubjectReview"): lambda _, user: _who(registry, user),
+        (_AUTHENTICATION, "TokenReview"): lambda asked, _: _whose(authenticator, asked),
+        (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda asked, user: _may(authorizer, asked, user),
+        (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda asked, user: _all(authorizer, asked, user),
+    }
+    for name in ("SubjectAccessReview", "LocalSubjectAccessReview"):
+        answers[_AUTHORIZATION, name] = lambda asked, _: _may(authorizer, asked, None)
+    made: dict[tuple[str, str], Review] = {("", "bindings"): _binding(registry)}
+    for kind in KINDS:
+        if (answer := answers.get((kind.group, kind.kind))) is not None:
+            made[kind.group, kind.plural] = _review(registry, kind, answer)
+    return made
+
+
+def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
+    node = registry.schema.kind(kind.group, "v1", kind.kind)
+    assert node is not None, f"every version has {kind.kind}"
+    resource = Resource(kind, "v1", node, Strategy(), registry.services)
+
+    async def review(exchange: Exchange, target: Target) -> web.StreamResponse:
+        asked = _asked(registry, resource, exchange, target)
+        _ = asked.representation
+        text = await exchange.body()
+        wanted = options.write_options(exchange.query, "CreateOptions")
+        given = bodies.decode_body(asked, text, wanted)
+        _place(given["metadata"], target.namespace)
+        question = tracking.track(resource, asked.call, None, given, wanted)
+        return asked.answer(_record(resource, answer(question, exchange.user)), status=201)
+
+    return review
+
+
+def _binding(registry: Registry) -> Review:
+    pods = registry.stored("", "pods")
+    assert pods is not None, "every server has pods"
+
+    async def bind(exchange: Exchange, target: Target) -> web.StreamResponse:
+        return await subresources.bind(_asked(registry, pods, exchange, target))
+
+    return bind
+
+
+def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: Target) -> Asked:
+    if target.name or target.misplaced or bool(target.namespace) != resource.kind.namespaced:
+        raise NotFound.path()
+    call = Call(exchange.user, target.namespace, user_agent=exchange.user_agent)
+    return Asked(registry, resource, target, exchange, call)
+
+
+def _place(metadata: Object, namespace: str) -> None:
+    """Put the question into the namespace of the request, and drop the metadata only a server writes."""
+    if metadata.get("namespace", namespace) != namespace:
+        raise BadRequest(creation.MISPLACED)
+    if namespace:
+        metadata["namespace"] = namespace
+    for name in _FOREIGN_METADATA:
+        metadata.pop(name, None)
+
+
+def _record(resource: Resource, obj: ReadOnlyObject) -> Record:
+    """An answer in the form objects are shown from."""
+    head = {"kind": resource.kind.kind, "apiVersion": resource.api_version}
+    body = encoding.dumps(encoding.ordered({**obj, **head}))
+    metadata = obj["metadata"]
+    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+    return Record("", name, namespace, 0, resource.head, body[len(resource.head) :], {}, {})
+
+
+def _who(registry: Registry, user: User) -> Object:
+    # upstream 1.36: pkg/registry/authentication/selfsubjectreview/rest.go
+    metadata = {"creationTimestamp": render_time(registry.services.clock.now())}
+    return {"metadata": metadata, "status": {"userInfo": _user_info(user)}}
+
+
+def _whose(authenticator: Authenticator, question: Object) -> Object:
+    # upstream 1.36: pkg/registry/authentication/tokenreview/storage.go
+    spec = question["spec"]
+    if not spec.get("token"):
+        raise BadRequest("token is required for TokenReview in authentication")
+    try:
+        reviewed = authenticator.review(spec["token"], spec.get("audiences") or ())
+    except InvalidCredentials as error:
+        question["status"] = {"user": {}, "error": str(error)}
+    else:
+        user, audiences = _user_info(reviewed.user), list(reviewed.audiences)
+        question["status"] = {"authenticated": True, "user": user, "audiences": audiences}
+    return question
+
+
+def _user_info(user: User) -> Object:
+    extra = {key: list(values) for key, values in user.extra.items()}
+    whole = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {name: value for name, value in whole.items() if value}
+
+
+def _may(authorizer: Authorizer, question: Object, user: User | None) -> Object:
+    """Whether the user, or else whom the question names, may do something."""
+    # upstream 1.36: pkg/registry/authorization/subjectaccessreview/rest.go and its siblings
+    if errors := access_reviews.complaints(question):
+        raise Invalid(_AUTHORIZATION, "", "", errors)
+    spec = question["spec"]
+    asked = access_reviews.attributes(access_reviews.subject(spec) if user is None else user, spec)
+    question["status"] = access_reviews.status(authorizer.decide(asked), spec)
+    return question
+
+
+def _all(authorizer: Authorizer, question: Object, user: User) -> Object:
+    """What the user may do in a namespace."""
+    # upstream 1.36: pkg/registry/authorization/selfsubjectrulesreview/rest.go
+    namespace = question["spec"].get("namespace", "")
+    if not namespace:
+        raise BadRequest("no namespace on request")
+    found = authorizer.enumerate(user, namespace)
+    status: Object = {
+        "resourceRules": [_without_urls(rule) for rule in found.rules if rule.resources],
+        "nonResourceRules": [_only_urls(rule) for rule in found.rules if rule.urls],
+        "incomplete": found.incomplete,
+    }
+    if found.error:
+        status["evaluationError"] = found.error
+    return {"metadata": {}, "spec": {}, "status": status}
+
+
+def _without_urls(rule: Rule) -> Object:
+    return Rule(rule.verbs, rule.groups, rule.resources, rule.names).to_object()
+
+
+def _only_urls(rule: Rule) -> Object:
+    return Rule(rule.verbs, urls=rule.urls).to_object()
