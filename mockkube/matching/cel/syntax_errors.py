@@ -11,7 +11,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional
 
-from mockkube.matching.cel.issues import Located, Source
+from mockkube.matching.cel.issues import ISSUES_MAX, Located, Source
 
 _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
@@ -37,7 +37,8 @@ def describe(source: Source) -> list[Located]:
     else:
         text = "ERROR: <input>:1:1: Syntax error"
     found = [issue for issue in _split(text) if "<<nil>> parsetree" not in issue.message]
-    return [_as_go(issue, source) for issue in found]
+    # Go stops at the first complaint past the limit; C++ goes on, and counts.
+    return [_as_go(issue, source) for issue in found[: ISSUES_MAX + 1]]
 
 
 def _split(text: str) -> list[Located]:

@@ -56,3 +56,8 @@ def test_other_complaints_stand_beside_those_of_syntax() -> None:
         "1:1: reserved identifier: let",
         "1:5: Syntax error: extraneous input 'x' expecting <EOF>",
     ]
+
+
+def test_after_a_hundred_complaints_the_next_one_ends_it() -> None:
+    assert (TAINTS.compile("@" * 150 + "true").error or "").endswith("\n1 more errors were truncated")
+    assert "truncated" not in (TAINTS.compile("@" * 100 + "true").error or "")
