@@ -14,6 +14,7 @@ from mockkube.api.kinds.admission_policy import (
 from mockkube.api.kinds.admission_rules import PolicyExpressionCheck
 from mockkube.api.kinds.api_service import APIServiceStrategy
 from mockkube.api.kinds.certificate_signing_request import CertificateSigningRequestStrategy
+from mockkube.api.kinds.cluster_trust_bundle import ClusterTrustBundleStrategy
 from mockkube.api.kinds.config_map import ConfigMapStrategy
 from mockkube.api.kinds.controller_revision import ControllerRevisionStrategy
 from mockkube.api.kinds.crd_schemas import SchemaCheck
@@ -122,6 +123,7 @@ def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
         ("batch", "CronJob"): CronJobStrategy(hooks.extensions),
         ("batch", "Job"): JobStrategy(hooks.extensions),
         ("certificates.k8s.io", "CertificateSigningRequest"): CertificateSigningRequestStrategy(),
+        ("certificates.k8s.io", "ClusterTrustBundle"): ClusterTrustBundleStrategy(),
         ("coordination.k8s.io", "Lease"): LeaseStrategy(),
         ("coordination.k8s.io", "LeaseCandidate"): LeaseCandidateStrategy(),
         ("discovery.k8s.io", "EndpointSlice"): EndpointSliceStrategy(),
