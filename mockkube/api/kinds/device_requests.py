@@ -115,7 +115,7 @@ class DeviceClaimRules:
 
     def _toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
         rule = self.extensions.device_tolerations.get(toleration.get("operator", ""))
-        return validate_toleration(toleration, at, rule and _check(rule, self.judge))
+        return validate_toleration(toleration, at, None if rule is None else _check(rule, self.judge))
 
 
 def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
