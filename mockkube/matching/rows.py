@@ -168,7 +168,7 @@ def _expression(environment: Environment) -> Answer:
         errors = tolerations.admission_errors(row["expr"], compiled, _AT)
         estimate = compiled.estimate
         return {
-            "length": len(row["expr"].encode()),
+            "length": len(row["expr"].encode(errors="surrogatepass")),
             "compile": {"ok": compiled.error is None, "error": compiled.error},
             "type": str(compiled.type) if compiled.type else None,
             "estimated_cost": {"min": estimate.min, "max": estimate.max} if estimate else None,

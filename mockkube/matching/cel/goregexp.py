@@ -33,7 +33,17 @@ _POSIX_CLASSES: Final = frozenset(
         "xdigit",
     ]
 )
-_LETTER_ESCAPES: Final = frozenset("afnrtv")
+_CATEGORIES: Final = {
+    "Letter": "L", "Uppercaseletter": "Lu", "Lowercaseletter": "Ll", "Titlecaseletter": "Lt", "Modifierletter": "Lm",
+    "Otherletter": "Lo", "Mark": "M", "Combiningmark": "M", "Nonspacingmark": "Mn", "Spacingmark": "Mc",
+    "Enclosingmark": "Me", "Number": "N", "Decimalnumber": "Nd", "Digit": "Nd", "Letternumber": "Nl",
+    "Othernumber": "No", "Punctuation": "P", "Punct": "P", "Connectorpunctuation": "Pc", "Dashpunctuation": "Pd",
+    "Openpunctuation": "Ps", "Closepunctuation": "Pe", "Initialpunctuation": "Pi", "Finalpunctuation": "Pf",
+    "Otherpunctuation": "Po", "Symbol": "S", "Mathsymbol": "Sm", "Currencysymbol": "Sc", "Modifiersymbol": "Sk",
+    "Othersymbol": "So", "Separator": "Z", "Spaceseparator": "Zs", "Lineseparator": "Zl", "Paragraphseparator": "Zp",
+    "Other": "C", "Control": "Cc", "Cntrl": "Cc", "Format": "Cf", "Privateuse": "Co",
+}  # fmt: skip
+"""The long names of categories, as Go compares them."""
 
 
 class RegexError(ValueError):
@@ -75,12 +85,23 @@ def _re2(pattern: str) -> Any:
 
 
 @lru_cache(CACHE_MAX)
-def _is_unicode_class(name: str) -> bool:
+def _unicode_class(name: str) -> str | None:
+    """Return RE2's name for a class of characters, None if there is no such class."""
+    if not name.isascii() or not name.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum():
+        return None
+    plain = name.replace("_", "").replace("-", "").replace(" ", "").capitalize()
+    for candidate in (name, plain, _CATEGORIES.get(plain)):
+        if candidate and candidate.replace("_", "a").isalnum() and _compiles(rf"\p{{{candidate}}}"):
+            return candidate
+    return None
+
+
+def _compiles(pattern: str) -> bool:
     try:
-        _re2(rf"\p{{{name}}}")
+        _re2(pattern)
     except re2.error:
         return False
-    return name.isascii() and name.replace("_", "").isalnum()
+    return True
 
 
 @dataclass(slots=True)
@@ -244,11 +265,12 @@ class _Parser:
         elif kind == "Q":
             self._quoted(rest)
             return
-        elif length := _class_escape_length(rest):
-            self._emit(length)
         else:
-            code, length = _parse_escape(rest)
-            self._emit(length, _escaped(code))
+            text, length = _class_escape(rest)
+            if not length:
+                code, length = _parse_escape(rest)
+                text = _escaped(code)
+            self._emit(length, text)
         self._groups[-1].push()
 
     def _quoted(self, rest: str) -> None:
@@ -264,12 +286,10 @@ class _Parser:
         first = True
         while first or whole[position : position + 1] != "]":
             first = False
-            length = _class_item_length(whole[position:])
-            if length:
-                output.append(whole[position : position + length])
-            else:
+            text, length = _class_item(whole[position:])
+            if not length:
                 text, length = _class_range(whole[position:], whole)
-                output.append(text)
+            output.append(text)
             position += length
         self._emit(position + 1, "".join(output) + "]")
         self._groups[-1].push()
@@ -307,22 +327,22 @@ def _parse_number(text: str, start: int) -> tuple[int | None, int]:
     return (int(digits) if len(digits) <= 8 else -1), end
 
 
-def _class_item_length(text: str) -> int:
-    """Return the length of the named class the text starts with, 0 if it starts with a plain character."""
+def _class_item(text: str) -> tuple[str, int]:
+    """Return the named class the text starts with, for RE2, and its length; 0 if it starts with a plain character."""
     if text.startswith("[:") and (end := text.find(":]", 2)) >= 0:
         if text[2:end].removeprefix("^") not in _POSIX_CLASSES:
             raise RegexError("invalid character class range", text[: end + 2])
-        return end + 2
-    return _class_escape_length(text)
+        return text[: end + 2], end + 2
+    return _class_escape(text)
 
 
-def _class_escape_length(text: str) -> int:
-    """Return the length of `\\d` or `\\p{Greek}` at the start, 0 if there is none."""
+def _class_escape(text: str) -> tuple[str, int]:
+    """Return `\\d` or `\\p{Greek}` at the start, for RE2, and its length; 0 if there is none."""
     kind = text[1:2] if text.startswith("\\") else ""
     if kind and kind in "dDsSwW":
-        return 2
+        return text[:2], 2
     if not kind or kind not in "pP":
-        return 0
+        return "", 0
     if text[2:3] != "{":
         sequence, name = text[:3], text[2:3]
     else:
@@ -330,9 +350,11 @@ def _class_escape_length(text: str) -> int:
         if end < 0:
             raise RegexError("invalid character class range", text)
         sequence, name = text[: end + 1], text[3:end]
-    if not _is_unicode_class(name.removeprefix("^")):
+    known = _unicode_class(name.removeprefix("^"))
+    if known is None:
         raise RegexError("invalid character class range", sequence)
-    return len(sequence)
+    negated = "^" if name.startswith("^") else ""
+    return f"\\{kind}{{{negated}{known}}}", len(sequence)
 
 
 def _class_range(text: str, whole: str) -> tuple[str, int]:

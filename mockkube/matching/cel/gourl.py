@@ -55,6 +55,11 @@ def _free(byte: int, mode: Mode) -> bool:
     return mode in (Mode.HOST, Mode.ZONE) and byte in _HOST
 
 
+def _valid(text: str, mode: Mode) -> bool:
+    """Whether an escaped text needs no further escapes."""
+    return all(byte in _ENCODED or _free(byte, mode) for byte in _raw(text))
+
+
 def _text(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")
 
@@ -118,8 +123,7 @@ class Url:
     @property
     def escaped_path(self) -> str:
         """The path, escaped."""
-        valid = all(byte in _ENCODED or _free(byte, Mode.PATH) for byte in _raw(self.raw_path))
-        if self.raw_path and valid:
+        if self.raw_path and _valid(self.raw_path, Mode.PATH):
             return self.raw_path
         return "*" if self.path == "*" else escape(self.path, Mode.PATH)
 
@@ -166,7 +170,12 @@ class Url:
             text += path
         if self.force_query or self.query:
             text += f"?{self.query}"
-        return text + (f"#{self.raw_fragment or escape(self.fragment, Mode.FRAGMENT)}" if self.fragment else "")
+        return f"{text}#{self._escaped_fragment()}" if self.fragment else text
+
+    def _escaped_fragment(self) -> str:
+        if self.raw_fragment and _valid(self.raw_fragment, Mode.FRAGMENT):
+            return self.raw_fragment
+        return escape(self.fragment, Mode.FRAGMENT)
 
     def _authority(self) -> str:
         if not (self.scheme or self.host or self.user is not None):

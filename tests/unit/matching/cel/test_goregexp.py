@@ -48,6 +48,8 @@ def test_a_bad_pattern_is_refused_in_gos_words(pattern: str, complaint: str) -> 
         pytest.param(r"^[\]a-]+$", "]-a", True, id="a bracket in a class"),
         pytest.param(r"\x{1F600}", "😀", True, id="a character by number"),
         pytest.param(r"\pL\PL", "a1", True, id="letters"),
+        pytest.param(r"^\p{greek}[\p{^Greek}]$", "αa", True, id="scripts in any case"),
+        pytest.param(r"^\p{Lowercase_Letter}\P{Letter}$", "a1", True, id="categories by their long names"),
     ],
 )
 def test_a_pattern_matches_as_gos_does(pattern: str, text: str, found: bool) -> None:
