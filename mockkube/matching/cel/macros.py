@@ -16,12 +16,15 @@ from mockkube.matching.cel.syntax import (
     MapNode,
     Node,
     Select,
+    descendants,
 )
 
 ACCUMULATOR: Final = "@result"
 _OLD_ACCUMULATOR: Final = "__result__"
 _SORT_INPUT: Final = "@__sortBy_input__"
 _UNUSED: Final = "#unused"
+_COPIED_NODES_MAX: Final = 20_000
+"""A chain of macros that copy their target doubles with each; what is larger than this is not copied any more."""
 
 
 class MacroError(Exception):
@@ -86,8 +89,11 @@ Macro = Callable[[Expansion, Node | None, list[Node]], Node | None]
 """Expands a call; None leaves it a call."""
 
 
-def _copied(node: Node) -> Node:
+def _copied(node: Node, offset: int) -> Node:
     """Return a copy of a tree in which no node is shared."""
+    if sum(1 for _ in descendants(node)) > _COPIED_NODES_MAX:
+        # differs: upstream goes on doubling until it runs out of memory.
+        raise MacroError(offset, "expands to too many nodes")
     return copy.deepcopy(node)
 
 
@@ -197,7 +203,7 @@ def _optional_map(name: str, *, wrapped: bool) -> Macro:
         if not isinstance(args[0], Ident):
             raise MacroError(args[0].offset, f"{name}() variable name must be a simple identifier")
         has_value = make.member_call("hasValue", target)
-        body = make.binding(args[0].name, make.member_call("value", _copied(target)), args[1])
+        body = make.binding(args[0].name, make.member_call("value", _copied(target, make.offset)), args[1])
         if wrapped:
             body = make.call("optional.of", body)
         return make.call("_?_:_", has_value, body, make.call("optional.none"))

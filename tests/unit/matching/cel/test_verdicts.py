@@ -121,6 +121,11 @@ def test_what_stays_within_the_limits_compiles(text: str) -> None:
     assert TAINTS.compile(text).error is None
 
 
+def test_macros_that_copy_their_target_do_not_double_without_end() -> None:
+    assert "expands to too many nodes" in _complaint("taint.?key" + ".optMap(k, k)" * 100 + ".hasValue()")
+    assert TAINTS.compile("taint.?key" + ".optMap(k, k)" * 5 + ".hasValue()").error is None
+
+
 def test_a_binding_is_known_only_where_the_environment_has_it() -> None:
     text = "cel.bind(k, taint.key, k == 'a' || k == 'b')"
     assert TAINTS_WITH_BINDINGS.compile(text).error is None
