@@ -22,6 +22,7 @@ COMMANDS: Final = (
     Entry("down", "Stop a running cluster."),
     Entry("status", "Show the clusters of this user."),
     Entry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
+    Entry("eval", "Ask what an expression, version, toleration or selector says."),
     Entry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
     Entry("completion", "Print a completion script for a shell."),
 )

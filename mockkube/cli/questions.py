@@ -1,0 +1,119 @@
+"""How questions about semantics are put: a version and gates, files of objects, taints and labels."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.readings import read_gates, read_version
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.errors import FlagError
+from mockkube.features.flags import judge_gates
+from mockkube.features.gates import effective
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import DEFAULT, NEWEST, Version
+from mockkube.proposals.catalogue import TRAINS
+
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_FILE_BYTES_MAX: Final = 1 << 28  # more than a cluster keeps
+_VERSION: Final = "Kubernetes version of the component."
+_GATE: Final = "A feature gate of the component. May be repeated."
+
+
+def of_component(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--version` and `--gate`, and call it with `caps`, what such a component can do."""
+
+    @wraps(function)
+    def called(*args: Any, version: str, gates: tuple[str, ...], **rest: Any) -> Any:
+        return function(*args, caps=capabilities_of(version_of(version), gates_of(gates)), **rest)
+
+    gate = click.option("--gate", "gates", multiple=True, metavar="GATE[=BOOL]", help=_GATE)
+    return click.option("--version", metavar="VERSION", default=str(DEFAULT), show_default=True, help=_VERSION)(
+        gate(called)
+    )
+
+
+def version_of(text: str, flag: str = "--version") -> Version:
+    """Return a version that there is."""
+    try:
+        version = read_version(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{flag}: {error}") from None
+    if version > NEWEST:
+        raise ConfigurationError(f"{flag}: version {version} is not supported: give one up to {NEWEST}")
+    return version
+
+
+def gates_of(texts: Sequence[str], flag: str = "--gate") -> dict[str, bool]:
+    """Return gates by name; one without a value is on."""
+    gates: dict[str, bool] = {}
+    for text in ",".join(texts).split(",") if texts else ():
+        try:
+            gates |= read_gates(text if "=" in text else f"{text}=true")
+        except ValueError as error:
+            raise ConfigurationError(f"{flag}: {error}") from None
+    return gates
+
+
+def capabilities_of(
+    version: Version,
+    gates: Mapping[str, bool],
+    *,
+    component: str = "kube-apiserver",
+    trains: tuple[ReleaseTrain, ...] = TRAINS,
+    flag: str = "--gate",
+) -> Capabilities:
+    """Return what a component can do; ConfigurationError, in upstream's words, for gates it would not start with."""
+    try:
+        parsed = judge_gates(gates, component, version, trains=trains)
+    except FlagError as error:
+        raise ConfigurationError(f"{flag}: {error}") from None
+    return Capabilities(version, effective(version, parsed.overrides, trains, component=component))
+
+
+def documents(path: str) -> Iterator[Any]:
+    """Yield what a file of YAML or JSON holds, document by document; `-` is standard input."""
+    import yaml
+
+    try:
+        text = _content(path)
+        loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}: give a readable file") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ConfigurationError(f"{path}: not valid YAML: {reason}") from None
+    return (document for document in loaded if document is not None)
+
+
+def _content(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read(_FILE_BYTES_MAX)
+    with Path(path).open("rb") as file:
+        return file.read(_FILE_BYTES_MAX)
+
+
+def taint_of(text: str) -> dict[str, str]:
+    """Read `key=value:Effect` or `key:Effect`."""
+    rest, colon, effect = text.rpartition(":")
+    key, _, value = rest.partition("=")
+    if not colon or effect not in EFFECTS or not key:
+        raise ConfigurationError(
+            f"--taint: {text!r} is not a taint: give one like key=value:NoSchedule; effects are {', '.join(EFFECTS)}"
+        )
+    return {"key": key, "value": value, "effect": effect}
+
+
+def labels_of(texts: Sequence[str]) -> dict[str, str]:
+    """Read `key=value,key=value`."""
+    labels: dict[str, str] = {}
+    for pair in (pair for text in texts for pair in text.split(",") if pair):
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ConfigurationError(f"--labels: {pair!r} is not a label: give some like zone=a,disk=ssd")
+        labels[key] = value
+    return labels

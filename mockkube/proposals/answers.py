@@ -1,0 +1,103 @@
+"""Answers to single questions about tolerations and node selectors, as one component would give them.
+
+Nothing is decided here: what is asked is decoded, judged and matched by the same code that serves objects. Answers are
+plain JSON.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from mockkube.api.codec import Codec, Found
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
+from mockkube.api.validation.node_selector import SelectorRules
+from mockkube.api.validation.pod_rules import pod_rules
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import registry
+from mockkube.features.trains import ReleaseTrain
+from mockkube.matching import node_selectors, taints
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import CompiledToleration, Outcome, Unreadable
+from mockkube.proposals.catalogue import PROPOSALS, TRAINS
+from mockkube.proposals.lending import TOLERATION, extensions_for, schema_for, selector_operators, taint_rules
+
+_NODE_AFFINITY: Final = "io.k8s.api.core.v1.NodeAffinity"
+_GATES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(taints.NUMERIC, taints.NUMERIC_GATE),
+    **{name: proposal.gate for proposal in PROPOSALS for name in proposal.tolerations},
+}
+"""The gate of each operator of tolerations that has one."""
+
+
+def answer_tolerations(
+    tolerations: Iterable[ReadOnlyObject],
+    asked: Iterable[ReadOnlyObject],
+    caps: Capabilities,
+    trains: tuple[ReleaseTrain, ...] = TRAINS,
+) -> Object:
+    """Say how a new pod's tolerations are judged, and which of them tolerates each taint; Mismatch for a wrong type."""
+    schema = schema_for(caps.version, trains)
+    codec, node = Codec(schema), schema.node(TOLERATION)
+    seen = [codec.decode(node, toleration, Found()) for toleration in tolerations]
+    errors = pod_rules(caps, extensions_for(caps.version, trains)).judge_tolerations(seen, "spec.tolerations")
+    compiled = taints.compile_tolerations(seen, taint_rules(caps, ExpressionCache().expression))
+    return {
+        "tolerations": seen,
+        "valid": not errors,
+        "errors": [str(error) for error in errors],
+        "taints": [_about(taint, compiled, caps) for taint in asked],
+    }
+
+
+def _about(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], caps: Capabilities) -> Object:
+    outcomes = [(toleration.source, toleration.check(taint)) for toleration in tolerations]
+    verdicts = [
+        {"matches": outcome is True, "reason": _reason(source, taint, outcome, caps)} for source, outcome in outcomes
+    ]
+    return {"taint": taint, "tolerated": any(one["matches"] for one in verdicts), "by": verdicts}
+
+
+def _reason(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome, caps: Capabilities) -> str:
+    """Say why a toleration does not match, as far as it is not plain from the values."""
+    if outcome is True:
+        return ""
+    if isinstance(outcome, Unreadable):
+        return outcome.reason
+    operator = toleration.get("operator", "")
+    gate = taints.EXPRESSION_GATE if toleration.get("expression") else _GATES.get(operator, "")
+    if gate and not caps.enabled(gate):
+        known = gate in registry(caps.version).histories
+        return f"{gate} is off" if known else f"{caps.version} does not know operator {operator}"
+    if toleration.get("expression"):
+        return "the expression is false"
+    for name in ("effect", "key"):
+        if toleration.get(name) and toleration[name] != taint.get(name):
+            return f"another {name}"
+    if operator not in ("", "Equal", "Exists") and not gate:
+        return f"operator {operator} is unknown"
+    return "the value does not pass"
+
+
+def answer_selector(
+    affinity: ReadOnlyObject,
+    labels: Mapping[str, str],
+    node_name: str,
+    caps: Capabilities,
+    trains: tuple[ReleaseTrain, ...] = TRAINS,
+) -> Object:
+    """Say how node affinity of a new pod is judged, and what it makes of a node; Mismatch for a wrong type."""
+    schema = schema_for(caps.version, trains)
+    seen = Codec(schema).decode(schema.node(_NODE_AFFINITY), affinity, Found())
+    extensions = extensions_for(caps.version, trains)
+    rules = SelectorRules(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
+    operators = selector_operators(caps)
+    required = node_selectors.compile_terms(seen.get(REQUIRED, {}).get("nodeSelectorTerms") or (), operators)
+    preferred = node_selectors.compile_preferred(seen.get(PREFERRED, ()), operators)
+    errors = validate_affinity({"nodeAffinity": seen}, "spec.affinity", rules, allow_invalid_values=False)
+    return {
+        "valid": not errors,
+        "errors": [str(error) for error in errors],
+        "match": REQUIRED not in seen or required.matches(labels, node_name),
+        "score": preferred.score(labels, node_name),
+        "unreadable": [*required.errors, *preferred.errors],
+    }
