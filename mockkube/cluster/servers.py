@@ -69,6 +69,7 @@ def build_api_server(surroundings: Surroundings) -> Server:
         authenticator=authenticator_of(configuration, surroundings.credentials.token),
         caps=surroundings.settings.capabilities(),
         gates=tuple(surroundings.settings.states()),
+        trains=surroundings.settings.trains,
         enable_admission=enable,
         disable_admission=disable,
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
