@@ -1,71 +1,18 @@
-"""Every kind with rules of its own, and the strategy that holds them. What is not here is plain."""
+"""Every kind with rules of its own, and the strategy that holds them. What is not here is plain.
 
-from collections.abc import Mapping
+The table names the classes instead of importing them: a server begins with a handful of kinds, and a strategy and
+the validation behind it are read when the first object of its kind comes by.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Final
 
 from mockkube.api.kinds import admission_rules, crd_schemas, device_expressions
-from mockkube.api.kinds.admission_policy import (
-    AdmissionPolicyBindingStrategy,
-    MutatingAdmissionPolicyBindingStrategy,
-    MutatingAdmissionPolicyStrategy,
-    ValidatingAdmissionPolicyStrategy,
-)
 from mockkube.api.kinds.admission_rules import PolicyExpressionCheck
-from mockkube.api.kinds.api_service import APIServiceStrategy
-from mockkube.api.kinds.certificate_signing_request import CertificateSigningRequestStrategy
-from mockkube.api.kinds.cluster_trust_bundle import ClusterTrustBundleStrategy
-from mockkube.api.kinds.config_map import ConfigMapStrategy
-from mockkube.api.kinds.controller_revision import ControllerRevisionStrategy
 from mockkube.api.kinds.crd_schemas import SchemaCheck
-from mockkube.api.kinds.cron_job import CronJobStrategy
-from mockkube.api.kinds.csi_driver import CSIDriverStrategy
-from mockkube.api.kinds.csi_node import CSINodeStrategy
-from mockkube.api.kinds.csi_storage_capacity import CSIStorageCapacityStrategy
-from mockkube.api.kinds.custom_resource_definition import CustomResourceDefinitionStrategy
-from mockkube.api.kinds.daemon_set import DaemonSetStrategy
-from mockkube.api.kinds.deployment import DeploymentStrategy
-from mockkube.api.kinds.device_class import DeviceClassStrategy
 from mockkube.api.kinds.device_expressions import ExpressionCheck
-from mockkube.api.kinds.device_taint_rule import DeviceTaintRuleStrategy
-from mockkube.api.kinds.endpoint_slice import EndpointSliceStrategy
-from mockkube.api.kinds.endpoints import EndpointsStrategy
-from mockkube.api.kinds.event import EventsEventStrategy, EventStrategy
-from mockkube.api.kinds.flow_control import FlowSchemaStrategy, PriorityLevelConfigurationStrategy
-from mockkube.api.kinds.horizontal_pod_autoscaler import HorizontalPodAutoscalerStrategy
-from mockkube.api.kinds.ingress import IngressStrategy
-from mockkube.api.kinds.ingress_class import IngressClassStrategy
-from mockkube.api.kinds.ip_address import IPAddressStrategy
-from mockkube.api.kinds.job import JobStrategy
-from mockkube.api.kinds.lease import LeaseCandidateStrategy, LeaseStrategy
-from mockkube.api.kinds.limit_range import LimitRangeStrategy
-from mockkube.api.kinds.namespace import NamespaceStrategy
-from mockkube.api.kinds.network_policy import NetworkPolicyStrategy
-from mockkube.api.kinds.node import NodeStrategy
-from mockkube.api.kinds.persistent_volume import PersistentVolumeStrategy
-from mockkube.api.kinds.persistent_volume_claim import PersistentVolumeClaimStrategy
-from mockkube.api.kinds.pod import PodStrategy
-from mockkube.api.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
-from mockkube.api.kinds.pod_group import PodGroupStrategy
-from mockkube.api.kinds.pod_template import PodTemplateStrategy
-from mockkube.api.kinds.priority_class import PriorityClassStrategy
-from mockkube.api.kinds.replica_set import ReplicaSetStrategy
-from mockkube.api.kinds.replication_controller import ReplicationControllerStrategy
-from mockkube.api.kinds.resource_claim import ResourceClaimStrategy, ResourceClaimTemplateStrategy
-from mockkube.api.kinds.resource_quota import ResourceQuotaStrategy
-from mockkube.api.kinds.resource_slice import ResourceSliceStrategy
-from mockkube.api.kinds.role import ClusterRoleStrategy, RoleStrategy
-from mockkube.api.kinds.role_binding import ClusterRoleBindingStrategy, RoleBindingStrategy
-from mockkube.api.kinds.runtime_class import RuntimeClassStrategy
-from mockkube.api.kinds.secret import SecretStrategy
-from mockkube.api.kinds.service import ServiceStrategy
-from mockkube.api.kinds.service_account import ServiceAccountStrategy
-from mockkube.api.kinds.service_cidr import ServiceCIDRStrategy
-from mockkube.api.kinds.stateful_set import StatefulSetStrategy
-from mockkube.api.kinds.storage_class import StorageClassStrategy, VolumeAttributesClassStrategy
-from mockkube.api.kinds.volume_attachment import VolumeAttachmentStrategy
-from mockkube.api.kinds.webhook_configuration import MutatingWebhookConfigurationStrategy, WebhookConfigurationStrategy
-from mockkube.api.kinds.workload import WorkloadStrategy
 from mockkube.api.strategy import Strategy
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 
@@ -80,84 +27,165 @@ class Hooks:
     extensions: Extensions = NO_EXTENSIONS
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kind, and where its strategy is: the module in this room, and the class."""
+
+    group: str
+    kind: str
+    strategy: str
+    lends: tuple[str, ...] = ()
+    """The hooks it is made with, in the order of its arguments."""
+
+
+ENTRIES: Final = (
+    Entry("", "ConfigMap", "config_map.ConfigMapStrategy"),
+    Entry("", "Endpoints", "endpoints.EndpointsStrategy"),
+    Entry("", "Event", "event.EventStrategy"),
+    Entry("", "LimitRange", "limit_range.LimitRangeStrategy"),
+    Entry("", "Namespace", "namespace.NamespaceStrategy"),
+    Entry("", "Node", "node.NodeStrategy"),
+    Entry("", "PersistentVolume", "persistent_volume.PersistentVolumeStrategy", lends=("extensions",)),
+    Entry("", "PersistentVolumeClaim", "persistent_volume_claim.PersistentVolumeClaimStrategy"),
+    Entry("", "Pod", "pod.PodStrategy", lends=("extensions",)),
+    Entry("", "PodTemplate", "pod_template.PodTemplateStrategy", lends=("extensions",)),
+    Entry("", "ReplicationController", "replication_controller.ReplicationControllerStrategy", lends=("extensions",)),
+    Entry("", "ResourceQuota", "resource_quota.ResourceQuotaStrategy"),
+    Entry("", "Secret", "secret.SecretStrategy"),
+    Entry("", "Service", "service.ServiceStrategy"),
+    Entry("", "ServiceAccount", "service_account.ServiceAccountStrategy"),
+    Entry(
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicy",
+        "admission_policy.MutatingAdmissionPolicyStrategy",
+        lends=("policy_expression",),
+    ),
+    Entry(
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding",
+        "admission_policy.MutatingAdmissionPolicyBindingStrategy",
+    ),
+    Entry(
+        "admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration",
+        "webhook_configuration.MutatingWebhookConfigurationStrategy",
+        lends=("policy_expression",),
+    ),
+    Entry(
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicy",
+        "admission_policy.ValidatingAdmissionPolicyStrategy",
+        lends=("policy_expression",),
+    ),
+    Entry(
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+        "admission_policy.AdmissionPolicyBindingStrategy",
+    ),
+    Entry(
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+        "webhook_configuration.WebhookConfigurationStrategy",
+        lends=("policy_expression",),
+    ),
+    Entry(
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        "custom_resource_definition.CustomResourceDefinitionStrategy",
+        lends=("custom_schema",),
+    ),
+    Entry("apiregistration.k8s.io", "APIService", "api_service.APIServiceStrategy"),
+    Entry("apps", "ControllerRevision", "controller_revision.ControllerRevisionStrategy"),
+    Entry("apps", "DaemonSet", "daemon_set.DaemonSetStrategy", lends=("extensions",)),
+    Entry("apps", "Deployment", "deployment.DeploymentStrategy", lends=("extensions",)),
+    Entry("apps", "ReplicaSet", "replica_set.ReplicaSetStrategy", lends=("extensions",)),
+    Entry("apps", "StatefulSet", "stateful_set.StatefulSetStrategy", lends=("extensions",)),
+    Entry("autoscaling", "HorizontalPodAutoscaler", "horizontal_pod_autoscaler.HorizontalPodAutoscalerStrategy"),
+    Entry("batch", "CronJob", "cron_job.CronJobStrategy", lends=("extensions",)),
+    Entry("batch", "Job", "job.JobStrategy", lends=("extensions",)),
+    Entry(
+        "certificates.k8s.io",
+        "CertificateSigningRequest",
+        "certificate_signing_request.CertificateSigningRequestStrategy",
+    ),
+    Entry("certificates.k8s.io", "ClusterTrustBundle", "cluster_trust_bundle.ClusterTrustBundleStrategy"),
+    Entry("coordination.k8s.io", "Lease", "lease.LeaseStrategy"),
+    Entry("coordination.k8s.io", "LeaseCandidate", "lease.LeaseCandidateStrategy"),
+    Entry("discovery.k8s.io", "EndpointSlice", "endpoint_slice.EndpointSliceStrategy"),
+    Entry("events.k8s.io", "Event", "event.EventsEventStrategy"),
+    Entry("flowcontrol.apiserver.k8s.io", "FlowSchema", "flow_control.FlowSchemaStrategy"),
+    Entry(
+        "flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "flow_control.PriorityLevelConfigurationStrategy"
+    ),
+    Entry("networking.k8s.io", "IPAddress", "ip_address.IPAddressStrategy"),
+    Entry("networking.k8s.io", "Ingress", "ingress.IngressStrategy"),
+    Entry("networking.k8s.io", "IngressClass", "ingress_class.IngressClassStrategy"),
+    Entry("networking.k8s.io", "NetworkPolicy", "network_policy.NetworkPolicyStrategy"),
+    Entry("networking.k8s.io", "ServiceCIDR", "service_cidr.ServiceCIDRStrategy"),
+    Entry("node.k8s.io", "RuntimeClass", "runtime_class.RuntimeClassStrategy"),
+    Entry("policy", "PodDisruptionBudget", "pod_disruption_budget.PodDisruptionBudgetStrategy"),
+    Entry("rbac.authorization.k8s.io", "ClusterRole", "role.ClusterRoleStrategy"),
+    Entry("rbac.authorization.k8s.io", "ClusterRoleBinding", "role_binding.ClusterRoleBindingStrategy"),
+    Entry("rbac.authorization.k8s.io", "Role", "role.RoleStrategy"),
+    Entry("rbac.authorization.k8s.io", "RoleBinding", "role_binding.RoleBindingStrategy"),
+    Entry("resource.k8s.io", "DeviceClass", "device_class.DeviceClassStrategy", lends=("device_expression",)),
+    Entry("resource.k8s.io", "DeviceTaintRule", "device_taint_rule.DeviceTaintRuleStrategy"),
+    Entry(
+        "resource.k8s.io",
+        "ResourceClaim",
+        "resource_claim.ResourceClaimStrategy",
+        lends=("device_expression", "extensions"),
+    ),
+    Entry(
+        "resource.k8s.io",
+        "ResourceClaimTemplate",
+        "resource_claim.ResourceClaimTemplateStrategy",
+        lends=("device_expression", "extensions"),
+    ),
+    Entry("resource.k8s.io", "ResourceSlice", "resource_slice.ResourceSliceStrategy"),
+    Entry("scheduling.k8s.io", "PodGroup", "pod_group.PodGroupStrategy"),
+    Entry("scheduling.k8s.io", "PriorityClass", "priority_class.PriorityClassStrategy"),
+    Entry("scheduling.k8s.io", "Workload", "workload.WorkloadStrategy"),
+    Entry("storage.k8s.io", "CSIDriver", "csi_driver.CSIDriverStrategy"),
+    Entry("storage.k8s.io", "CSINode", "csi_node.CSINodeStrategy"),
+    Entry("storage.k8s.io", "CSIStorageCapacity", "csi_storage_capacity.CSIStorageCapacityStrategy"),
+    Entry("storage.k8s.io", "StorageClass", "storage_class.StorageClassStrategy"),
+    Entry("storage.k8s.io", "VolumeAttachment", "volume_attachment.VolumeAttachmentStrategy"),
+    Entry("storage.k8s.io", "VolumeAttributesClass", "storage_class.VolumeAttributesClassStrategy"),
+)
+
+_BY_KIND: Final = {(entry.group, entry.kind): entry for entry in ENTRIES}
+
+
+class Strategies(Mapping[tuple[str, str], Strategy]):
+    """The strategy of each (group, kind) that has rules of its own, made when first asked for."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+        self._made: dict[tuple[str, str], Strategy] = {}
+
+    def __getitem__(self, key: tuple[str, str]) -> Strategy:
+        if key not in self._made:
+            self._made[key] = self._make(_BY_KIND[key])
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(_BY_KIND)
+
+    def __len__(self) -> int:
+        return len(_BY_KIND)
+
+    def _make(self, entry: Entry) -> Strategy:
+        module, _, name = entry.strategy.partition(".")
+        strategy: Strategy = getattr(import_module(f"mockkube.api.kinds.{module}"), name)(
+            *(getattr(self._hooks, lent) for lent in entry.lends)
+        )
+        return strategy
+
+
 def strategies(hooks: Hooks) -> Mapping[tuple[str, str], Strategy]:
     """Return the strategy of each (group, kind) that has rules of its own."""
-    return {
-        ("", "ConfigMap"): ConfigMapStrategy(),
-        ("", "Endpoints"): EndpointsStrategy(),
-        ("", "Event"): EventStrategy(),
-        ("", "LimitRange"): LimitRangeStrategy(),
-        ("", "Namespace"): NamespaceStrategy(),
-        ("", "Node"): NodeStrategy(),
-        ("", "PersistentVolume"): PersistentVolumeStrategy(hooks.extensions),
-        ("", "PersistentVolumeClaim"): PersistentVolumeClaimStrategy(),
-        ("", "Pod"): PodStrategy(hooks.extensions),
-        ("", "PodTemplate"): PodTemplateStrategy(hooks.extensions),
-        ("", "ReplicationController"): ReplicationControllerStrategy(hooks.extensions),
-        ("", "ResourceQuota"): ResourceQuotaStrategy(),
-        ("", "Secret"): SecretStrategy(),
-        ("", "Service"): ServiceStrategy(),
-        ("", "ServiceAccount"): ServiceAccountStrategy(),
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): MutatingAdmissionPolicyStrategy(
-            hooks.policy_expression
-        ),
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): MutatingAdmissionPolicyBindingStrategy(),
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): MutatingWebhookConfigurationStrategy(
-            hooks.policy_expression
-        ),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): ValidatingAdmissionPolicyStrategy(
-            hooks.policy_expression
-        ),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): AdmissionPolicyBindingStrategy(),
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): WebhookConfigurationStrategy(
-            hooks.policy_expression
-        ),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"): CustomResourceDefinitionStrategy(hooks.custom_schema),
-        ("apiregistration.k8s.io", "APIService"): APIServiceStrategy(),
-        ("apps", "ControllerRevision"): ControllerRevisionStrategy(),
-        ("apps", "DaemonSet"): DaemonSetStrategy(hooks.extensions),
-        ("apps", "Deployment"): DeploymentStrategy(hooks.extensions),
-        ("apps", "ReplicaSet"): ReplicaSetStrategy(hooks.extensions),
-        ("apps", "StatefulSet"): StatefulSetStrategy(hooks.extensions),
-        ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscalerStrategy(),
-        ("batch", "CronJob"): CronJobStrategy(hooks.extensions),
-        ("batch", "Job"): JobStrategy(hooks.extensions),
-        ("certificates.k8s.io", "CertificateSigningRequest"): CertificateSigningRequestStrategy(),
-        ("certificates.k8s.io", "ClusterTrustBundle"): ClusterTrustBundleStrategy(),
-        ("coordination.k8s.io", "Lease"): LeaseStrategy(),
-        ("coordination.k8s.io", "LeaseCandidate"): LeaseCandidateStrategy(),
-        ("discovery.k8s.io", "EndpointSlice"): EndpointSliceStrategy(),
-        ("events.k8s.io", "Event"): EventsEventStrategy(),
-        ("flowcontrol.apiserver.k8s.io", "FlowSchema"): FlowSchemaStrategy(),
-        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): PriorityLevelConfigurationStrategy(),
-        ("networking.k8s.io", "IPAddress"): IPAddressStrategy(),
-        ("networking.k8s.io", "Ingress"): IngressStrategy(),
-        ("networking.k8s.io", "IngressClass"): IngressClassStrategy(),
-        ("networking.k8s.io", "NetworkPolicy"): NetworkPolicyStrategy(),
-        ("networking.k8s.io", "ServiceCIDR"): ServiceCIDRStrategy(),
-        ("node.k8s.io", "RuntimeClass"): RuntimeClassStrategy(),
-        ("policy", "PodDisruptionBudget"): PodDisruptionBudgetStrategy(),
-        ("rbac.authorization.k8s.io", "ClusterRole"): ClusterRoleStrategy(),
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ClusterRoleBindingStrategy(),
-        ("rbac.authorization.k8s.io", "Role"): RoleStrategy(),
-        ("rbac.authorization.k8s.io", "RoleBinding"): RoleBindingStrategy(),
-        ("resource.k8s.io", "DeviceClass"): DeviceClassStrategy(hooks.device_expression),
-        ("resource.k8s.io", "DeviceTaintRule"): DeviceTaintRuleStrategy(),
-        ("resource.k8s.io", "ResourceClaim"): ResourceClaimStrategy(hooks.device_expression, hooks.extensions),
-        ("resource.k8s.io", "ResourceClaimTemplate"): ResourceClaimTemplateStrategy(
-            hooks.device_expression, hooks.extensions
-        ),
-        ("resource.k8s.io", "ResourceSlice"): ResourceSliceStrategy(),
-        ("scheduling.k8s.io", "PodGroup"): PodGroupStrategy(),
-        ("scheduling.k8s.io", "PriorityClass"): PriorityClassStrategy(),
-        ("scheduling.k8s.io", "Workload"): WorkloadStrategy(),
-        ("storage.k8s.io", "CSIDriver"): CSIDriverStrategy(),
-        ("storage.k8s.io", "CSINode"): CSINodeStrategy(),
-        ("storage.k8s.io", "CSIStorageCapacity"): CSIStorageCapacityStrategy(),
-        ("storage.k8s.io", "StorageClass"): StorageClassStrategy(),
-        ("storage.k8s.io", "VolumeAttachment"): VolumeAttachmentStrategy(),
-        ("storage.k8s.io", "VolumeAttributesClass"): VolumeAttributesClassStrategy(),
-    }
+    return Strategies(hooks)
 
 
 STRATEGIES: Final = strategies(Hooks())

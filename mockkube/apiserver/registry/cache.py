@@ -48,6 +48,8 @@ class Record:
     """The JSON after kind and apiVersion, which the items of a list leave out."""
     labels: Mapping[str, str]
     fields: Mapping[str, str]
+    foreign: bool = False
+    """Whether it is stored otherwise than this server would write it: another version did, and knew more or less."""
 
     @property
     def body(self) -> bytes:

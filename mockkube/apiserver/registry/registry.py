@@ -105,12 +105,12 @@ class Registry:
         if not existing or "get" not in kind.verbs:
             return
         family = self.family
-        strategy = family.strategies.get((kind.group, kind.kind), PLAIN)
+        key = (kind.group, kind.kind)
         home = self._stored.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.kind(kind.group, version, kind.kind)
             assert node is not None
-            resource = Resource(kind, version, node, strategy, self.services)
+            resource = Resource(kind, version, node, lambda: family.strategies.get(key, PLAIN), self.services)
             resource.stamp = family.stamps.get((kind.group, version, kind.kind))
             resource.default = family.defaults.get((kind.group, version, kind.kind))
             resource.printer = family.printers.get((kind.group, kind.kind), resource.printer)

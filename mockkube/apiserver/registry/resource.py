@@ -89,14 +89,16 @@ class Services:
 class Resource:
     """One kind at one version. `home` is the same kind in the version it is stored in; often itself."""
 
-    def __init__(self, kind: Kind, version: str, node: Node, strategy: Strategy, services: Services) -> None:
+    def __init__(
+        self, kind: Kind, version: str, node: Node, strategy: Callable[[], Strategy], services: Services
+    ) -> None:
         self.kind = kind
         self.group = kind.group
         self.plural = kind.plural
         self.version = version
         self.api_version = f"{kind.group}/{version}" if kind.group else version
         self.node = node
-        self.strategy = strategy
+        self._make_strategy = strategy
         self.services = services
         self.home: Resource = self
         self.default: Callable[[Object, Capabilities], None] | None = None
@@ -105,6 +107,11 @@ class Resource:
         self.head = encoding.head(kind.kind, self.api_version)
         self.tag = str(services.caps.version).encode()
         self._decode = services.codec.decoder(node)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The rules of the kind; read when the first object of it comes by."""
+        return self._make_strategy()
 
     @cached_property
     def collection(self) -> Collection:
@@ -141,9 +148,11 @@ class Resource:
         """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""
         tag, body = encoding.read_stored(entry.value, entry.revision)
         obj = encoding.loads(body)
+        foreign = False
         if tag != self.tag:
-            obj = self.revise(obj)
+            written, obj = body, self.revise(obj)
             body = encoding.dumps(encoding.ordered(obj))
+            foreign = body != written
         metadata = obj["metadata"]
         fields = dict(self.strategy.fields(obj))
         name, namespace = metadata["name"], metadata.get("namespace", "")
@@ -151,7 +160,15 @@ class Resource:
         if self.kind.namespaced:
             fields["metadata.namespace"] = namespace
         return Record(
-            entry.key, name, namespace, entry.revision, self.head, body[len(self.head) :], labels_of(obj), fields
+            entry.key,
+            name,
+            namespace,
+            entry.revision,
+            self.head,
+            body[len(self.head) :],
+            labels_of(obj),
+            fields,
+            foreign,
         )
 
     def revise(self, obj: Object) -> Object:

@@ -163,7 +163,7 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     assert old is not None
     if _emptied(new, old):
         return Updated(await _remove(home, record, new, dry_run=options.dry_run))
-    if spec_equal(new, old):
+    if spec_equal(new, old) and not record.foreign:
         return Updated(record)
     if options.dry_run:
         return Updated(unstored(home, new, record.revision))
