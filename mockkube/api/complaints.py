@@ -90,12 +90,14 @@ def _scalar_mismatch(node: Node, value: Any, struct: str, path: str) -> Iterator
 
 
 def _cannot(value: Any, struct: str, path: str, go: str) -> str:
+    described = _described(value, numeric=go in _GO_SCALARS.values() and go != "bool")
     if path:
-        return f"json: cannot unmarshal {_described(value)} into Go struct field {struct}.{path} of type {go}"
-    return f"json: cannot unmarshal {_described(value)} into Go value of type {go}"
+        return f"json: cannot unmarshal {described} into Go struct field {struct}.{path} of type {go}"
+    return f"json: cannot unmarshal {described} into Go value of type {go}"
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, *, numeric: bool = False) -> str:
+    """What a value is; a number that does not fit a number is shown."""
     match value:
         case bool():
             return "bool"
@@ -106,7 +108,7 @@ def _described(value: Any) -> str:
         case list():
             return "array"
         case _:
-            return f"number {value}"
+            return f"number {value}" if numeric else "number"
 
 
 def _base64(text: str) -> Iterator[str]:
@@ -126,7 +128,7 @@ def _int_or_string(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        yield f"json: cannot unmarshal {_described(value)} into Go value of type int32"
+        yield f"json: cannot unmarshal {_described(value, numeric=True)} into Go value of type int32"
 
 
 def _parsed(shape: Shape, value: Any) -> Iterator[str]:
