@@ -16,7 +16,7 @@ from mockkube.api.types import Object
 from mockkube.apiserver.authorization.roles import GROUP
 from mockkube.apiserver.authorization.rules import Rule
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.features.versions import Version
 
 NODE: Final = "system:node"
 
@@ -111,11 +111,11 @@ def _holds(condition: str, caps: Capabilities) -> bool:
     if not (condition[0].isdigit() or condition[0] == "-"):
         return caps.enabled(condition)
     if condition.endswith("+"):
-        return caps.version >= Version.parse(condition[:-1])
+        return Version.parse(condition[:-1]) <= caps.version
     first, dash, last = condition.partition("-")
-    since = Version.parse(first) if first else OLDEST
-    until = Version.parse(last) if dash else since
-    return min(max(since, OLDEST), NEWEST) <= max(caps.version, OLDEST) <= until
+    if dash and not first:
+        return caps.version <= Version.parse(last)
+    return Version.parse(first) <= caps.version <= Version.parse(last or first)
 
 
 def _role(words: list[str]) -> _Role:

@@ -1,0 +1,51 @@
+"""Requests without a socket."""
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import orjson
+import pytest
+from aiohttp.web import BaseRequest, Response
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from mockkube.apiserver.http import paths
+from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.http.exchange import Exchange
+from mockkube.apiserver.http.paths import Target
+
+ADMIN = User("admin", groups=(MASTERS, "system:authenticated"))
+
+
+class Request:
+    """What an exchange reads of a request: headers and a body."""
+
+    def __init__(self, body: Any, headers: dict[str, str]) -> None:
+        self._text = body if isinstance(body, bytes) else orjson.dumps(body)
+        self.headers = CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json", **headers}))
+        self.body_exists, self.content_length, self.content = True, len(self._text), self
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        yield self._text
+
+
+class Post:
+    """Makes exchanges and targets of requests that create something."""
+
+    def __call__(
+        self, path: str, body: Any, *, user: User = ADMIN, query: dict[str, list[str]] | None = None, **headers: str
+    ) -> tuple[Exchange, Target]:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        target = paths.parse("POST", path)
+        assert target is not None
+        return Exchange(cast("BaseRequest", Request(body, sent)), user, query or {}), target
+
+    def answer(self, response: Any) -> Any:
+        """The JSON of an answer."""
+        assert isinstance(response, Response)
+        assert isinstance(response.body, bytes)
+        return orjson.loads(response.body)
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
