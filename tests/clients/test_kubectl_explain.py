@@ -1,44 +1,24 @@
 """`kubectl explain` and the client side of `kubectl apply`, which read the OpenAPI documents."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-KUBECTL = shutil.which("kubectl")
 Kubectl = Callable[..., str]
-
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="no kubectl on the path")
 
 
 @pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """Run kubectl against a cluster of this module; what it says, on either stream."""
-    home = tmp_path_factory.mktemp("home")
-    environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)}
-    command = [sys.executable, "-m", "mockkube.cli", "up", "--port", "0", "--ephemeral"]
-    command += ["--without", "scheduler,controllers,kubelets", "--name", "explain"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        config = process.stdout.readline().strip().partition("=")[2]
-        assert Path(config).exists()
+def kubectl(newest_kubectl: Any) -> Kubectl:
+    """Run kubectl; what it says, on either stream, however it ends."""
 
-        def run(*arguments: str, given: str = "") -> str:
-            whole = [str(KUBECTL), "--kubeconfig", config, *arguments]
-            done = subprocess.run(
-                whole, input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-            )
-            return done.stdout
+    def run(*arguments: str, given: str | None = None) -> str:
+        done = newest_kubectl.run(*arguments, given=given)
+        return str(done.stdout + done.stderr)
 
-        yield run
-        process.terminate()
+    return run
 
 
 def squeezed(text: str) -> list[str]:
