@@ -3,6 +3,7 @@
 import asyncio
 import io
 import itertools
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ class Api:
             sent["Accept"] = accept
         if body is not None:
             sent.setdefault("Content-Type", media)
-            body = orjson.dumps(body) if not isinstance(body, bytes | str) else body
+            body = json.dumps(body) if not isinstance(body, bytes | str) else body
             body = io.BytesIO(body.encode() if isinstance(body, str) else body)
         url = URL(self.url + path, encoded=True)
         async with asyncio.timeout(ANSWER_SECONDS_MAX):
