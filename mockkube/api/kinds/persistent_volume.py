@@ -2,8 +2,6 @@
 
 # upstream 1.36: pkg/registry/core/persistentvolume/strategy.go
 
-from collections.abc import Mapping
-
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required
 from mockkube.api.strategy import Judge, Strategy
@@ -26,8 +24,6 @@ _CLASS = "volumeAttributesClassName"
 
 class PersistentVolumeStrategy(Strategy):
     """The rules of persistent volumes, with what proposals add to them."""
-
-    selectable = ("name",)
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
@@ -68,10 +64,6 @@ class PersistentVolumeStrategy(Strategy):
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""
         return [] if judge.subresource == "status" else [*persistent_volume_warnings(new)]
-
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """Return the name, under its short name too."""
-        return {"name": obj["metadata"]["name"]}
 
 
 def _validate_whole(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:

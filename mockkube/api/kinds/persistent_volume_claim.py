@@ -2,7 +2,6 @@
 
 # upstream 1.36: pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/api/persistentvolumeclaim/util.go
 
-from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api import names
@@ -26,8 +25,6 @@ _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
 
 class PersistentVolumeClaimStrategy(Strategy):
     """The rules of claims."""
-
-    selectable = ("name",)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Start pending, and say twice where the data comes from."""
@@ -67,10 +64,6 @@ class PersistentVolumeClaimStrategy(Strategy):
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""
         return [] if judge.subresource == "status" else self.warn_create(new, judge)
-
-    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """Return the name, under its short name too."""
-        return {"name": obj["metadata"]["name"]}
 
 
 def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:

@@ -86,10 +86,11 @@ class Router:
         if resource is None or target.misplaced:
             raise NotFound.path()
         namespace = target.namespace if resource.kind.namespaced else ""
-        call = Call(exchange.user, namespace, target.name, target.subresource, exchange.user_agent)
+        call = Call(
+            exchange.user, namespace, target.name, target.subresource, exchange.user_agent, warnings=exchange.warnings
+        )
         if resource.kind.deprecation:
             call.warn([resource.kind.deprecation])
-            exchange.warnings = call.warnings
         choose = subresources.handler_of if target.subresource else handlers.handler_of
         return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
 

@@ -93,7 +93,7 @@ def parse_int(text: str) -> int:
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
     """Read the options of a write; `kind` names them in complaints (`CreateOptions`)."""
-    if not query:
+    if not query and not apply:
         return WriteOptions()
     manager, validation = first(query, "fieldManager"), first(query, "fieldValidation")
     dry_run = list(query.get("dryRun", ()))

@@ -65,7 +65,3 @@ def test_a_deprecated_policy_is_warned_of_but_not_in_a_status():
     obj = volume(persistentVolumeReclaimPolicy="Recycle")
     assert len(VOLUMES.warn_create(obj, JUDGE)) == len(VOLUMES.warn_update(obj, obj, JUDGE)) == 1
     assert VOLUMES.warn_update(obj, obj, STATUS) == []
-
-
-def test_a_volume_is_selected_by_name():
-    assert VOLUMES.fields(volume()) == {"name": "v"}

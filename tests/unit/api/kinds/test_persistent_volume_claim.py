@@ -75,7 +75,3 @@ def test_an_annotated_class_is_warned_of():
     assert text.endswith('deprecated since v1.8; use "storageClassName" attribute instead')
     assert CLAIMS.warn_update(obj, obj, JUDGE) == [text]
     assert CLAIMS.warn_update(obj, obj, STATUS) == []
-
-
-def test_a_claim_is_selected_by_name():
-    assert CLAIMS.fields(claim()) == {"name": "c"}
