@@ -1,0 +1,199 @@
+"""A running cluster read through a kubeconfig: lists of objects, one after the other, and done."""
+
+import contextlib
+import json
+import os
+import re
+import ssl
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from mockkube.cluster.errors import ConfigurationError, StartError
+
+PAGE_MAX: Final = 500
+TIMEOUT_SECONDS: Final = 30.0
+_GATE_LINE: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$', re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where a cluster is, and who asks."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+
+
+def read_kubeconfig(paths: list[Path], context: str | None) -> Login:
+    """Return what several kubeconfigs say, the first that has an entry; ConfigurationError if that is not enough."""
+    configs = [(path, _load(path)) for path in paths if path.exists()]
+    where = os.pathsep.join(map(str, paths))
+    if not configs:
+        raise ConfigurationError(f"--kubeconfig: {where}: no such file: give one, or manifests with -f")
+    wanted = context or next((c["current-context"] for _, c in configs if c.get("current-context")), None)
+    if wanted is None:
+        raise ConfigurationError(f"--kubeconfig: {where}: no current context: name one with --context")
+    path, entry = _entry(configs, "contexts", wanted, where)
+    _, cluster = _entry(configs, "clusters", entry.get("cluster"), where)
+    user = _entry(configs, "users", entry["user"], where)[1] if entry.get("user") else {}
+    return _login(cluster, user, path.parent)
+
+
+def default_paths(environment: Mapping[str, str]) -> list[Path]:
+    """Return where kubectl looks."""
+    if given := environment.get("KUBECONFIG"):
+        return [Path(part).expanduser() for part in given.split(os.pathsep) if part]
+    return [Path("~/.kube/config").expanduser()]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        config = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as error:
+        raise ConfigurationError(f"--kubeconfig: {path}: {error.strerror}: give a readable file") from None
+    except (yaml.YAMLError, ValueError):
+        raise ConfigurationError(f"--kubeconfig: {path}: not valid YAML: mend it, or give another") from None
+    if not isinstance(config, dict):
+        raise ConfigurationError(f"--kubeconfig: {path}: not a kubeconfig: give another")
+    return config
+
+
+def _entry(
+    configs: list[tuple[Path, dict[str, Any]]], section: str, name: Any, where: str
+) -> tuple[Path, dict[str, Any]]:
+    singular = section.removesuffix("s")
+    for path, config in configs:
+        for entry in config.get(section) or ():
+            if isinstance(entry, dict) and entry.get("name") == name:
+                return path, entry.get(singular) or {}
+    raise ConfigurationError(f"--kubeconfig: {where}: no {singular} {name!r}: give a file that has it")
+
+
+def _login(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> Login:
+    url = str(cluster.get("server", ""))
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ConfigurationError(f"--kubeconfig: server {url!r} is no URL: it must begin with https:// or http://")
+    headers = {}
+    if user.get("token"):
+        headers["Authorization"] = f"Bearer {user['token']}"
+    elif user.get("tokenFile"):
+        token = _bytes(user, "tokenFile", "", directory)
+        headers["Authorization"] = f"Bearer {(token or b'').decode().strip()}"
+    elif user.get("username"):
+        pair = f"{user['username']}:{user.get('password', '')}".encode()
+        headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
+    elif user.get("exec") or user.get("auth-provider"):
+        raise ConfigurationError(
+            "--kubeconfig: credentials from a plugin are not read: give a user with a token or a certificate, "
+            "or save the objects with 'kubectl get -o yaml' and give them with -f"
+        )
+    return Login(url, headers, _tls(cluster, user, directory) if url.startswith("https") else None)
+
+
+def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -> ssl.SSLContext:
+    authority = _bytes(cluster, "certificate-authority", "certificate-authority-data", directory)
+    try:
+        context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        if cluster.get("insecure-skip-tls-verify"):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        certificate = _bytes(user, "client-certificate", "client-certificate-data", directory)
+        key = _bytes(user, "client-key", "client-key-data", directory)
+        if certificate and key:
+            with tempfile.NamedTemporaryFile() as file:  # readable for this user alone; ssl reads files only
+                file.write(certificate + b"\n" + key)
+                file.flush()
+                context.load_cert_chain(file.name)
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--kubeconfig: a certificate or key cannot be read: {error}: mend it") from None
+    return context
+
+
+def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Path) -> bytes | None:
+    """Return what stands in the entry itself, or in the file that it names."""
+    if data_key and entry.get(data_key):
+        try:
+            return b64decode(str(entry[data_key]))
+        except ValueError:
+            raise ConfigurationError(f"--kubeconfig: {data_key} is not base64: mend it") from None
+    if not entry.get(file_key):
+        return None
+    path = directory / str(entry[file_key])
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"--kubeconfig: {path}: {error.strerror}: make it readable") from None
+
+
+class LiveCluster:
+    """A cluster that answers GET; StartError when it does not."""
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+
+    def version(self) -> str:
+        """Return its version, as `major.minor`."""
+        info = self._get("/version") or {}
+        digits = "".join(letter for letter in str(info.get("minor", "")) if letter.isdigit())
+        return f"{info.get('major', '')}.{digits}"
+
+    def gates(self) -> dict[str, bool]:
+        """Return the gates that its API server reports; none if it keeps its metrics to itself."""
+        text = self._read("/metrics", accept="text/plain")[1].decode(errors="replace")
+        return {gate: value == "1" for gate, value in _GATE_LINE.findall(text)}
+
+    def objects(self, api_version: str, plural: str, kind: str) -> Iterator[dict[str, Any]]:
+        """Yield every object of a resource, page by page; none if the cluster does not serve it."""
+        root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
+        query: dict[str, Any] = {"limit": PAGE_MAX}
+        while True:
+            page = self._get(f"{root}/{plural}?{urlencode(query)}")
+            if page is None:
+                return
+            for item in page.get("items") or ():
+                yield {**item, "apiVersion": api_version, "kind": kind}
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            query["continue"] = token
+
+    def _get(self, path: str) -> dict[str, Any] | None:
+        """Return what a path answers, None if there is no such."""
+        status, body = self._read(path)
+        return None if status == 404 else self._answer(path, status, body)
+
+    def _read(self, path: str, accept: str = "application/json") -> tuple[int, bytes]:
+        target = urlsplit(self._login.url)
+        try:
+            with contextlib.closing(self._connection(target.hostname or "", target.port)) as connection:
+                headers = {"Accept": accept, **self._login.headers}
+                connection.request("GET", target.path.rstrip("/") + path, headers=headers)
+                response = connection.getresponse()
+                return response.status, response.read()
+        except (OSError, HTTPException) as error:
+            raise StartError(f"{self._login.url} does not answer: {error or type(error).__name__}") from None
+
+    def _answer(self, path: str, status: int, body: bytes) -> dict[str, Any]:
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        if status != 200 or not isinstance(answer, dict):
+            why = answer.get("message") if isinstance(answer, dict) else None
+            raise StartError(
+                f"{self._login.url} answers {status} to {path.partition('?')[0]}: {why or 'no JSON object'}"
+            )
+        return answer
+
+    def _connection(self, host: str, port: int | None) -> HTTPConnection:
+        if self._login.tls is None:
+            return HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+        return HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=self._login.tls)

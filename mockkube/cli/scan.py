@@ -1,0 +1,210 @@
+"""`mockkube scan`: what breaks without a gate, or at an older version."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mockkube.api.codec import Mismatch
+from mockkube.cli.exits import Exit
+from mockkube.cli.live import LiveCluster, default_paths, read_kubeconfig
+from mockkube.cli.options import output_option
+from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import effective, registry
+from mockkube.features.versions import DEFAULT, Version
+from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.impact import API_SERVER, Finding, distinct, server_findings
+from mockkube.proposals.placement import CONTROLLER_MANAGER, KUBELET, SCHEDULER, Placement
+from mockkube.proposals.view import View
+from mockkube.runtime.clock import RealClock
+
+COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
+RESOURCES: Final = (
+    ("v1", "nodes", "Node"),
+    ("v1", "pods", "Pod"),
+    ("v1", "podtemplates", "PodTemplate"),
+    ("v1", "replicationcontrollers", "ReplicationController"),
+    ("apps/v1", "deployments", "Deployment"),
+    ("apps/v1", "replicasets", "ReplicaSet"),
+    ("apps/v1", "statefulsets", "StatefulSet"),
+    ("apps/v1", "daemonsets", "DaemonSet"),
+    ("batch/v1", "jobs", "Job"),
+    ("batch/v1", "cronjobs", "CronJob"),
+    ("v1", "persistentvolumes", "PersistentVolume"),
+    ("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
+    ("resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
+)
+_MANIFESTS: Final = (".yaml", ".yml", ".json")
+_COLUMNS: Final = ("component", "kind", "namespace", "name", "field", "reason")
+
+Objects = list[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is asked about: gates that change, a version to go back to, and what holds besides."""
+
+    version: Version
+    to: Version
+    gates: Mapping[str, bool]
+    others: Mapping[str, bool]
+
+    def before(self, component: str) -> Capabilities:
+        """Return what the component can do now."""
+        given = {**self.others, **{gate: not value for gate, value in self.gates.items()}}
+        return self._capabilities(self.version, self._known(given, self.version, component), component)
+
+    def after(self, component: str) -> Capabilities:
+        """Return what it could do then; gates that the older version does not have are off by themselves."""
+        given = {**self.others, **self.gates}
+        known = self._known(given, self.to, component) if self.to != self.version else given
+        return self._capabilities(self.to, known, component)
+
+    def _capabilities(self, version: Version, gates: Mapping[str, bool], component: str) -> Capabilities:
+        return capabilities_of(version, gates, component=component, flag=f"--gate ({component} {version})")
+
+    def _known(self, gates: Mapping[str, bool], version: Version, component: str) -> dict[str, bool]:
+        histories = registry(version, TRAINS, component).histories
+        aliases = registry(version, TRAINS, component).aliases
+        if version == self.version:
+            return dict(gates)
+        return {gate: value for gate, value in gates.items() if aliases.get(gate, gate) in histories}
+
+
+@click.command(short_help="Find what breaks without a gate, or at an older version.")
+@click.option("-f", "--filename", "files", multiple=True, metavar="PATH", help="Manifests instead of a cluster.")
+@click.option("--kubeconfig", metavar="PATH", help="The cluster to scan. [KUBECONFIG, or ~/.kube/config]")
+@click.option("--context", metavar="NAME", help="The context in it. [the current one]")
+@click.option("--gate", "gates", multiple=True, metavar="GATE", help="A gate that goes off. May be repeated.")
+@click.option("--to", metavar="VERSION", help="The version that components go back to.")
+@click.option(
+    "--component", "components", multiple=True, type=click.Choice(COMPONENTS), help="Where it happens. [everywhere]"
+)
+@click.option("--version", metavar="VERSION", help="The version now. [the cluster's, or 1.36]")
+@click.option(
+    "--feature-gates", "others", multiple=True, metavar="GATES", help="Gates as they are set: A=true,B=false."
+)
+@output_option("table", "json", "yaml")
+def command(components: tuple[str, ...], output: str, **asked: Any) -> Exit:
+    """Find the pods, templates, volumes and claims that break when a gate goes off or the version goes down.
+
+    Each line names the object, the field, and what happens at which component. The exit code is 1 if anything breaks.
+    """
+    cluster = None if asked["files"] else _cluster(asked["kubeconfig"], asked["context"])
+    change = _change(asked, cluster)
+    objects = _of_cluster(cluster) if cluster else _of_files(asked["files"])
+    findings = scan(objects, change, components or COMPONENTS)
+    _print(findings, len(objects), output)
+    return Exit.FAILED if findings else Exit.OK
+
+
+def _change(asked: Mapping[str, Any], cluster: LiveCluster | None) -> Change:
+    if not asked["gates"] and not asked["to"]:
+        raise click.UsageError("nothing changes: give a gate that goes off, --gate, or a version to go back to, --to")
+    now = asked["version"] or (cluster.version() if cluster else str(DEFAULT))
+    version = version_of(now)
+    to = version_of(asked["to"], "--to") if asked["to"] else version
+    gates: dict[str, bool] = {}
+    for text in asked["gates"]:
+        gates |= gates_of([text if "=" in text else f"{text}=false"])
+    others = {**_unusual(cluster, version), **gates_of(asked["others"], "--feature-gates")}
+    return Change(version, to, gates, others)
+
+
+def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
+    """Return the gates of a cluster that are not as its version has them by itself."""
+    if cluster is None:
+        return {}
+    known, usual = registry(version, TRAINS).histories, effective(version, trains=TRAINS)
+    return {gate: on for gate, on in cluster.gates().items() if gate in known and on != (gate in usual)}
+
+
+def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[Finding]:
+    """Return what breaks, object by object; ConfigurationError for one that cannot be read."""
+    now = RealClock().now()
+    nodes = {
+        obj["metadata"]["name"]: (obj.get("spec") or {}).get("taints") or []
+        for obj in objects
+        if obj["kind"] == "Node" and (obj.get("metadata") or {}).get("name")
+    }
+    views = {name: (View(change.before(name), now), View(change.after(name), now)) for name in components}
+    return distinct(found for obj in objects for found in _findings(obj, views, nodes))
+
+
+def _findings(
+    obj: Mapping[str, Any], views: Mapping[str, tuple[View, View]], nodes: Mapping[str, Any]
+) -> Iterator[Finding]:
+    try:
+        for component, (before, after) in views.items():
+            if component == API_SERVER:
+                yield from server_findings(obj, before, after)
+            else:
+                yield from Placement(component, before, after, nodes).findings(obj)
+    except Mismatch:
+        name = (obj.get("metadata") or {}).get("name", "")
+        raise ConfigurationError(f"{obj['kind']} {name!r} cannot be read: a field has the wrong type") from None
+
+
+def _cluster(kubeconfig: str | None, context: str | None) -> LiveCluster:
+    paths = [Path(kubeconfig).expanduser()] if kubeconfig else default_paths(os.environ)
+    return LiveCluster(read_kubeconfig(paths, context))
+
+
+def _of_cluster(cluster: LiveCluster) -> Objects:
+    return [obj for resource in RESOURCES for obj in cluster.objects(*resource)]
+
+
+def _of_files(paths: Sequence[str]) -> Objects:
+    return [
+        obj for path in paths for file in _files(path) for found in documents(file) for obj in _objects(found, file)
+    ]
+
+
+def _files(path: str) -> list[str]:
+    if path == "-" or not Path(path).is_dir():
+        return [path]
+    return [str(file) for file in sorted(Path(path).rglob("*")) if file.suffix in _MANIFESTS and file.is_file()]
+
+
+def _objects(document: Any, file: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the object of a document, or those of its list."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
+        raise ConfigurationError(f"{file}: not a manifest: each document needs apiVersion and kind")
+    if "items" in document and document["kind"].endswith("List"):
+        for item in document["items"] or ():
+            yield from _objects({**_of_list(document), **item} if isinstance(item, Mapping) else item, file)
+        return
+    yield document
+
+
+def _of_list(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the items of a list need not say themselves."""
+    kind = str(document["kind"]).removesuffix("List")
+    return {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
+
+
+def _print(findings: Sequence[Finding], scanned: int, output: str) -> None:
+    if output == "table":
+        click.echo(_table(findings) if findings else f"Nothing breaks in {scanned} objects.")
+        return
+    report = {"scanned": scanned, "findings": [asdict(one) for one in findings]}
+    if output == "json":
+        click.echo(json.dumps(report, indent=2))
+        return
+    import yaml
+
+    click.echo(yaml.dump(report, sort_keys=False, width=1000), nl=False)
+
+
+def _table(findings: Sequence[Finding]) -> str:
+    rows = [tuple(name.upper() for name in _COLUMNS)]
+    rows += [tuple(" ".join(str(getattr(one, name)).split()) for name in _COLUMNS) for one in findings]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    return "\n".join("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

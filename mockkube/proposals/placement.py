@@ -1,0 +1,191 @@
+"""What breaks at the components that place pods and keep them in place, when they lose a gate or grow older.
+
+Tolerations and node affinity are decoded and compiled as the component does it now and as it would then. Where the
+node of a pod is known, the pod's taints are looked at; where it is not, the reason says what it depends on.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching import taints
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import TaintRules
+from mockkube.proposals import places
+from mockkube.proposals.impact import Finding, finding
+from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.proposals.places import Part
+from mockkube.proposals.view import View, lost
+
+SCHEDULER: Final = "kube-scheduler"
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+KUBELET: Final = "kubelet"
+
+_FINISHED: Final = ("Succeeded", "Failed")
+_EVICTING: Final = ("NoExecute",)
+_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+
+Taints = Mapping[str, Sequence[ReadOnlyObject]]
+"""The taints of the nodes that are known, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One component as it is and as it would be, and the nodes that are known."""
+
+    component: str
+    before: View
+    after: View
+    nodes: Taints
+
+    def findings(self, obj: ReadOnlyObject) -> Iterator[Finding]:
+        """Yield what breaks for an object at this component."""
+        if not (self.before.knows(obj) and self.after.knows(obj)):
+            return
+        was = self.before.decode(obj)
+        seen = self.after.decode(was)
+        if (was.get("status") or {}).get("phase") in _FINISHED and was["kind"] == "Pod":
+            return
+        yield from self._of_tolerations(was, seen)
+        yield from self._of_affinity(was)
+        yield from self._of_devices(was)
+        yield from self._of_fields(was, seen)
+
+    def _of_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+        spec, left = places.pod_spec(was), places.pod_spec(seen)
+        if spec is None or left is None:
+            return
+        now, then = _rules(self.before), _rules(self.after)
+        pairs = zip(places.tolerations(spec), places.tolerations(left), strict=True)
+        for part, rest in pairs:
+            why = _weakened(part.value, rest.value, now, then, self.after)
+            if why and (outcome := self._outcome(was, spec, left, part)):
+                yield finding(self.component, was, part.at, f"{why}: {outcome}")
+
+    def _outcome(self, was: ReadOnlyObject, spec: Part, left: Part, part: Part) -> str:
+        """Say what follows for the pods; nothing if the component does not look at such a toleration."""
+        effect = part.value.get("effect", "")
+        is_pod, node = was["kind"] == "Pod", spec.value.get("nodeName", "")
+        match self.component:
+            case "kube-scheduler" if is_pod and node:
+                return ""
+            case "kube-scheduler" if effect == "PreferNoSchedule":
+                return "such taints count against a node"
+            case "kube-scheduler":
+                nodes = self._closed(spec, left) if is_pod else []
+                closed = f" ({', '.join(nodes)})" if nodes else ""
+                return f"{'it stays' if is_pod else 'its pods stay'} Pending where only such nodes are left{closed}"
+            case "kube-controller-manager" if was["kind"] == "DaemonSet" and effect != "PreferNoSchedule":
+                return "nodes with such a taint get no daemon pod, and with NoExecute lose theirs"
+        if effect not in ("", *_EVICTING) or (is_pod and not node):
+            return ""
+        return self._eviction(spec, left) if node in self.nodes else self._possible_eviction(is_pod=is_pod)
+
+    def _closed(self, spec: Part, left: Part) -> list[str]:
+        """Return the known nodes that would no longer take the pod."""
+        return [name for name, given in self.nodes.items() if self._newly_untolerated(given, spec, left, _KEEPING_AWAY)]
+
+    def _eviction(self, spec: Part, left: Part) -> str:
+        node = spec.value["nodeName"]
+        taint = self._newly_untolerated(self.nodes[node], spec, left, _EVICTING)
+        if taint is None:
+            return ""
+        shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+        if self.component == KUBELET:
+            return f"refused by {node} when the kubelet restarts, for its taint {shown}"
+        return f"evicted at once from {node}, for its taint {shown}"
+
+    def _possible_eviction(self, *, is_pod: bool) -> str:
+        if self.component == KUBELET:
+            return f"{'refused' if is_pod else 'its pods are refused'} by a node with such a NoExecute taint"
+        return f"{'evicted' if is_pod else 'its pods are evicted'} at once from a node with such a NoExecute taint"
+
+    def _newly_untolerated(
+        self, given: Sequence[ReadOnlyObject], spec: Part, left: Part, effects: Sequence[str]
+    ) -> ReadOnlyObject | None:
+        now = taints.compile_tolerations(spec.value.get("tolerations", ()), _rules(self.before))
+        then = taints.compile_tolerations(left.value.get("tolerations", ()), _rules(self.after))
+        if taints.untolerated(given, now, effects) is not None:
+            return None
+        return taints.untolerated(given, then, effects)
+
+    def _of_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
+        """Yield the terms that no longer select anything, as the component uses them."""
+        gone = selector_operators(self.before.caps).keys() - selector_operators(self.after.caps).keys()
+        if was["kind"] == "PersistentVolume":
+            if self.component == SCHEDULER:
+                terms = places.selector_terms(places.volume_selector(was))
+                yield from self._dead_terms(was, terms, gone, "pods that use the volume stay Pending")
+            return
+        spec = places.pod_spec(was)
+        if spec is None:
+            return
+        affinity = places.node_affinity(spec)
+        if outcome := self._unselected(was, spec):
+            yield from self._dead_terms(was, places.required_terms(affinity), gone, outcome)
+        if self.component == SCHEDULER and not spec.value.get("nodeName"):
+            yield from self._dead_terms(was, places.preferred_terms(affinity), gone, "the preference is ignored")
+
+    def _unselected(self, was: ReadOnlyObject, spec: Part) -> str:
+        is_pod, bound = was["kind"] == "Pod", bool(spec.value.get("nodeName"))
+        match self.component:
+            case "kube-scheduler" if not bound:
+                return f"{'it stays' if is_pod else 'its pods stay'} Pending unless another term fits"
+            case "kubelet" if bound or not is_pod:
+                return f"{'refused' if is_pod else 'its pods are refused'} by the kubelet, also when it restarts"
+            case "kube-controller-manager" if was["kind"] == "DaemonSet":
+                return "nodes that fit by it get no daemon pod, and lose theirs"
+        return ""
+
+    def _dead_terms(
+        self, was: ReadOnlyObject, terms: Iterable[Part], gone: Iterable[str], outcome: str
+    ) -> Iterator[Finding]:
+        dead = frozenset(gone)
+        for term in terms:
+            for part in places.requirements(term):
+                if (operator := part.value.get("operator", "")) in dead:
+                    yield finding(self.component, was, part.at, f"operator {operator} selects no node: {outcome}")
+
+    def _of_devices(self, was: ReadOnlyObject) -> Iterator[Finding]:
+        if self.component not in (SCHEDULER, CONTROLLER_MANAGER):
+            return
+        gone = (
+            device_taint_rules(self.before.caps).operators.keys() - device_taint_rules(self.after.caps).operators.keys()
+        )
+        outcome = (
+            "such devices are not allocated" if self.component == SCHEDULER else "pods on such devices are evicted"
+        )
+        for part in places.device_tolerations(was):
+            if (operator := part.value.get("operator", "")) in gone:
+                yield finding(self.component, was, part.at, f"operator {operator} matches nothing: {outcome}")
+
+    def _of_fields(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+        """Yield the other fields of pods that the version does not know."""
+        spec, left = places.pod_spec(was), places.pod_spec(seen)
+        if spec is None or left is None:
+            return
+        makes = self.component == CONTROLLER_MANAGER and was["kind"] != "Pod"
+        outcome = "the pods it makes lack it" if makes else "it has no effect"
+        for field in lost(spec.value, left.value, spec.at):
+            if not field.startswith(f"{spec.at}.tolerations["):
+                yield finding(self.component, was, field, f"{self.after.caps.version} does not know it: {outcome}")
+
+
+def _rules(view: View) -> TaintRules:
+    return taint_rules(view.caps, ExpressionCache().expression)
+
+
+def _weakened(was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: View) -> str:
+    """Say why a toleration would match less, or other taints, than it does; empty if it does not."""
+    if "expression" in was:
+        if now.expressions is None:
+            return ""
+        if "expression" not in left:
+            rest = "" if left else ", and what is left, {}, tolerates every taint without a value"
+            return f"{after.caps.version} does not know expression{rest}"
+        return "" if then.expressions else f"expression matches nothing without {taints.EXPRESSION_GATE}"
+    operator = was.get("operator", "")
+    if operator in now.operators and operator not in then.operators:
+        return f"operator {operator} matches nothing"
+    return ""

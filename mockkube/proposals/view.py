@@ -1,0 +1,86 @@
+"""How one component, with its version and gates, sees objects: what it decodes, prepares and complains of."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, Final
+
+from mockkube.api.codec import Codec, Found
+from mockkube.api.defaults.catalogue import DEFAULTS
+from mockkube.api.fields import FieldError
+from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.trains import ReleaseTrain
+from mockkube.matching.cel.devices import device_expression
+from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.lending import extensions_for, schema_for
+
+_PLAIN: Final = Strategy()
+
+
+class View:
+    """A component as it looks at objects; Mismatch for one that has values of wrong types."""
+
+    def __init__(self, caps: Capabilities, now: datetime, trains: tuple[ReleaseTrain, ...] = TRAINS) -> None:
+        self.caps = caps
+        self.schema = schema_for(caps.version, trains)
+        self._codec = Codec(self.schema)
+        self._judge = Judge(caps, now)
+        hooks = Hooks(device_expression=device_expression, extensions=extensions_for(caps.version, trains))
+        self._strategies = strategies(hooks)
+
+    def knows(self, obj: ReadOnlyObject) -> bool:
+        """Whether the version has the kind."""
+        return self.schema.kind(*_identity(obj)) is not None
+
+    def decode(self, obj: ReadOnlyObject) -> Object:
+        """Return what the version knows of an object, with its defaults."""
+        group, version, kind = _identity(obj)
+        node = self.schema.kind(group, version, kind)
+        assert node is not None, f"{kind} is known"
+        decoded = self._codec.decode(node, obj, Found())
+        decoded["apiVersion"], decoded["kind"] = obj["apiVersion"], kind
+        decoded.setdefault("metadata", {}).setdefault("name", "")
+        if default := DEFAULTS.get((group, version, kind)):
+            default(decoded, self.caps)
+        return decoded
+
+    def created(self, decoded: ReadOnlyObject) -> tuple[Object, list[FieldError]]:
+        """Return what would be stored of a new object, and the complaints about it."""
+        obj, strategy = deepcopy(dict(decoded)), self._strategy(decoded)
+        strategy.prepare_create(obj, self._judge)
+        return obj, strategy.validate_create(obj, self._judge)
+
+    def changed(self, decoded: ReadOnlyObject) -> list[FieldError]:
+        """Return the complaints about a change that leaves the object's spec alone."""
+        strategy = self._strategy(decoded)
+        old = deepcopy(dict(decoded))
+        old["metadata"].setdefault("resourceVersion", "1")
+        new = deepcopy(old)
+        strategy.prepare_update(new, old, self._judge)
+        return strategy.validate_update(new, old, self._judge)
+
+    def _strategy(self, obj: ReadOnlyObject) -> Strategy:
+        group, _, kind = _identity(obj)
+        return self._strategies.get((group, kind), _PLAIN)
+
+
+def _identity(obj: ReadOnlyObject) -> tuple[str, str, str]:
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    return group, version, str(obj.get("kind", ""))
+
+
+def lost(before: Any, after: Any, at: str = "") -> Iterator[str]:
+    """Yield the paths that are in one value and not in the other."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name, value in before.items():
+            path = f"{at}.{name}" if at else name
+            if name in after:
+                yield from lost(value, after[name], path)
+            else:
+                yield path
+    elif isinstance(before, list) and isinstance(after, list):
+        for i, (one, other) in enumerate(zip(before, after, strict=False)):
+            yield from lost(one, other, f"{at}[{i}]")
