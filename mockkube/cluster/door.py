@@ -33,7 +33,7 @@ class Door:
         """Answer a request once there is a server, or say that there is none."""
         while self._handler is None:
             if not await self._wait():
-                return _unavailable("the server is restarting")
+                return _unavailable("the server is restarting", retry_after_seconds=1)
         if not self._admits(request.path):
             return _unavailable("the server is stopped: only the control API answers")
         task = asyncio.current_task()
@@ -78,7 +78,7 @@ class Door:
             await asyncio.wait(stragglers)
 
 
-def _unavailable(why: str) -> web.Response:
+def _unavailable(why: str, *, retry_after_seconds: int = 0) -> web.Response:
     error = Unavailable(why)
-    headers = {"Retry-After": "1"}
+    headers = {"Retry-After": str(retry_after_seconds)} if retry_after_seconds else {}
     return web.json_response(error.status(), status=error.code, headers=headers)

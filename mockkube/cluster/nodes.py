@@ -14,6 +14,7 @@ STORAGE_BYTES: Final = 100 * 1024**3
 PODS: Final = "110"
 POD_NETWORK: Final = 10 << 24 | 244 << 16  # 10.244.0.0/16 and on, a /24 for each node
 NODE_NETWORK: Final = 172 << 24 | 18 << 16 | 2  # 172.18.0.2 and on
+NOT_READY: Final = "node.kubernetes.io/not-ready"
 UID_SPACE: Final = uuid.UUID("6d6f636b-6b75-5be0-8000-000000000000")  # makes a machine's ids repeat with its name
 
 _CONDITIONS: Final = (
@@ -31,6 +32,10 @@ class Registrar(Protocol):
         """Create the object; None, and nothing changes, if one of its name exists."""
         ...
 
+    async def update_object(self, obj: Object) -> Object:
+        """Replace an object that exists, all but its status."""
+        ...
+
     async def update_status(self, obj: Object) -> Object:
         """Replace the status of an object that exists."""
         ...
@@ -42,7 +47,15 @@ async def register(registrar: Registrar, count: int, *, version: Version, now: d
         node = fake_node(index, version=version, now=now)
         created = await registrar.create_object(node)
         if created is not None:
-            await registrar.update_status({**created, "status": node["status"]})
+            ready = await registrar.update_status({**created, "status": node["status"]})
+            await _admit(registrar, ready)
+
+
+async def _admit(registrar: Registrar, node: Object) -> None:
+    """Lift the taint that admission gives a new node: upstream the node lifecycle controller does, once it is Ready."""
+    taints = [taint for taint in node["spec"].get("taints", ()) if taint["key"] != NOT_READY]
+    if len(taints) != len(node["spec"].get("taints", ())):
+        await registrar.update_object({**node, "spec": {**node["spec"], "taints": taints}})
 
 
 def fake_node(index: int, *, version: Version, now: datetime) -> Object:

@@ -8,6 +8,7 @@ from mockkube.features.versions import Version
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 VERSION = Version(1, 35)
+TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 Object = dict[str, Any]
 
 
@@ -22,7 +23,14 @@ class Register:
         name = obj["metadata"]["name"]
         if name == self.existing:
             return None
-        self.nodes[name] = obj | {"status": {}, "metadata": obj["metadata"] | {"uid": f"uid of {name}"}}
+        spec = obj["spec"] | {"taints": [TAINT, {"key": "mine", "effect": "NoSchedule"}]}
+        self.nodes[name] = obj | {"status": {}, "spec": spec, "metadata": obj["metadata"] | {"uid": f"uid of {name}"}}
+        return self.nodes[name]
+
+    async def update_object(self, obj: Object) -> Object:
+        name = obj["metadata"]["name"]
+        assert self.nodes[name]["status"]["conditions"], "a node is Ready before its taint goes"
+        self.nodes[name] = self.nodes[name] | {"spec": obj["spec"]}
         return self.nodes[name]
 
     async def update_status(self, obj: Object) -> Object:
@@ -38,6 +46,12 @@ async def test_registered_nodes_are_ready() -> None:
     for node in registrar.nodes.values():
         ready = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
         assert ready == {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"}
+
+
+async def test_registered_nodes_lose_the_taint_of_those_that_are_not_ready_and_no_other() -> None:
+    registrar = Register()
+    await register(registrar, 1, version=VERSION, now=NOW)
+    assert [taint["key"] for taint in registrar.nodes["node-1"]["spec"]["taints"]] == ["mine"]
 
 
 async def test_a_node_that_exists_stays_as_it_is() -> None:
