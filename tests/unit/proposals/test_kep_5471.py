@@ -1,0 +1,86 @@
+"""The half of KEP-5471 that is still proposed: tolerations of devices, through the strategies of claims."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.strategy import Judge
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import effective
+from mockkube.features.stages import Maturity, Stage
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import Version
+from mockkube.proposals.lending import device_taint_rules, extensions_for
+
+GATE = "TaintTolerationComparisonOperators"
+V135, V136 = Version(1, 35), Version(1, 36)
+BETA_IN_136 = (ReleaseTrain(GATE, stages=(Stage(V135, Maturity.ALPHA, False), Stage(V136, Maturity.BETA, True))),)
+RELEASED = ()
+AT = "spec.devices.requests[0].exactly.tolerations[0]"
+
+
+def complaints(toleration, *, version=V136, trains=BETA_IN_136, gates=None, kind="ResourceClaim"):
+    caps = Capabilities(version, effective(version, gates or {}, trains))
+    strategy = strategies(Hooks(extensions=extensions_for(version, trains)))["resource.k8s.io", kind]
+    wish = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, "tolerations": [toleration]}
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": wish}]}}
+    obj = {"metadata": {"name": "c"}, "spec": spec if kind == "ResourceClaim" else {"metadata": {}, "spec": spec}}
+    return [str(error) for error in strategy.validate_create(obj, Judge(caps, datetime(2026, 1, 1, tzinfo=UTC)))]
+
+
+def hours(operator, value):
+    return {"key": "device.example.com/error-budget-in-hours", "operator": operator, "value": value}
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt"])
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_devices_are_tolerated_by_number_once_the_gate_is_beta(operator, kind):
+    assert complaints(hours(operator, "24"), kind=kind) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "trains", "gates"),
+    [
+        pytest.param(V136, RELEASED, {GATE: True}, id="as released, gate on"),
+        pytest.param(V135, BETA_IN_136, {GATE: True}, id="still alpha, gate on"),
+        pytest.param(V136, BETA_IN_136, {GATE: False}, id="beta, gate off"),
+    ],
+)
+def test_before_that_they_are_not(version, trains, gates):
+    assert complaints(hours("Gt", "24"), version=version, trains=trains, gates=gates) == [
+        f'{AT}.operator: Unsupported value: "Gt": supported values: "Equal", "Exists"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        pytest.param("024", ["must be a valid decimal integer in canonical form"], id="leading zero"),
+        pytest.param(
+            "9223372036854775808",
+            ['strconv.ParseInt: parsing "9223372036854775808": value out of range'],
+            id="out of range",
+        ),
+        pytest.param(
+            "1d",
+            ["must be a valid decimal integer in canonical form", 'strconv.ParseInt: parsing "1d": invalid syntax'],
+            id="no number",
+        ),
+    ],
+)
+def test_the_value_is_an_integer_in_canonical_form(value, texts):
+    assert complaints(hours("Gt", value)) == [f'{AT}.value: Invalid value: "{value}": {text}' for text in texts]
+
+
+def test_the_other_operators_stay_as_they_are():
+    assert complaints({"key": "a", "operator": "Exists"}) == []
+    assert complaints(hours("Ge", "1")) == [
+        f'{AT}.operator: Unsupported value: "Ge": supported values: "Equal", "Exists"'
+    ]
+
+
+def test_matching_devices_follows_the_stage_too():
+    caps = Capabilities(V136, frozenset({GATE}))
+    assert sorted(device_taint_rules(caps, BETA_IN_136).operators) == ["Gt", "Lt"]
+    assert device_taint_rules(caps, RELEASED).operators == {}

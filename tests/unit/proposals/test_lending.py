@@ -1,0 +1,99 @@
+"""What components of each version get of the proposals."""
+
+import pytest
+
+from mockkube.api.codec import Codec, Found
+from mockkube.api.validation.extensions import NO_EXTENSIONS
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.stages import Maturity, Stage
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import Version
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import compile_toleration
+from mockkube.proposals.lending import (
+    TOLERATION,
+    aboard,
+    extensions_for,
+    overlays_for,
+    schema_for,
+    selector_operators,
+    taint_rules,
+)
+
+SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
+CEL = "TaintTolerationCEL"
+NUMERIC = "TaintTolerationComparisonOperators"
+V134, V135, V136 = Version(1, 34), Version(1, 35), Version(1, 36)
+SEMVERS = ["SemverEq", "SemverGt", "SemverLt"]
+
+
+@pytest.mark.parametrize(("version", "keps"), [(V134, []), (V135, [5500, 5721]), (V136, [5500, 5721])], ids=str)
+def test_proposals_are_aboard_from_their_alpha_on(version, keps):
+    assert [proposal.kep for proposal in aboard(version)] == keps
+
+
+def test_another_train_brings_a_proposal_elsewhere():
+    trains = (ReleaseTrain(CEL, stages=(Stage(Version(1, 38), Maturity.ALPHA, False),)),)
+    assert [one.kep for one in aboard(Version(1, 37), trains)] == []
+    assert [one.kep for one in aboard(Version(1, 38), trains)] == [5500]
+
+
+def test_a_version_before_the_train_does_not_know_the_field():
+    seen = {}
+    for version in (V134, V136):
+        schema, found = schema_for(version), Found()
+        decoded = Codec(schema).decode(schema.node(TOLERATION), {"expression": "true", "tolerationSeconds": 3}, found)
+        seen[version] = (decoded, found.unknown)
+    assert seen == {
+        V134: ({"tolerationSeconds": 3}, True),
+        V136: ({"expression": "true", "tolerationSeconds": 3}, False),
+    }
+
+
+def test_an_empty_expression_is_none():
+    schema = schema_for(V136)
+    assert Codec(schema).decode(schema.node(TOLERATION), {"key": "a", "expression": ""}, Found()) == {"key": "a"}
+
+
+def test_the_field_is_described_for_explain():
+    assert "CEL expression" in overlays_for(V136)[TOLERATION]["expression"]["description"]
+    assert overlays_for(V134) == {}
+
+
+def test_a_version_beyond_the_published_ones_has_the_newest_types():
+    assert schema_for(Version(1, 39)).version == Version(1, 37)
+
+
+def test_servers_of_a_version_share_types_and_rules():
+    assert schema_for(V136) is schema_for(V136)
+    assert extensions_for(V136) is extensions_for(V136)
+    assert extensions_for(V134) is NO_EXTENSIONS
+
+
+def test_rules_name_the_gate_that_decides():
+    extensions = extensions_for(V136)
+    assert {name: rule.gate for name, rule in extensions.tolerations.items()} == dict.fromkeys(SEMVERS, SEMVER)
+    assert {name: rule.gate for name, rule in extensions.node_selectors.items()} == dict.fromkeys(SEMVERS, SEMVER)
+    assert {name: rule.gate for name, rule in extensions.toleration_fields.items()} == {"expression": CEL}
+
+
+@pytest.mark.parametrize(
+    ("gates", "operators", "compares"),
+    [
+        pytest.param((), [], [], id="none"),
+        pytest.param((NUMERIC,), ["Gt", "Lt"], [], id="numbers"),
+        pytest.param((SEMVER,), SEMVERS, SEMVERS, id="versions"),
+        pytest.param((NUMERIC, SEMVER, CEL), ["Gt", "Lt", *SEMVERS], SEMVERS, id="all"),
+    ],
+)
+def test_gates_settle_what_a_component_matches_with(gates, operators, compares):
+    caps = Capabilities(V136, frozenset(gates))
+    assert sorted(taint_rules(caps).operators) == operators
+    assert sorted(selector_operators(caps)) == compares
+
+
+@pytest.mark.parametrize(("gates", "tolerated"), [((CEL,), True), ((), False)], ids=["on", "off"])
+def test_an_expression_matches_with_its_gate_alone(gates, tolerated):
+    rules = taint_rules(Capabilities(V136, frozenset(gates)), ExpressionCache().expression)
+    toleration = compile_toleration({"expression": "taint.key == 'a'"}, rules)
+    assert toleration.tolerates({"key": "a", "effect": "NoSchedule"}) is tolerated
