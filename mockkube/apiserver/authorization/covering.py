@@ -8,9 +8,14 @@ from mockkube.apiserver.authorization.rules import ALL, Rule
 
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The smallest parts of the wanted rules that no rule held covers, those that differ by verb in one."""
+    """What of the wanted rules is not covered, with those parts in one that differ by verb."""
+    return _compacted(uncovered(held, wanted))
+
+
+def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The smallest parts of the wanted rules that no rule held covers."""
     parts = (part for rule in wanted for part in _parts(rule))
-    return _compacted(part for part in parts if not any(_covers(rule, part) for rule in held))
+    return [part for part in parts if not any(_covers(rule, part) for rule in held)]
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:

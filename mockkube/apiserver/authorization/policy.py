@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.types import Object
+from mockkube.apiserver.authorization.reconciliation import AUTO_UPDATE
 from mockkube.apiserver.authorization.roles import GROUP
 from mockkube.apiserver.authorization.rules import Rule
 from mockkube.features.capabilities import Capabilities
@@ -23,7 +24,7 @@ NODE: Final = "system:node"
 _API_VERSION: Final = f"{GROUP}/v1"
 _CONTROLLER: Final = "system:controller:"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-_ANNOTATIONS: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+_ANNOTATIONS: Final = {AUTO_UPDATE: "true"}
 _AUTHENTICATED: Final = "Group system:authenticated"
 _MANAGER: Final = "User system:kube-controller-manager"
 _SCHEDULER: Final = "User system:kube-scheduler"

@@ -1,14 +1,14 @@
-"""The roles and bindings a new cluster has, created where they are missing."""
+"""The roles and bindings a new cluster has: created where they are missing, completed where they lack something."""
 
 import asyncio
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists
+from mockkube.api.errors import AlreadyExists, Conflict, NotFound
 from mockkube.api.types import Object
-from mockkube.apiserver.authorization import policy
-from mockkube.apiserver.registry import creation
+from mockkube.apiserver.authorization import policy, reconciliation
+from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 
@@ -16,21 +16,49 @@ _OPTIONS: Final = WriteOptions(field_manager=MANAGER)
 
 
 async def bootstrap_rbac(registry: Registry) -> None:
-    """Create what is missing; what is there stays as it is. The namespaces must be there."""
+    """Bring the store to what a cluster of this version has at least. The namespaces must be there."""
     # upstream 1.36: pkg/registry/rbac/rest/storage_rbac.go
-    # differs: rules and subjects an administrator took away do not come back
-    missing = []
-    for obj in policy.objects(registry.services.caps):
-        resource = registry.of_kind(obj["apiVersion"], obj["kind"])
-        metadata = obj["metadata"]
-        if resource is not None and resource.record(metadata.get("namespace", ""), metadata["name"]) is None:
-            missing.append(_create(resource, obj))
-    await asyncio.gather(*missing)  # all at once: the store commits them together
+    work = []
+    for expected in policy.objects(registry.services.caps):
+        resource = registry.of_kind(expected["apiVersion"], expected["kind"])
+        if resource is None:
+            continue
+        metadata = expected["metadata"]
+        record = resource.record(metadata.get("namespace", ""), metadata["name"])
+        if record is None:
+            work.append(_create(resource, expected))
+        elif _lacks(stored := record.load(), expected):
+            work.append(_complete(resource, stored, expected))
+    await asyncio.gather(*work)  # all at once: the store commits them together
+
+
+def _lacks(stored: Object, expected: Object) -> bool:
+    if reconciliation.protected(stored):
+        return False
+    if reconciliation.refers_elsewhere(stored, expected):
+        return True
+    return reconciliation.reconciled(stored, expected) != stored
 
 
 async def _create(resource: Resource, obj: Object) -> None:
-    call = Call(APISERVER, obj["metadata"].get("namespace", ""), user_agent=MANAGER)
+    call = _call(obj)
     try:
         await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
     except AlreadyExists:
         return  # another server of this cluster was faster
+
+
+async def _complete(resource: Resource, stored: Object, expected: Object) -> None:
+    call = _call(expected, name=expected["metadata"]["name"])
+    try:
+        if reconciliation.refers_elsewhere(stored, expected):
+            await deletion.delete(resource, call, DeleteOptions(uid=stored["metadata"]["uid"]))
+            await _create(resource, expected)
+        else:
+            await updating.update(resource, call, lambda now: reconciliation.reconciled(now, expected), _OPTIONS)
+    except (Conflict, NotFound):
+        return  # another server of this cluster was faster
+
+
+def _call(obj: Object, *, name: str = "") -> Call:
+    return Call(APISERVER, obj["metadata"].get("namespace", ""), name, user_agent=MANAGER)

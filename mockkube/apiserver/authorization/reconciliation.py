@@ -1,0 +1,63 @@
+"""What a server adds to roles and bindings that are already there: what they lack of those of a new cluster.
+
+A newer version gives its components new rights this way. What an administrator added stays; what they took away comes
+back, unless they marked the object as their own.
+"""
+
+# upstream 1.36: component-helpers/auth/rbac/reconciliation
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.authorization.covering import uncovered
+from mockkube.apiserver.authorization.rules import Rule
+
+AUTO_UPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+
+
+def protected(stored: ReadOnlyObject) -> bool:
+    """Whether an administrator wants the object to stay as it is."""
+    return (stored["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "false"
+
+
+def refers_elsewhere(stored: ReadOnlyObject, expected: ReadOnlyObject) -> bool:
+    """Whether a binding is to another role than it should be: it can only be made anew."""
+    return bool(stored.get("roleRef") != expected.get("roleRef"))
+
+
+def reconciled(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
+    """The stored object with what it lacks; equal to it when it lacks nothing."""
+    metadata = dict(stored["metadata"])
+    for field in ("labels", "annotations"):
+        metadata[field] = {**expected["metadata"][field], **(metadata.get(field) or {})}
+    whole = {**stored, "metadata": metadata}
+    if "roleRef" in expected:
+        return _with(whole, "subjects", _lacking_subjects(stored, expected))
+    whole = _with(whole, "rules", _lacking_rules(stored, expected))
+    if expected.get("aggregationRule") != stored.get("aggregationRule"):
+        return _with_selectors(whole, expected.get("aggregationRule"))
+    return whole
+
+
+def _with(obj: Object, field: str, more: list[Object]) -> Object:
+    return {**obj, field: [*(obj.get(field) or ()), *more]} if more else obj
+
+
+def _lacking_subjects(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
+    there = stored.get("subjects") or ()
+    return [subject for subject in expected.get("subjects") or () if subject not in there]
+
+
+def _lacking_rules(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Object]:
+    there, wanted = stored.get("rules") or [], expected.get("rules") or []
+    if there == wanted:
+        return []
+    return [rule.to_object() for rule in uncovered([*map(Rule.read, there)], map(Rule.read, wanted))]
+
+
+def _with_selectors(role: Object, expected: ReadOnlyObject | None) -> Object:
+    """The role gathering what it should besides what it does; or nothing, if it should not gather."""
+    if expected is None:
+        return {field: value for field, value in role.items() if field != "aggregationRule"}
+    there = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+    more = [selector for selector in expected["clusterRoleSelectors"] if selector not in there]
+    return {**role, "aggregationRule": {"clusterRoleSelectors": [*there, *more]}}
