@@ -19,7 +19,7 @@ def test_json_is_read() -> None:
 
 
 def test_what_is_not_json_is_refused_with_the_place() -> None:
-    with pytest.raises(Unreadable, match="^json parse error: invalid character 'x' after array element"):
+    with pytest.raises(Unreadable, match=r"^json parse error: invalid character 'x' after array element"):
         documents.read_json(b"[1 x]")
 
 
