@@ -1,0 +1,81 @@
+"""An object before and after an update, walked together: what is as it was is not judged by new rules."""
+
+# upstream 1.36: apiserver/pkg/cel/common/equality.go, maplist.go
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from mockkube.api.custom.structural import Structural
+
+_ABSENT: Final = object()
+
+
+class Correlated:
+    """A value, what it was before, and the schema by which the values within are matched."""
+
+    def __init__(self, new: Any, old: Any, schema: Structural) -> None:
+        self.new = new
+        self.old = old
+        self.schema = schema
+
+    @cached_property
+    def unchanged(self) -> bool:
+        """Whether the value is what it was, as far as the schema knows; the order of a map's items counts not."""
+        match self.new, self.old:
+            case dict(), dict():
+                children = [self.key(name) for name in self.new]
+            case list(), list() if self.schema.list_type == "map":
+                children = [self.index(index) for index in range(len(self.new))]
+            case _:
+                return same(self.new, self.old)
+        return len(self.new) == len(self.old) and all(child is not None and child.unchanged for child in children)
+
+    def key(self, name: str) -> "Correlated | None":
+        """The value of a field, and what it was; None if it was not there, or nothing is known of it."""
+        child = self.schema.child(name)
+        if child is None or not isinstance(self.new, dict) or not isinstance(self.old, dict):
+            return None
+        if name not in self.new or name not in self.old:
+            return None
+        return Correlated(self.new[name], self.old[name], child)
+
+    def index(self, index: int) -> "Correlated | None":
+        """An item of a list, and the one that had its keys; None if there was none, or the list is no map."""
+        if not isinstance(self.new, list) or not isinstance(self.old, list) or self.schema.items is None:
+            return None
+        old = self._old_items.get(self.new[index])
+        return None if old is None else Correlated(self.new[index], old, self.schema.items)
+
+    @cached_property
+    def _old_items(self) -> "Items":
+        return Items(self.old, self.schema)
+
+
+class Items:
+    """The items of a list by their keys; nothing is found in a list that is no map."""
+
+    def __init__(self, items: Any, schema: Structural) -> None:
+        self._names = schema.map_keys if schema.list_type == "map" else ()
+        self._items = {}
+        if self._names and isinstance(items, list):
+            self._items = {_keys(item, self._names): item for item in reversed(items) if isinstance(item, dict)}
+
+    def get(self, item: Any) -> Any:
+        """The item with the same keys; None if there is none."""
+        return self._items.get(_keys(item, self._names)) if self._names and isinstance(item, dict) else None
+
+
+def _keys(item: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(repr(item.get(name, _ABSENT)) for name in names)
+
+
+def same(new: Any, old: Any) -> bool:
+    """Whether two values are equal as JSON: true is not 1."""
+    match new, old:
+        case dict(), dict():
+            return new.keys() == old.keys() and all(same(value, old[key]) for key, value in new.items())
+        case list(), list():
+            return len(new) == len(old) and all(map(same, new, old))
+        case _:
+            return isinstance(new, bool) is isinstance(old, bool) and bool(new == old)

@@ -1,0 +1,70 @@
+"""Numbers against their schema: the range of type and format, bounds, multiples."""
+
+# upstream 1.36: k8s.io/kube-openapi/pkg/validation/validate/{validator,values}.go
+
+from typing import Final
+
+from mockkube.api.custom.outcomes import Outcome, Place, unfit, unplaced
+from mockkube.api.custom.schemas import Schema
+from mockkube.api.fields import invalid
+
+Number = int | float
+
+_FLOAT_MAX: Final = 3.4028234663852886e38
+_BITS: Final = {"int32": 31}
+_BOUNDS: Final = (("minimum", "exclusiveMinimum", "greater", -1), ("maximum", "exclusiveMaximum", "less", 1))
+
+
+def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
+    """Return what is wrong with a number."""
+    outcome, raw = Outcome(), schema.raw
+    _check_range(outcome, value, schema, "Checked", place)
+    if (factor := raw.get("multipleOf")) is not None:
+        native = _check_range(outcome, factor, schema, "MultipleOf", place)
+        _check_multiple(outcome, value, int(factor) if native and isinstance(value, int) else float(factor), place)
+    for name, exclusive, word, sign in _BOUNDS:
+        if (bound := raw.get(name)) is None:
+            continue
+        native = _check_range(outcome, bound, schema, f"{name.capitalize()} boundary", place)
+        limit = int(bound) if native and isinstance(value, int) else float(bound)
+        if raw.get(exclusive):
+            if sign * value >= sign * limit:
+                unfit(outcome, place, value, f"should be {word} than {_shown(limit)}")
+        elif sign * value > sign * limit:
+            unfit(outcome, place, value, f"should be {word} than or equal to {_shown(limit)}")
+    outcome.matches += 1
+    return outcome
+
+
+def _check_range(outcome: Outcome, number: Number, schema: Schema, prefix: str, place: Place) -> bool:
+    """Whether the type and format of the schema have this number; a complaint if not."""
+    kind = schema.single_type
+    if kind == "integer":
+        bits = _BITS.get(schema.format, 63)
+        there = number == int(number) and -(1 << bits) <= number < 1 << bits
+    else:
+        there = kind != "number" or schema.format != "float" or abs(number) <= _FLOAT_MAX
+    if not there:
+        form = f"with format {schema.format}" if schema.format else "(default format)"
+        unplaced(outcome, place, f"{prefix} value must be of type {kind} {form} in {place.path}")
+    return there
+
+
+def _check_multiple(outcome: Outcome, value: Number, factor: Number, place: Place) -> None:
+    if factor <= 0:
+        text = f"factor MultipleOf declared for {place.path} must be positive: {_shown(factor)}"
+        outcome.add(text, invalid(place.field, factor, text))
+    elif isinstance(value, int) and isinstance(factor, int):
+        if value % factor:
+            unfit(outcome, place, value, f"should be a multiple of {factor}")
+    elif not (1 / factor * value if factor < 1 else value / factor).is_integer():
+        unfit(outcome, place, value, f"should be a multiple of {_shown(factor)}")
+
+
+def _shown(number: Number) -> str:
+    """Print a number as Go's `%v` does."""
+    if isinstance(number, int):
+        return str(number)
+    if number.is_integer() and abs(number) < 1e21:
+        return str(int(number))
+    return repr(number)
