@@ -2,13 +2,14 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import directory_of, name_option, output_option
-from mockkube.cluster.state import RunningRecord, StateDirectory, state_root
+from mockkube.cluster.state import RunningRecord, StateDirectory, Summary, state_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Status:
     pid: int = 0
     database: str = ""
     kubeconfig: str = ""
+    components: tuple[Summary, ...] = ()
 
 
 @click.command(short_help="Show the clusters of this user.")
@@ -48,7 +50,16 @@ def status_of(directory: StateDirectory) -> Status:
     record = RunningRecord.read(directory)
     if record is None or record.pid != pid:
         return Status(directory.name, "Starting", pid=pid)
-    return Status(directory.name, "Running", record.version, record.url, pid, record.database, record.kubeconfig)
+    return Status(
+        directory.name,
+        "Running",
+        record.version,
+        record.url,
+        pid,
+        record.database,
+        record.kubeconfig,
+        record.components,
+    )
 
 
 def _directories() -> list[StateDirectory]:
@@ -59,7 +70,17 @@ def _directories() -> list[StateDirectory]:
 
 
 def _table(statuses: list[Status]) -> str:
+    """Return the clusters and, if there is one alone, its components."""
     rows = [("NAME", "STATE", "VERSION", "URL", "PID", "DATABASE")]
     rows += [(s.name, s.state, s.version, s.url, str(s.pid or ""), s.database) for s in statuses]
+    tables = [_aligned(rows)]
+    if len(statuses) == 1 and statuses[0].components:
+        parts = [("COMPONENT", "VERSION", "RUNNING", "URL")]
+        parts += [(one.name, one.version, str(one.running).lower(), one.url) for one in statuses[0].components]
+        tables.append(_aligned(parts))
+    return "\n\n".join(tables)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -34,6 +34,7 @@ def _switch(names: str, *, text: str) -> Decorator:
     "--component", "components", multiple=True, metavar="NAME=VERSION[,GATES]",
     text="Version and gates of one component, like kube-scheduler=1.35,A=false. May be repeated.",
 )  # fmt: skip
+@_value("--release-trains", metavar="JSON", text="What if a gate took another train: [{gate, stages}].")
 @_value("--skew-policy", metavar="POLICY", text="Versions that do not go together: enforce, warn, ignore. [warn]")
 @_value("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")
 @_value("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")

@@ -10,7 +10,7 @@ import yaml
 
 from mockkube.cli.catalogue import COMMANDS
 from mockkube.cluster.kubeconfig import Access, render
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock
+from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, Summary
 
 Mockkube = Callable[..., Any]
 
@@ -99,6 +99,23 @@ def test_status_of_running_and_stopped_clusters(mockkube: Mockkube, lab: StateDi
             ["lab", "Stopped"],
         ]
     assert (starting.code, json.loads(starting.out)[0]["state"]) == (1, "Starting")
+
+
+def test_status_of_a_single_cluster_lists_its_components(mockkube: Mockkube, lab: StateDirectory) -> None:
+    with StateLock(lab):
+        components = (Summary("kube-apiserver", "1.35", True, "https://127.0.0.1:5"), Summary("kubelet", "1.34", False))
+        pid = lab.holder()
+        assert pid is not None
+        record = RunningRecord(pid, "https://127.0.0.1:5", "1.36", "memory:", "/k")
+        record.showing(components).write(lab)
+        told = mockkube("status").out.splitlines()
+        [status] = json.loads(mockkube("status", "-o", "json").out)
+    assert [line.split() for line in told[3:]] == [
+        ["COMPONENT", "VERSION", "RUNNING", "URL"],
+        ["kube-apiserver", "1.35", "true", "https://127.0.0.1:5"],
+        ["kubelet", "1.34", "false"],
+    ]
+    assert status["components"][1] == {"name": "kubelet", "version": "1.34", "running": False, "url": ""}
 
 
 def test_status_of_a_cluster_that_is_not_there(mockkube: Mockkube) -> None:
