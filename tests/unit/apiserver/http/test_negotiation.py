@@ -1,0 +1,81 @@
+"""Which representation a client gets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
+from mockkube.apiserver.http.negotiation import (
+    AS_YAML,
+    JSON,
+    PLAIN,
+    YAML,
+    Representation,
+    body_media,
+    clauses,
+    for_error,
+    negotiate,
+)
+
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        pytest.param("", PLAIN, id="nothing said"),
+        pytest.param("*/*", PLAIN, id="anything"),
+        pytest.param(JSON, PLAIN, id="JSON"),
+        pytest.param("application/json; charset=utf-8", PLAIN, id="with a parameter nobody asks for"),
+        pytest.param(YAML, AS_YAML, id="YAML"),
+        pytest.param(f"{YAML};q=0.1, {JSON};q=0.9", PLAIN, id="the better liked"),
+        pytest.param(f"{JSON};q=0.1, {YAML}", AS_YAML, id="the better liked is not the first"),
+        pytest.param("text/html, */*;q=0.1", PLAIN, id="the last resort"),
+        pytest.param(TABLE, Representation(JSON, "Table", "v1"), id="a table"),
+        pytest.param(f"{TABLE}beta1", Representation(JSON, "Table", "v1beta1"), id="an older table"),
+        pytest.param(f"application/json;as=Poem;g=meta.k8s.io;v=v1,{JSON}", PLAIN, id="an unknown form, or JSON"),
+    ],
+)
+def test_the_best_liked_that_can_be_had_is_chosen(accept: str, chosen: Representation) -> None:
+    assert negotiate(accept) == chosen
+
+
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/*", "application/json;as=Poem;g=meta.k8s.io;v=v1", ";", ","]
+)
+def test_what_cannot_be_had_is_not_acceptable(accept: str) -> None:
+    with pytest.raises(NotAcceptable):
+        negotiate(accept)
+
+
+def test_a_watch_is_never_yaml() -> None:
+    with pytest.raises(NotAcceptable, match="stream=watch"):
+        negotiate(YAML, watch=True)
+
+
+@given(st.text(alphabet="application/jsonyml*;=,q.01 as", max_size=60))
+def test_any_header_is_understood_or_refused(accept: str) -> None:
+    assert all(clause.media for clause in clauses(accept))
+    try:
+        negotiate(accept)
+    except NotAcceptable as error:
+        assert error.status()["code"] == 406  # noqa: PT017 - either outcome is right
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"), [("", PLAIN), (YAML, AS_YAML), (f"{JSON},{YAML}", PLAIN), ("text/html", PLAIN), (TABLE, PLAIN)]
+)
+def test_an_error_is_yaml_only_when_that_is_preferred(accept: str, form: Representation) -> None:
+    assert for_error(accept) == form
+
+
+@pytest.mark.parametrize(
+    ("media", "form"), [("", JSON), (JSON, JSON), ("application/json; charset=utf-8", JSON), (YAML, YAML)]
+)
+def test_bodies_are_json_or_yaml(media: str, form: str) -> None:
+    assert body_media(media) == form
+
+
+def test_a_body_in_another_format_is_not_supported() -> None:
+    with pytest.raises(UnsupportedMediaType, match="unknown format"):
+        body_media("text/plain")

@@ -1,0 +1,110 @@
+"""Values and objects as bytes."""
+
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockkube.api.errors import BadRequest, NotAcceptable
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.http.negotiation import AS_YAML, PLAIN, Representation
+from mockkube.apiserver.http.rendering import View, show_list, show_object, to_bytes, to_yaml
+from mockkube.apiserver.registry import creation
+from mockkube.apiserver.registry.listing import Listed
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call
+
+TABLE = Representation(transform="Table")
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 53), 1 << 53)
+    | st.text(alphabet=st.characters(exclude_categories=["C"])),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet="abcyn10:-", max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(values)
+def test_yaml_and_json_say_the_same(value: Any) -> None:
+    assert yaml.safe_load(to_yaml(value)) == value
+    assert orjson.loads(to_bytes(value, PLAIN)) == orjson.loads(to_bytes(value, PLAIN, pretty=True)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param({"b": 1, "a": None}, "a: null\nb: 1\n", id="sorted"),
+        pytest.param({"a": []}, "a: []\n", id="an empty list"),
+        pytest.param({"a": ["x", {"b": 1}]}, "a:\n- x\n- b: 1\n", id="a list is not indented"),
+        pytest.param({"a": "one\ntwo\n"}, "a: |\n  one\n  two\n", id="lines"),
+        pytest.param(
+            {"a": "1", "b": "true", "c": ""}, 'a: "1"\nb: "true"\nc: ""\n', id="what looks like something else"
+        ),
+        pytest.param({"a": "y", "n": 1}, 'a: "y"\n"n": 1\n', id="truths of YAML 1.1"),
+        pytest.param({"a": "2026-01-01T00:00:00Z"}, 'a: "2026-01-01T00:00:00Z"\n', id="a time"),
+    ],
+)
+def test_yaml_is_written_as_kubernetes_does(value: Any, text: str) -> None:
+    assert to_yaml(value).decode() == text
+
+
+def test_a_value_that_stands_twice_is_written_twice() -> None:
+    shared = {"x": 1}
+    assert to_yaml({"a": shared, "b": shared}) == b"a:\n  x: 1\nb:\n  x: 1\n"
+
+
+async def configs(registry: Registry, *names: str) -> Listed:
+    """ConfigMaps of these names, as listed."""
+    resource, records = registry.resources["", "v1", "configmaps"], []
+    for name in names:
+        obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": {"a": "1"}}
+        records.append(await creation.create(resource, Call(User("u"), "lab"), obj, WriteOptions()))
+    return Listed(records, 7)
+
+
+async def test_an_object_is_its_stored_bytes(registry: Registry) -> None:
+    listed = await configs(registry, "one")
+    resource = registry.resources["", "v1", "configmaps"]
+    assert show_object(resource, listed.records[0], PLAIN, View()) == listed.records[0].body + b"\n"
+
+
+async def test_a_list_joins_what_its_objects_are_without_their_kind(registry: Registry) -> None:
+    resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one", "two")
+    whole = orjson.loads(show_list(resource, listed, PLAIN, View()))
+    assert (whole["kind"], whole["apiVersion"], whole["metadata"]) == ("ConfigMapList", "v1", {"resourceVersion": "7"})
+    for item, record in zip(whole["items"], listed.records, strict=True):
+        assert {"kind": "ConfigMap", "apiVersion": "v1", **item} == record.load()
+
+
+async def test_a_page_tells_how_to_go_on(registry: Registry) -> None:
+    resource, listed = registry.resources["", "v1", "configmaps"], Listed([], 7, "token", 3)
+    metadata = orjson.loads(show_list(resource, listed, PLAIN, View()))["metadata"]
+    assert metadata == {"resourceVersion": "7", "continue": "token", "remainingItemCount": 3}
+
+
+async def test_every_form_of_an_empty_list_is_valid(registry: Registry) -> None:
+    resource = registry.resources["", "v1", "configmaps"]
+    assert orjson.loads(show_list(resource, Listed([], 7), PLAIN, View()))["items"] == []
+    assert orjson.loads(show_list(resource, Listed([], 7), TABLE, View()))["rows"] == []
+    assert yaml.safe_load(show_list(resource, Listed([], 7), AS_YAML, View()))["items"] == []
+
+
+async def test_an_object_is_no_list_and_a_list_no_object(registry: Registry) -> None:
+    resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one")
+    with pytest.raises(NotAcceptable, match="is not a list"):
+        show_object(resource, listed.records[0], Representation(transform="PartialObjectMetadataList"), View())
+    with pytest.raises(NotAcceptable, match="is a list"):
+        show_list(resource, listed, Representation(transform="PartialObjectMetadata"), View())
+
+
+async def test_a_table_of_something_unknown_is_refused(registry: Registry) -> None:
+    listed = await configs(registry, "one")
+    with pytest.raises(BadRequest, match="includeObject"):
+        show_list(registry.resources["", "v1", "configmaps"], listed, TABLE, View(include="Everything"))
