@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 RELEASES = ("release-1.37", "release-1.36", "release-1.35", "release-1.34", "release-1.33")
 ROOTS = {
@@ -58,23 +59,27 @@ def fields(body: str) -> list[list[object]]:
     return rows
 
 
+def _lines(facts: dict[str, Any]) -> list[str]:
+    """A line for each package, so that changes can be read."""
+    return [f"  {json.dumps(name)}: {json.dumps(facts[name], separators=(',', ':'))}" for name in sorted(facts)]
+
+
 def main() -> None:
     """Collect the facts and write them."""
-    structs: dict[str, dict[str, object]] = {}
-    names: dict[str, dict[str, str]] = {}
+    structs: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for release in RELEASES:
         for package, path in files(sys.argv[1], release):
             text = show(sys.argv[1], f"{release}:{path}")
             for name, body in STRUCT.findall(text):
                 known = structs.setdefault(package, {}).setdefault(name, fields(body))
-                have = {row[0] or row[1] for row in known}  # type: ignore[attr-defined]
-                known += [row for row in fields(body) if (row[0] or row[1]) not in have]  # type: ignore[operator]
+                have = {row[0] or row[1] for row in known}
+                known += [row for row in fields(body) if (row[0] or row[1]) not in have]
             for name, target in NAMED.findall(text):
                 if target not in ("struct", "interface"):
                     names.setdefault(package, {}).setdefault(name, target)
     out = Path(__file__).parents[1] / "mockkube/api/data/gotypes.json"
-    lines = [f"  {json.dumps(package)}: {json.dumps(structs[package], separators=(',', ':'))}" for package in sorted(structs)]
-    named = [f"  {json.dumps(package)}: {json.dumps(names[package], separators=(',', ':'))}" for package in sorted(names)]
+    lines, named = _lines(structs), _lines(names)
     out.write_text('{"structs": {\n' + ",\n".join(lines) + '\n},\n"names": {\n' + ",\n".join(named) + "\n}}\n")
 
 

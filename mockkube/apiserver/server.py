@@ -12,9 +12,14 @@ from mockkube.api.kinds.catalogue import Hooks, strategies
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
+from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.escalation import Escalation
 from mockkube.apiserver.housekeeping import Housekeeping
+from mockkube.apiserver.http import reviews
 from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.http.authorization import Doorkeeper
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind
@@ -23,9 +28,11 @@ from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
+from mockkube.apiserver.registry.bootstrap_rbac import bootstrap_rbac
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import BUILT_IN, Family, Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.apiserver.service_account_reviewer import ServiceAccountReviewer
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import State
@@ -91,8 +98,14 @@ class ApiServer:
         self.metrics.describe(Standing.of(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
-        plain = PlainPaths(self.registry, self.metrics, checks, {}, custom)
-        self.handler = Router(self.registry, options.authenticator, clock, self.metrics, plain)
+        authorizer = Authorizer(self.registry)
+        services = self.registry.services
+        services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
+        authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
+        doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
+        answers = reviews.table(self.registry, authorizer, authenticator)
+        plain = PlainPaths(self.registry, self.metrics, checks, answers, custom)
+        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
@@ -105,6 +118,7 @@ class ApiServer:
         await self._group.__aenter__()
         self._running.append(self._group.create_task(cache.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
+        await bootstrap_rbac(self.registry)
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
             self.registry.services.namespace_created = self._accounts.ensure
             self._running.append(self._group.create_task(self._accounts.run()))

@@ -130,7 +130,11 @@ async def run(url: str, token: str, verb: str, connections: int, count: int) -> 
 
     started = time.perf_counter()
     protocols = [
-        (await loop.create_connection(lambda: Connection(lambda: next(prepared, None), done), parts.hostname, parts.port, ssl=context))[1]
+        (
+            await loop.create_connection(
+                lambda: Connection(lambda: next(prepared, None), done), parts.hostname, parts.port, ssl=context
+            )
+        )[1]
         for _ in range(connections)
     ]
     await finished.wait()

@@ -8,9 +8,11 @@ from aiohttp import web
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
-from mockkube.apiserver.http import authorization, handlers, paths, subresources
+from mockkube.apiserver.authorization.rules import Attributes
+from mockkube.apiserver.http import handlers, paths, subresources
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
+from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
 from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.paths import Target
@@ -28,10 +30,17 @@ class Router:
     """The whole of an API server's HTTP side, as one callable."""
 
     def __init__(
-        self, registry: Registry, authenticator: Authenticator, clock: Clock, metrics: Metrics, plain: PlainPaths
+        self,
+        registry: Registry,
+        authenticator: Authenticator,
+        doorkeeper: Doorkeeper,
+        clock: Clock,
+        metrics: Metrics,
+        plain: PlainPaths,
     ) -> None:
         self._registry = registry
         self._authenticator = authenticator
+        self._doorkeeper = doorkeeper
         self._clock = clock
         self._metrics = metrics
         self._plain = plain
@@ -71,11 +80,14 @@ class Router:
             raise Unauthorized
         return user
 
+    def _admit(self, exchange: Exchange, asked: Attributes) -> None:
+        exchange.user = self._doorkeeper.admit(asked, exchange.request.headers)
+
     async def _dispatch(self, exchange: Exchange, target: Target | None, path: str) -> web.StreamResponse:
         if target is None:
-            authorization.authorize_path(exchange.user, exchange.request.method, path)
+            self._admit(exchange, asking_for_path(exchange.user, exchange.request.method, path))
             return await self._plain.answer(exchange, path)
-        authorization.authorize_resource(exchange.user, target)
+        self._admit(exchange, asking_for_resource(exchange.user, target, exchange.query))
         if not target.verb:
             raise MethodNotAllowed
         registry = self._registry.of_group(target.group)

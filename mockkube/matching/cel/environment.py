@@ -5,7 +5,7 @@ The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `va
 upstream 1.36: apiserver/pkg/cel/environment/base.go
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +38,7 @@ from mockkube.matching.cel.program import Program
 from mockkube.matching.cel.recursion import room_for
 from mockkube.matching.cel.schema import Schema
 from mockkube.matching.cel.sizes import Cost, Size
-from mockkube.matching.cel.syntax import Node
+from mockkube.matching.cel.syntax import Ident, Node
 from mockkube.matching.cel.types import ANY, BOOL, CelType
 from mockkube.matching.cel.validators import validate
 
@@ -76,6 +76,8 @@ class Compiled:
     error: str | None = None
     is_internal: bool = False
     estimate: Cost | None = None
+    names: frozenset[str] = frozenset()
+    """The names that the program refers to."""
 
 
 class Environment:
@@ -86,23 +88,24 @@ class Environment:
         self._sizes = sizes
         self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
 
-    def compile(self, text: str) -> Compiled:
-        """Compile an expression that is to yield a boolean."""
+    def compile(self, text: str, *, boolean: bool = True) -> Compiled:
+        """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
         with room_for(2 * DEPTH_MAX):
-            return self._compile(text)
+            return self._compile(text, boolean=boolean)
 
-    def _compile(self, text: str) -> Compiled:
+    def _compile(self, text: str, *, boolean: bool) -> Compiled:
         source = Source(text)
         tree, error = self._checked(source)
         if tree is None:
             return Compiled(text, error=f"compilation failed: {error}")
-        if tree.type not in (BOOL, ANY) or tree.type.nullable:
+        if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
             return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
         try:
             program = Planner(self._schema, FUNCTIONS).plan(tree)
         except PlanError as failure:
             return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
-        return Compiled(text, tree.type, program, estimate=Estimator(FUNCTIONS, self._sizes).cost(tree))
+        estimate = Estimator(FUNCTIONS, self._sizes).cost(tree)
+        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
 
     def _checked(self, source: Source) -> tuple[Node | None, str]:
         """Return the tree with its types, or None and what is wrong."""
@@ -117,6 +120,13 @@ class Environment:
         checker.check(tree)
         issues = checker.issues or validate(tree)
         return (None, _rendered(source, issues)) if issues else (tree, "")
+
+
+def _names(tree: Node) -> Iterator[str]:
+    if isinstance(tree, Ident):
+        yield tree.name
+    for child in tree.children():
+        yield from _names(child)
 
 
 def _rendered(source: Source, issues: list[Issue]) -> str:

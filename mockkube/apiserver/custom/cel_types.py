@@ -1,0 +1,161 @@
+"""A structural schema as the types and sizes that rules in CEL are checked with."""
+
+# upstream 1.36: apiserver/pkg/cel/common/schemas.go, apiserver/pkg/cel/{types,escaping,limits}.go
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.custom.structural import Structural
+from mockkube.matching.cel import types
+from mockkube.matching.cel.estimator import Path
+from mockkube.matching.cel.sizes import Size
+from mockkube.matching.cel.types import CelType
+
+REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
+_TEXT_MAX: Final = REQUEST_BYTES_MAX - 2
+_RESERVED: Final = frozenset(
+    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+     "let", "loop", "package", "namespace", "return", "var", "void", "while")
+)  # fmt: skip
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_TIMES: Final = {
+    "duration": (types.DURATION, 3, 32),
+    "date": (types.TIMESTAMP, 12, 12),
+    "date-time": (types.TIMESTAMP, 21, 32),
+}
+_SCALARS: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
+
+
+def escape(name: str) -> str | None:
+    """Return the identifier that stands for a field's name; None if none can."""
+    if not name or name[0].isdigit() or re.search(r"[^a-zA-Z0-9\-./_]", name):
+        return None
+    if name in _RESERVED:
+        return f"__{name}__"
+    return re.sub(r"__|[-./]", lambda found: _ESCAPES[found.group()], name)
+
+
+@dataclass(slots=True, eq=False)
+class Declared:
+    """The type of what a schema describes. `bytes_min` is its least size as JSON, `size_max` its greatest length."""
+
+    type: CelType
+    bytes_min: int
+    size_max: int = 0
+    fields: "dict[str, Declared]" = field(default_factory=dict)
+    key: "Declared | None" = None
+    element: "Declared | None" = None
+
+    def step(self, name: str) -> "Declared | None":
+        """The type one step further along a path."""
+        if name in ("@items", "@values"):
+            return self.element
+        return self.key if name == "@keys" else self.fields.get(name)
+
+
+class Declarer:
+    """Declares the types of one schema; the messages gather in it."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, Mapping[str, CelType]] = {}
+
+    def declare(self, schema: Structural, name: str, *, whole: bool = False) -> Declared | None:
+        """Return the type of a schema, a message being called `name`; None if expressions cannot see it."""
+        if schema.int_or_string:
+            return Declared(types.DYN, 1, _text_max(schema, 4))
+        if whole:
+            schema = schema.whole()
+        match schema.type:
+            case "array":
+                return self._list(schema, name)
+            case "object":
+                return (
+                    self._object(schema, name)
+                    if schema.additional is None
+                    else self._map(schema.additional, name, schema)
+                )
+            case "string":
+                return _text(schema)
+        known = _SCALARS.get(schema.type)
+        return Declared(*known) if known else None
+
+    def _list(self, schema: Structural, name: str) -> Declared | None:
+        if schema.items is None:
+            return None
+        element = self.declare(schema.items, f"{name}.@idx", whole=schema.items.embedded)
+        if element is None:
+            return None
+        most = schema.raw.get("maxItems")
+        size = max(most, 0) if most is not None else _TEXT_MAX // (element.bytes_min + 1)
+        return Declared(types.list_of(element.type), 2, size, element=element)
+
+    def _map(self, additional: Structural, name: str, schema: Structural) -> Declared | None:
+        element = self.declare(additional, f"{name}.@elem", whole=additional.embedded)
+        if element is None:
+            return None
+        most = schema.raw.get("maxProperties")
+        size = max(most, 0) if most is not None else _TEXT_MAX // (element.bytes_min + 6)
+        kind = types.map_of(types.STRING, element.type)
+        return Declared(kind, 2, size, key=Declared(types.STRING, 2), element=element)
+
+    def _object(self, schema: Structural, name: str) -> Declared:
+        required, fields, size = schema.raw.get("required") or (), {}, 2
+        for own, each in schema.properties.items():
+            identifier = escape(own)
+            declared = self.declare(each, f"{name}.{identifier}", whole=each.embedded)
+            if declared is None:
+                continue
+            if identifier is not None:
+                fields[identifier] = declared
+            if own in required and each.default is None:
+                size += len(own.encode()) + declared.bytes_min + 4
+        self.messages[name] = {own: declared.type for own, declared in fields.items()}
+        return Declared(types.struct(name), size, fields=fields)
+
+
+def _text(schema: Structural) -> Declared:
+    form = schema.raw.get("format", "")
+    if form == "byte":
+        return Declared(types.BYTES, 2, _text_max(schema, 1))
+    if form in _TIMES:
+        return Declared(*_TIMES[form])
+    choices = [one for one in schema.raw.get("enum") or () if isinstance(one, str)]
+    if choices and "maxLength" not in schema.raw:
+        return Declared(types.STRING, 2, max(len(one.encode()) for one in choices))
+    return Declared(types.STRING, 2, _text_max(schema, 4))
+
+
+def _text_max(schema: Structural, bytes_per_character: int) -> int:
+    """The greatest size of a text: its own, else what a request can hold."""
+    most = schema.raw.get("maxLength")
+    return _TEXT_MAX if most is None else max(most, 0) * bytes_per_character
+
+
+class Sizes(Mapping[Path, Size]):
+    """The sizes within a declared variable, by path; looked up, for there is no end to them."""
+
+    def __init__(self, root: Declared) -> None:
+        self._root = root
+
+    def _find(self, path: Path) -> Declared | None:
+        found: Declared | None = self._root
+        for name in path[1:]:
+            found = found.step(name) if found is not None else None
+        return found
+
+    def __getitem__(self, path: Path) -> Size:
+        found = self._find(path)
+        if found is None:
+            raise KeyError(path)
+        return Size(0, found.size_max)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, tuple) and bool(path) and self._find(path) is not None
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter((("self",), ("oldSelf",)))
+
+    def __len__(self) -> int:
+        return 2

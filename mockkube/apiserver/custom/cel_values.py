@@ -1,0 +1,95 @@
+"""JSON as the values that rules in CEL compute with, as the schema types it."""
+
+# upstream 1.36: apiserver/pkg/cel/common/valuesunstructured.go
+
+import binascii
+import re
+from base64 import urlsafe_b64decode
+from typing import Any, Final
+
+from mockkube.api.custom.structural import Structural
+from mockkube.apiserver.custom.cel_types import escape
+from mockkube.matching.cel.gotime import parse_duration, parse_timestamp
+from mockkube.matching.cel.values import CelError, Duration
+
+_NANOS: Final = {"d": 86_400_000_000_000, "w": 7 * 86_400_000_000_000}
+_GO_TYPES: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (list, "[]interface {}"))
+_DAYS: Final = re.compile(r"(\d+)\s*([dw])")
+
+
+def to_cel(value: Any, schema: Structural) -> Any:
+    """Return the value for CEL; an error, which is a value too, where it does not fit the schema."""
+    if value is None:
+        return None if schema.nullable else CelError("invalid data, got null for schema with nullable=false")
+    if schema.int_or_string:
+        fits = isinstance(value, str) or type(value) is int
+        return value if fits else CelError("invalid data, expected XIntOrString value to be either a string or integer")
+    match schema.type:
+        case "object":
+            return _object(value, schema)
+        case "array":
+            return _list(value, schema)
+        case "string":
+            return _text(value, schema.raw.get("format", ""))
+        case "number":
+            fits = isinstance(value, int | float) and not isinstance(value, bool)
+            return float(value) if fits else CelError(f"invalid data, expected float, got {_go_type(value)}")
+        case "integer":
+            return value if type(value) is int else CelError(f"invalid data, expected int, got {_go_type(value)}")
+        case "boolean":
+            return value if isinstance(value, bool) else CelError(f"invalid data, expected bool, got {_go_type(value)}")
+    return value
+
+
+def _object(value: Any, schema: Structural) -> Any:
+    if not isinstance(value, dict):
+        return CelError("invalid data, expected a map for the provided schema with type=object")
+    if schema.embedded:
+        schema = schema.whole()
+    if schema.properties:
+        known = (
+            (escape(name), item, schema.properties[name]) for name, item in value.items() if name in schema.properties
+        )
+        return {identifier: to_cel(item, each) for identifier, item, each in known if identifier is not None}
+    if schema.additional is not None:
+        return {name: to_cel(item, schema.additional) for name, item in value.items()}
+    return {}
+
+
+def _list(value: Any, schema: Structural) -> Any:
+    if not isinstance(value, list):
+        return CelError("invalid data, expected an array for the provided schema with type=array")
+    if schema.items is None:
+        return CelError("invalid array type, expected Items with a non-empty Schema")
+    return [to_cel(item, schema.items) for item in value]
+
+
+def _text(value: Any, form: str) -> Any:
+    if not isinstance(value, str):
+        return CelError(f"invalid data, expected string, got {_go_type(value)}")
+    match form:
+        case "duration":
+            return _duration(value)
+        case "date":
+            found = parse_timestamp(f"{value}T00:00:00Z")
+            return found or CelError(f"Invalid date formatted string {value}")
+        case "date-time":
+            return parse_timestamp(value) or CelError(f"Invalid date-time formatted string {value}")
+        case "byte":
+            try:
+                return urlsafe_b64decode(value)
+            except binascii.Error:
+                return CelError(f"Invalid byte formatted string {value}")
+    return value
+
+
+def _duration(text: str) -> Duration | CelError:
+    """Days and weeks are known here beside Go's own units."""
+    if (found := parse_duration(text)) is not None:
+        return found
+    days = [int(count) * _NANOS[unit] for count, unit in _DAYS.findall(text.lower())]
+    return Duration(sum(days)) if days else CelError(f"Invalid duration {text}: unable to parse {text} as duration")
+
+
+def _go_type(value: Any) -> str:
+    return next((name for kind, name in _GO_TYPES if isinstance(value, kind)), "map[string]interface {}")

@@ -1,0 +1,11 @@
+"""Patterns of schemas, in Go's dialect of regular expressions."""
+
+from mockkube.matching.cel.goregexp import RegexError, compiled
+
+
+def found_in(pattern: str, text: str) -> bool:
+    """Whether the pattern is found in the text; never, if it is none."""
+    try:
+        return compiled(pattern).search(text) is not None
+    except RegexError:
+        return False

@@ -1,0 +1,152 @@
+"""The rules in CEL of one schema, compiled: what each place of it asks, of a value and of what it was."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.api.custom.structural import Structural
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, Declared, Declarer, Sizes
+from mockkube.apiserver.custom.field_paths import BadPath, resolve
+from mockkube.matching.cel import types
+from mockkube.matching.cel.environment import Compiled, Environment
+from mockkube.matching.cel.schema import Schema
+
+SELF: Final = "self"
+OLD_SELF: Final = "oldSelf"
+_TYPE_NAME: Final = "selfType"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its program, that of its message, and the field it blames."""
+
+    raw: ReadOnlyObject
+    compiled: Compiled
+    message: Compiled | None = None
+    field: str = ""
+
+    @property
+    def error(self) -> str:
+        """Why there is no program; empty if there is one."""
+        if self.compiled.error is not None:
+            return self.compiled.error
+        return "" if self.compiled.type == types.BOOL else "cel expression must evaluate to a bool"
+
+    @property
+    def message_error(self) -> str:
+        """Why the message cannot be computed; empty if it can."""
+        if self.message is None:
+            return ""
+        if self.message.error is not None:
+            return f"messageExpression {self.message.error}"
+        return "" if self.message.type == types.STRING else "messageExpression must evaluate to a string"
+
+    @property
+    def uses_old(self) -> bool:
+        """Whether it compares with what was."""
+        return OLD_SELF in self.compiled.names
+
+    @property
+    def optional_old(self) -> bool:
+        """Whether it is evaluated also when there was nothing."""
+        return bool(self.raw.get("optionalOldSelf"))
+
+    @property
+    def shown(self) -> str:
+        """What stands for the rule in errors."""
+        return str(self.raw.get("message") or self.raw["rule"]).strip()
+
+
+@dataclass(slots=True, eq=False)
+class Rules:
+    """The rules of a schema and of those within it. `known` is False where no type could be declared."""
+
+    schema: Structural
+    whole: bool
+    declared: Declared | None
+    own: list[Rule] = field(default_factory=list)
+    items: "Rules | None" = None
+    properties: "dict[str, Rules]" = field(default_factory=dict)
+    additional: "Rules | None" = None
+    all_of: "list[Rules]" = field(default_factory=list)
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a rule here or within."""
+        return bool(self.own or self.items or self.properties or self.additional or self.all_of)
+
+    @property
+    def cardinality_max(self) -> int:
+        """How often a value of this schema can stand in one request."""
+        assert self.declared is not None, "rules were compiled for a declared type"
+        return REQUEST_BYTES_MAX // (self.declared.bytes_min + 1)
+
+
+def has_rules(raw: Any) -> bool:
+    """Whether a schema has rules, at any depth."""
+    match raw:
+        case dict():
+            return bool(raw.get("x-kubernetes-validations")) or any(map(has_rules, raw.values()))
+        case list():
+            return any(map(has_rules, raw))
+    return False
+
+
+def compile_rules(schema: Structural, *, whole: bool) -> Rules | None:
+    """Return the rules of a schema; None if it has none. `whole`: it describes a whole object."""
+    if not has_rules(schema.raw):
+        return None
+    return _compile(schema, schema.raw, whole=whole)
+
+
+def _compile(schema: Structural, validations: ReadOnlyObject, *, whole: bool) -> Rules | None:
+    """Compile the rules of `validations`, a schema itself or one within its allOf."""
+    found = Rules(schema, whole, None)
+    texts = validations.get("x-kubernetes-validations") or ()
+    if texts:
+        found.declared, environments = _environments(schema, whole=whole)
+        if found.declared is not None:
+            found.own = [_rule(raw, schema, environments[bool(raw.get("optionalOldSelf"))]) for raw in texts]
+    _compile_within(found, schema, validations)
+    for each in validations.get("allOf") or ():
+        if has_rules(each) and (inner := _compile(schema, each, whole=whole)):
+            found.all_of.append(inner)
+    return found if found.any else None
+
+
+def _compile_within(found: Rules, schema: Structural, validations: ReadOnlyObject) -> None:
+    items, more = validations.get("items"), validations.get("additionalProperties")
+    if schema.items is not None and has_rules(items):
+        found.items = _compile(schema.items, items, whole=schema.items.embedded)
+    if schema.additional is not None and has_rules(more):
+        found.additional = _compile(schema.additional, more, whole=schema.additional.embedded)
+    for name, each in (validations.get("properties") or {}).items():
+        own = schema.properties.get(name)
+        if own is not None and has_rules(each) and (inner := _compile(own, each, whole=own.embedded)):
+            found.properties[name] = inner
+
+
+def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, tuple[Environment, ...]]:
+    """The type of the schema, and the environments without and with an optional `oldSelf`."""
+    declarer = Declarer()
+    declared = declarer.declare(schema, _TYPE_NAME, whole=whole)
+    if declared is None:
+        return None, ()
+    old = (declared.type, types.optional_of(declared.type))
+    schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
+    return declared, tuple(Environment(one, Sizes(declared)) for one in schemas)
+
+
+def _rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> Rule:
+    told = raw.get("messageExpression", "")
+    message = environment.compile(told, boolean=False) if told else None
+    return Rule(raw, environment.compile(raw["rule"], boolean=False), message, _field(raw, schema))
+
+
+def _field(raw: ReadOnlyObject, schema: Structural) -> str:
+    try:
+        return resolve(raw.get("fieldPath", ""), schema)
+    except BadPath:
+        return ""

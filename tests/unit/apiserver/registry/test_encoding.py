@@ -1,0 +1,35 @@
+"""How an object lies in the store."""
+
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockkube.apiserver.registry import encoding
+
+texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8) | st.just('"resourceVersion":""')
+
+
+def test_kind_and_metadata_stand_first_in_gos_order() -> None:
+    obj = {"spec": {}, "metadata": {"labels": {}, "uid": "u", "name": "a"}, "apiVersion": "v1", "kind": "Pod"}
+    ordered = encoding.ordered(obj, resourceVersion="7")
+    assert orjson.dumps(ordered) == (
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7","labels":{}},"spec":{}}'
+    )
+
+
+def test_every_body_begins_with_the_head_of_its_kind() -> None:
+    body = encoding.dumps(encoding.ordered({"kind": "Pod", "apiVersion": "v1", "metadata": {}}))
+    assert body.startswith(encoding.head("Pod", "v1"))
+
+
+@given(name=texts, label=texts, data=st.dictionaries(texts, texts), revision=st.integers(1, 1 << 63))
+def test_what_is_read_is_what_was_stored_at_its_revision(
+    name: str, label: str, data: dict[str, str], revision: int
+) -> None:
+    metadata: dict[str, Any] = {"name": name, "resourceVersion": "999", "labels": {label: label}}
+    obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
+    tag, body = encoding.read_stored(encoding.to_stored(obj, b"1.36"), revision)
+    expected = {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
+    assert (tag, encoding.loads(body)) == (b"1.36", expected)
