@@ -71,11 +71,8 @@ class Declarer:
             case "array":
                 return self._list(schema, name)
             case "object":
-                return (
-                    self._object(schema, name)
-                    if schema.additional is None
-                    else self._map(schema.additional, name, schema)
-                )
+                more = schema.additional
+                return self._object(schema, name) if more is None else self._map(more, name, schema)
             case "string":
                 return _text(schema)
         known = _SCALARS.get(schema.type)
@@ -152,7 +149,7 @@ class Sizes(Mapping[Path, Size]):
         return Size(0, found.size_max)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, tuple) and bool(path) and self._find(path) is not None
+        return isinstance(path, tuple) and path[:1] in (("self",), ("oldSelf",)) and self._find(path) is not None
 
     def __iter__(self) -> Iterator[Path]:
         return iter((("self",), ("oldSelf",)))

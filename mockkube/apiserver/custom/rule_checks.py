@@ -1,4 +1,4 @@
-"""What is asked of the rules and defaults of a definition's schema before it is stored: that they compile, and are cheap."""
+"""What is asked of the rules and defaults of a schema before it is stored: that they compile, fit, and are cheap."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 # apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go

@@ -2,6 +2,7 @@
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -71,10 +72,8 @@ def judge(
     """Evaluate all rules on a value."""
     verdict = Verdict()
     if rules is not None:
-        try:
+        with suppress(_Exhausted):  # the verdict says so
             _Judge(verdict, BUDGET).visit(rules, _Case(new, old, at, _Spared(correlated)))
-        except _Exhausted:
-            pass  # the verdict says so
     return verdict
 
 

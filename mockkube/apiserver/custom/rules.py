@@ -117,7 +117,7 @@ def _compile(schema: Structural, validations: ReadOnlyObject, *, whole: bool) ->
 
 
 def _compile_within(found: Rules, schema: Structural, validations: ReadOnlyObject) -> None:
-    items, more = validations.get("items"), validations.get("additionalProperties")
+    items, more = validations.get("items") or {}, validations.get("additionalProperties") or {}
     if schema.items is not None and has_rules(items):
         found.items = _compile(schema.items, items, whole=schema.items.embedded)
     if schema.additional is not None and has_rules(more):
