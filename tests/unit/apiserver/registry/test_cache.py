@@ -1,13 +1,12 @@
-"""What a collection remembers of the store."""
+"""What a server remembers of its store."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
-from mockkube_storage.model import Entry, Event, EventType
+from mockkube_storage.model import Entry, deletion, put
 
 from mockkube.apiserver.registry import cache
 from mockkube.apiserver.registry.cache import Cache, Change, Collection, Record, labels_of
@@ -21,13 +20,115 @@ def read(entry: Entry) -> Record:
     return Record(entry.key, name, namespace, entry.revision, b"", entry.value, {}, {})
 
 
-def entry(path: str, revision: int) -> Entry:
-    return Entry(key=PREFIX + path, value=b"v", created_revision=1, revision=revision)
+class Written:
+    """A collection, and a hand that writes to it."""
+
+    def __init__(self) -> None:
+        self.collection = Collection(PREFIX, read)
+        self.seen: list[tuple[str, str, int]] = []
+        self.collection.listeners[self.hear] = None
+        self.entries: dict[str, Entry] = {}
+        self.revision = 0
+
+    def hear(self, change: Change) -> None:
+        """Note a change: what, of which object, when."""
+        self.seen.append((str(change.type), change.record.name, change.revision))
+
+    def put(self, path: str) -> None:
+        """Write an object."""
+        self.revision += 1
+        entry = Entry(PREFIX + path, b"", 1, self.revision)
+        self.collection.apply(put(entry, self.entries.get(path)))
+        self.entries[path] = entry
+
+    def delete(self, path: str) -> None:
+        """Delete an object."""
+        self.revision += 1
+        self.collection.apply(deletion(self.entries.pop(path), self.revision))
 
 
-def put(path: str, revision: int) -> Event:
-    return Event(EventType.PUT, entry(path, revision), None)
+@pytest.fixture
+def written() -> Written:
+    return Written()
 
 
-def gone(path: str, revision: int) -> Event:
-    return Event(EventType.DELETE, entry(path, revision), None)
+def names(written: Written, prefix: str = "", start: str = "") -> list[str]:
+    """The names below a prefix, from a start on."""
+    return [record.name for record in written.collection.range(PREFIX + prefix, PREFIX + start if start else "")]
+
+
+def test_records_are_in_the_order_of_their_keys(written: Written) -> None:
+    for path in ("b/z", "a/y", "a/x", "ab/w"):
+        written.put(path)
+    assert names(written) == ["x", "y", "w", "z"]
+    assert names(written, "a/") == ["x", "y"]
+    assert names(written, "a/", "a/x\x00") == ["y"]
+    assert names(written, "c/") == []
+
+
+def test_listeners_hear_what_happened_in_order(written: Written) -> None:
+    written.put("a/x")
+    written.put("a/x")
+    written.delete("a/x")
+    assert written.seen == [("ADDED", "x", 1), ("MODIFIED", "x", 2), ("DELETED", "x", 3)]
+    assert written.collection.get(f"{PREFIX}a/x") is None
+
+
+def test_changes_since_a_revision_are_remembered(written: Written) -> None:
+    for path in ("a/x", "a/y", "a/z"):
+        written.put(path)
+    since = written.collection.since(1)
+    assert since is not None
+    assert [change.record.name for change in since] == ["y", "z"]
+    assert written.collection.since(3) == []
+
+
+def test_what_was_forgotten_is_not_told_in_part(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "HISTORY_MAX", 2)
+    for path in ("a/w", "a/x", "a/y", "a/z"):
+        written.put(path)
+    assert written.collection.since(1) is None
+    assert len(written.collection.since(2) or ()) == 2
+
+
+def test_what_was_there_at_the_start_has_no_history() -> None:
+    collection = Collection(PREFIX, read)
+    collection.load([Entry(f"{PREFIX}a/x", b"", 1, 4)], 7)
+    assert (collection.revision, collection.floor) == (4, 7)
+    assert collection.since(6) is None
+    assert collection.since(7) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(("a/x", "a/y", "b/x", "ab/x"))), max_size=30))
+def test_any_writes_leave_what_a_dictionary_would_hold(writes: list[tuple[bool, str]]) -> None:
+    written = Written()
+    for puts, path in writes:
+        if puts:
+            written.put(path)
+        elif path in written.entries:
+            written.delete(path)
+    held = [record.key.removeprefix(PREFIX) for record in written.collection.range(PREFIX)]
+    assert held == sorted(written.entries)
+    assert len(written.seen) == written.revision
+
+
+async def test_a_fresh_cache_has_seen_every_write_before() -> None:
+    store = MemoryStore()
+    await store.start()
+    made = Cache(store)
+    things = made.collection("core/things", read)
+    await store.create(f"{PREFIX}a/x", b"")
+    await made.start()
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(made.run())
+        await store.create(f"{PREFIX}a/y", b"")
+        await store.create("/registry/core/others/a/z", b"")
+        assert await made.fresh() == await store.current_revision()
+        assert [record.name for record in things.range(PREFIX)] == ["x", "y"]
+        following.cancel()
+    await store.close()
+
+
+def test_an_object_without_labels_has_none() -> None:
+    assert labels_of({"metadata": {}}) == {}
+    assert labels_of({"metadata": {"labels": {"a": "b"}}}) == {"a": "b"}

@@ -10,23 +10,37 @@ from mockkube.api.errors import ApiError, BadRequest, Invalid
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions
 
-texts = st.sampled_from(("", "0", "1", "-1", "true", "All", "Strict", "Exact", "a=b", "a in (", "\x00")) | st.text(max_size=6)
+texts = st.sampled_from(("", "0", "1", "-1", "true", "All", "Strict", "Exact", "a=b", "a in (", "\x00")) | st.text(
+    max_size=6
+)
 
 
 @pytest.mark.parametrize(
     ("values", "answer"),
-    [([], False), (["true"], True), (["1"], True), (["x"], True), (["false"], False), (["0"], False), (["False"], False)],
+    [
+        ([], False),
+        (["true"], True),
+        (["1"], True),
+        (["x"], True),
+        (["false"], False),
+        (["0"], False),
+        (["False"], False),
+    ],
 )
 def test_a_flag_is_set_by_anything_but_no(values: list[str], answer: bool) -> None:
     assert options.flag({"a": values} if values else {}, "a") is answer
 
 
-@pytest.mark.parametrize(("text", "number"), [("0", 0), ("-5", -5), ("+7", 7), ("007", 7), (str((1 << 63) - 1), (1 << 63) - 1)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("-5", -5), ("+7", 7), ("007", 7), (str((1 << 63) - 1), (1 << 63) - 1)]
+)
 def test_an_integer_is_read_as_go_does(text: str, number: int) -> None:
     assert options.parse_int(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.0", "1e3", "0x1", " 1", "1_0", "--1", "²", "١", str(1 << 63), str(-(1 << 63) - 1)])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1.0", "1e3", "0x1", " 1", "1_0", "--1", "²", "١", str(1 << 63), str(-(1 << 63) - 1)]
+)
 def test_what_is_no_integer_is_refused_in_gos_words(text: str) -> None:
     with pytest.raises(BadRequest, match=r"^strconv\.ParseInt: parsing "):
         options.parse_int(text)
@@ -117,10 +131,28 @@ def test_options_of_a_list_that_contradict_each_other_are_refused(query: dict[st
         listing(**query)
 
 
-@given(st.dictionaries(st.sampled_from((
-    "limit", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "labelSelector", "fieldSelector", "watch",
-    "continue", "sendInitialEvents", "dryRun", "fieldValidation", "gracePeriodSeconds", "propagationPolicy")),
-    st.lists(texts, min_size=1, max_size=2)))
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            (
+                "limit",
+                "timeoutSeconds",
+                "resourceVersion",
+                "resourceVersionMatch",
+                "labelSelector",
+                "fieldSelector",
+                "watch",
+                "continue",
+                "sendInitialEvents",
+                "dryRun",
+                "fieldValidation",
+                "gracePeriodSeconds",
+                "propagationPolicy",
+            )
+        ),
+        st.lists(texts, min_size=1, max_size=2),
+    )
+)
 def test_any_query_is_understood_or_refused(query: dict[str, list[str]]) -> None:
     for read in (
         lambda: options.judge_list_options(options.list_options(query)),
