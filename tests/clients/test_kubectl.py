@@ -265,7 +265,6 @@ def test_edit_by_replace_needs_the_current_version(kubectl: Kubectl) -> None:
     assert "the object has been modified" in stale.stderr
 
 
-@pytest.mark.xfail(reason="server.py gives PlainPaths no reviews: selfsubjectreviews answers 404")
 def test_whoami_names_the_administrator(kubectl: Kubectl) -> None:
     assert "kubernetes-admin" in kubectl("auth", "whoami")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"

@@ -32,9 +32,11 @@ class Asked:
     def answer(self, record: Record, *, status: int = 200) -> web.Response:
         """Answer with an object."""
         representation = self.representation
+        self.exchange.warnings = self.call.warnings
         body = rendering.show_object(self.resource, record, representation, self.exchange.view())
         return self.exchange.respond(body, status=status, media=representation.media)
 
     def say(self, value: Object, *, status: int = 200) -> web.Response:
         """Answer with a Status or another object that is not stored."""
+        self.exchange.warnings = self.call.warnings
         return self.exchange.json(value, status=status, representation=self.representation)

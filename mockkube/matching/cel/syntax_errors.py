@@ -1,7 +1,7 @@
 """What is wrong with a text that is no expression, in the words of cel-go's generated parser.
 
 Those words follow from the inner workings of ANTLR, which C++'s CEL shares with Go's; so its parser is asked. Only
-texts that our own parser refuses come here. `docs/adr/0010-cel-engine.md` says more.
+texts that our own parser refuses come here. `docs/adr/0004-cel-engine.md` says more.
 """
 
 import re
