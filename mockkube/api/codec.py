@@ -5,7 +5,6 @@ was wrong. What exactly, with Go's words, is found by a second walk in `complain
 """
 
 import base64
-import binascii
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -195,11 +194,11 @@ def _bytes(value: Any, found: Found) -> Any:
         raise Mismatch
     try:
         base64.b64decode(value, validate=True)
-    except binascii.Error:
+    except ValueError:
         stripped = value.replace("\n", "").replace("\r", "")
         try:
             return base64.b64encode(base64.b64decode(stripped, validate=True)).decode()
-        except binascii.Error as error:
+        except ValueError as error:
             raise Mismatch from error
     return value
 

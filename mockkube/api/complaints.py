@@ -1,7 +1,6 @@
 """What is wrong with a body, in the words of Go's decoder: the slow second walk after `codec.decode` complained."""
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -116,7 +115,7 @@ def _base64(text: str) -> Iterator[str]:
     stripped = re.sub(r"[\r\n]", "", text)
     try:
         base64.b64decode(stripped, validate=True)
-    except binascii.Error:
+    except ValueError:
         bad = re.search(r"[^A-Za-z0-9+/]", text)
         offset = bad.start() if bad else len(text) // 4 * 4
         if bad and bad.group() == "=" and re.fullmatch(r"=*", text[bad.start() :]):
@@ -135,7 +134,7 @@ def _parsed(shape: Shape, value: Any) -> Iterator[str]:
     """Types that parse their own text."""
     try:
         if shape is Shape.QUANTITY:
-            quantity.canonical(value)
+            quantity.canonical(value if isinstance(value, str | int | float) else "{}")
         elif shape in (Shape.TIME, Shape.MICRO_TIME):
             if not isinstance(value, str):
                 yield f"json: cannot unmarshal {_described(value)} into Go value of type string"

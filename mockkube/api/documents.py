@@ -11,7 +11,15 @@ import yaml
 
 from mockkube.api import go_json
 
+_MERGE: Final = "tag:yaml.org,2002:merge"
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+DEPTH_MAX: Final = 200
+"""How deep a document may be nested: no kind comes near it, and what is stored can be written again."""
+VALUES_MAX: Final = 1_000_000
+"""How many values a YAML text may stand for once its aliases are filled in."""
+TOO_DEEP: Final = "exceeded max depth"
 
 
 class Unreadable(ValueError):
@@ -21,9 +29,12 @@ class Unreadable(ValueError):
 def read_json(body: bytes) -> Any:
     """The value of a JSON text; Unreadable with the message of Go's parser."""
     try:
-        return orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
+    if body.count(b"{") + body.count(b"[") > DEPTH_MAX and _deeper_than(value, DEPTH_MAX):
+        raise Unreadable(f"json parse error: {TOO_DEEP}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,7 @@ class Yaml:
 def read_yaml(body: bytes) -> Yaml:
     """Read a YAML text; Unreadable with the message of Go's parser."""
     try:
+        _check_extent(body)
         loader = _Loader(body)
         try:
             return Yaml(_as_json(loader.get_single_data()), tuple(loader.duplicates))
@@ -48,6 +60,44 @@ def read_yaml(body: bytes) -> Yaml:
         raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
         raise Unreadable("yaml: exceeded max depth") from error
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    """Whether the value is nested deeper than that; without recursion."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [
+            item
+            for one in layer
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not layer:
+            return False
+    return True
+
+
+def _check_extent(body: bytes) -> None:
+    """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
+    total, opened = 0, list[tuple[str | None, int]]()
+    sizes: dict[str, int] = {}
+    for event in yaml.parse(body, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            total += sizes.get(str(event.anchor), 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((event.anchor, total))
+            total += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        elif isinstance(event, yaml.ScalarEvent):
+            total += 1
+        if len(opened) > DEPTH_MAX:
+            raise Unreadable(f"yaml: {TOO_DEEP}")
+        if total > VALUES_MAX:
+            raise Unreadable("yaml: document contains excessive aliasing")
 
 
 def duplicate_fields(body: bytes, value: Any) -> list[str]:
@@ -102,19 +152,24 @@ def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
     return str(node.value).lower() in ("y", "yes", "true", "on")
 
 
-def _construct_map(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+def _construct_map(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
     """A mapping, noting the keys that stand twice: the later value counts."""
-    pairs = [(loader.construct_object(key, deep=True), key) for key, _ in node.value]
     seen = set()
-    for key, place in pairs:
+    for place, _ in node.value:
+        if place.tag == _MERGE:
+            continue
+        key = loader.construct_object(place, deep=True)
         if isinstance(key, dict | list):
             raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=place.start_mark)
-        if key in seen:
-            line = place.start_mark.line + 1
-            loader.duplicates.append(f"line {line}: key {_key(key)} already set in map")
-        seen.add(key)
+        text = _key(key)
+        if (type(key), text) in seen:
+            loader.duplicates.append(f"line {place.start_mark.line + 1}: key {text} already set in map")
+        seen.add((type(key), text))
     loader.flatten_mapping(node)
-    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
+    return {
+        _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
+        for key, value in node.value
+    }
 
 
 _Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)

@@ -1,12 +1,17 @@
 """Why a text is not JSON, in the words of Go's parser: asked only of texts that a faster parser refused."""
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
 
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE: Final = b" \t\r\n"
 _DEPTH_MAX: Final = 10_000
 _END: Final = "unexpected end of JSON input"
+
+
+_Step = Callable[[], Any] | None
+"""What is to be read next."""
 
 
 class _Complaint(Exception):
@@ -39,16 +44,16 @@ def quoted(char: bytes) -> str:
 
 
 class _Scanner:
-    """Walks the containers with a stack of its own, so depth costs no recursion."""
+    """Walks the text with a stack of its own, so that depth costs no recursion."""
 
     def __init__(self, text: bytes) -> None:
         self.text, self.at = text, 0
         self.open: list[bytes] = []
 
     def document(self) -> None:
-        self.value()
-        while self.open:
-            self.after_value()
+        step: _Step = self.value
+        while step is not None:
+            step = step()
         if char := self.peek():
             self.bad(char, "after top-level value")
 
@@ -57,15 +62,15 @@ class _Scanner:
             self.at += 1
         return self.text[self.at : self.at + 1]
 
-    def bad(self, char: bytes, where: str) -> None:
+    def bad(self, char: bytes, where: str) -> NoReturn:
         raise _Complaint(f"invalid character {quoted(char)} {where}" if char else _END)
 
-    def value(self) -> None:
+    def value(self) -> "_Step":
         char = self.peek()
         match char:
             case b"{" | b"[":
                 self.at += 1
-                self.enter(char)
+                return self.enter(char)
             case b'"':
                 self.string()
             case b"t" | b"f" | b"n":
@@ -74,43 +79,37 @@ class _Scanner:
                 self.number()
             case _:
                 self.bad(char, "looking for beginning of value")
+        return self.after_value if self.open else None
 
-    def enter(self, char: bytes) -> None:
+    def enter(self, char: bytes) -> "_Step":
         if len(self.open) >= _DEPTH_MAX:
             raise _Complaint("exceeded max depth")
-        closing = b"}" if char == b"{" else b"]"
-        if self.peek() == closing:
+        if self.peek() == (b"}" if char == b"{" else b"]"):
             self.at += 1
-            return
+            return self.after_value if self.open else None
         self.open.append(char)
-        if char == b"{":
-            self.key()
-        else:
-            self.value()
+        return self.key if char == b"{" else self.value
 
-    def key(self) -> None:
+    def key(self) -> "_Step":
         if self.peek() != b'"':
             self.bad(self.peek(), "looking for beginning of object key string")
         self.string()
         if self.peek() != b":":
             self.bad(self.peek(), "after object key")
         self.at += 1
-        self.value()
+        return self.value
 
-    def after_value(self) -> None:
+    def after_value(self) -> "_Step":
         char, container = self.peek(), self.open[-1]
         closing, where = (b"}", "after object key:value pair") if container == b"{" else (b"]", "after array element")
         if char == closing:
             self.at += 1
             self.open.pop()
-        elif char == b",":
+            return self.after_value if self.open else None
+        if char == b",":
             self.at += 1
-            if container == b"{":
-                self.key()
-            else:
-                self.value()
-        else:
-            self.bad(char, where)
+            return self.key if container == b"{" else self.value
+        return self.bad(char, where)
 
     def string(self) -> None:
         self.at += 1
@@ -147,7 +146,6 @@ class _Scanner:
         match = _NUMBER.match(self.text, self.at)
         if match is None:
             self.bad(self.text[self.at + 1 : self.at + 2], "in numeric literal")
-            return
         self.at = match.end()
         char = self.text[self.at : self.at + 1]
         if char == b".":

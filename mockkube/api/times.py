@@ -11,12 +11,12 @@ _GO_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 
 def render_time(moment: datetime) -> str:
     """The moment as a `Time`, cut to whole seconds."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def render_micro_time(moment: datetime) -> str:
     """The moment as a `MicroTime`."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: Any) -> datetime:
@@ -33,7 +33,10 @@ def parse_time(text: Any) -> datetime:
     except ValueError as error:
         part = str(error).partition(" ")[0]
         raise ValueError(f'parsing time "{text}": {part} out of range') from error
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f'parsing time "{text}": year out of range') from error
 
 
 def canonical_time(text: Any) -> str:

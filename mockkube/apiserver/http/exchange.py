@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from aiohttp import web
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 
 from mockkube.api import documents
-from mockkube.api.errors import ApiError, TooLarge
+from mockkube.api.errors import ApiError, BadRequest, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering
@@ -61,11 +62,14 @@ class Exchange:
         if (request.content_length or 0) > BODY_BYTES_MAX:
             raise _too_large()
         parts, size = [], 0
-        async for part in request.content.iter_any():
-            size += len(part)
-            if size > BODY_BYTES_MAX:
-                raise _too_large()
-            parts.append(part)
+        try:
+            async for part in request.content.iter_any():
+                size += len(part)
+                if size > BODY_BYTES_MAX:
+                    raise _too_large()
+                parts.append(part)
+        except (ClientPayloadError, HttpProcessingError) as error:
+            raise BadRequest("the body is not encoded as its Content-Encoding says, or ends too soon") from error
         return b"".join(parts)
 
     def respond(self, body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:

@@ -7,7 +7,8 @@ from typing import Final
 from aiohttp import web
 from mockkube_storage import errors as store_errors
 
-from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from mockkube.api import documents
+from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
 from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http import handlers, paths, subresources
 from mockkube.apiserver.http.asked import Asked
@@ -61,6 +62,8 @@ class Router:
             response = await self._dispatch(exchange, target, path)
         except ApiError as error:
             response = exchange.error(error)
+        except RecursionError:
+            response = exchange.error(BadRequest(f"the request is nested too deeply: {documents.TOO_DEEP}"))
         except store_errors.Unavailable as error:
             response = exchange.error(Unavailable(str(error)))
         except (ConnectionError, web.HTTPException):

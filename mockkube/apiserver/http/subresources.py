@@ -1,19 +1,19 @@
 """What answers below an object: parts of it that are written alone, and actions on it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
-from mockkube.api.patching import json_patch, merge_patch, strategic
 from mockkube.api.types import Object
 from mockkube.apiserver.http import bodies, handlers, tokens
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.exchange import TEXT, status_success
 from mockkube.apiserver.http.handlers import Handler
 from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.registry import options, updating
+from mockkube.apiserver.registry import options, patching, updating
 from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
@@ -44,15 +44,11 @@ async def patch_scale(asked: Asked) -> web.StreamResponse:
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
     resource, call, node = asked.resource, asked.call, asked.registry.schema.node(_SCALE)
 
+    if kind is PatchType.JSON:
+        given = replace(given, document=patching.operations(given, typed=wanted.field_validation != "Ignore"))
+
     def patched(current: Object) -> Object:
-        match kind:
-            case PatchType.JSON:
-                result = json_patch.apply(current, json_patch.read(given.document))
-            case PatchType.MERGE:
-                result = merge_patch.apply(current, given.document)
-            case _:
-                result = strategic.apply(current, given.document, node)
-        return bodies.decode_as(asked, _SCALE, result)
+        return bodies.decode_as(asked, _SCALE, patching.patched(node, given, current))
 
     def applied(current: Object) -> Object:
         merged = scale.applied(resource, call, given.document, wanted)(current)

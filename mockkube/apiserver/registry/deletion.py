@@ -154,12 +154,20 @@ def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object,
         if pending:
             _mark(metadata, now)
         return obj, not pending
-    _mark(metadata, now + timedelta(seconds=grace), grace)
+    _mark(metadata, _later(now, grace), grace)
     return obj, grace == 0 and not pending
 
 
+def _later(moment: datetime, seconds: int) -> datetime:
+    """The moment so many seconds later, or the last one there is."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=moment.tzinfo)
+
+
 def _shorten(metadata: Object, left: int, requested: int, now: datetime) -> None:
-    until = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=left) + timedelta(seconds=requested)
+    until = _later(parse_time(metadata["deletionTimestamp"]), requested - left)
     if until < now:
         until, requested = now, min(requested, 1)
     metadata["deletionTimestamp"] = render_time(until)

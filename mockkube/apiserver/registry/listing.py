@@ -168,4 +168,7 @@ def _read_token(text: str) -> Token:
         )
     if value["start"].startswith("/") or "/../" in f"/{value['start']}/":
         raise BadRequest(f"invalid continue token: continue key is not valid: {value['start']}")
-    return Token(int(value.get("rv", 0)), value["start"])
+    revision = value.get("rv", 0)
+    if isinstance(revision, bool) or not isinstance(revision, int) or not 0 <= revision < 1 << 63:
+        raise BadRequest(f"{problem}the revision is not a number")
+    return Token(revision, value["start"])

@@ -16,6 +16,7 @@ from mockkube.api.types import ReadOnlyObject
 S = TypeVar("S")
 Query = Mapping[str, Sequence[str]]
 FIELD_MANAGER_MAX: Final = 128
+_DIGITS_MAX: Final = 20
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
@@ -85,10 +86,9 @@ def parse_int(text: str) -> int:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text)
-    if not -(1 << 63) <= number < 1 << 63:
+    if len(digits.lstrip("0")) > _DIGITS_MAX or not -(1 << 63) <= int(text) < 1 << 63:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
+    return int(text)
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
@@ -239,7 +239,7 @@ def revision_of(resource_version: str) -> int:
     if resource_version in ("", "0"):
         return 0
     digits = resource_version.isascii() and resource_version.isdigit()
-    if not digits or int(resource_version) >= 1 << 64:
+    if not digits or len(resource_version) > _DIGITS_MAX or int(resource_version) >= 1 << 64:
         why = "value out of range" if digits else "invalid syntax"
         raise BadRequest(
             f'invalid resource version: resourceVersion: Invalid value: "{resource_version}": '

@@ -8,12 +8,13 @@ from typing import Any
 
 import orjson
 
-from mockkube.api import complaints, documents, go_json
+from mockkube.api import complaints, documents
 from mockkube.api.codec import Found, Mismatch
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
+from mockkube.api.schema import Node
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, tracking, updating
 from mockkube.apiserver.registry.options import WriteOptions
@@ -46,10 +47,10 @@ class Patch:
         if kind is PatchType.APPLY:
             return cls._read_yaml(text)
         try:
-            return cls(kind, text, orjson.loads(text))
-        except orjson.JSONDecodeError as error:
+            return cls(kind, text, documents.read_json(text))
+        except documents.Unreadable as error:
             prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
-            raise BadRequest(prefix + go_json.complaint(text)) from error
+            raise BadRequest(prefix + str(error).removeprefix("json parse error: ")) from error
 
     @classmethod
     def _read_yaml(cls, text: bytes) -> "Patch":
@@ -64,13 +65,13 @@ class Patch:
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
     if given.type is PatchType.JSON:
-        given = replace(given, document=_operations(given, typed=options.field_validation != "Ignore"))
+        given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
     duplicates = [] if options.field_validation == "Ignore" else documents.duplicate_fields(given.text, given.document)
 
     def change(old: Object) -> Object:
-        patched = _decode(resource, call, given, _apply(resource, given, old), options, duplicates)
-        updating.check_identity(resource, call, patched["metadata"])
-        return patched
+        new = _decode(resource, call, given, patched(resource.node, given, old), options, duplicates)
+        updating.check_identity(resource, call, new["metadata"])
+        return new
 
     return await updating.update(resource, call, change, options)
 
@@ -107,7 +108,7 @@ def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, o
     return new
 
 
-def _operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
+def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
     """The operations of a JSON patch, refused before anything is read if they are none."""
     try:
         return json_patch.read(given.document, typed=typed)
@@ -117,7 +118,8 @@ def _operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
         raise TooLarge(f"Request entity too large: {error}") from error
 
 
-def _apply(resource: Resource, given: Patch, old: Object) -> Any:
+def patched(node: Node, given: Patch, old: Object) -> Any:
+    """What the patch makes of an object of this type; its faults in upstream's words. A JSON patch has been read."""
     try:
         match given.type:
             case PatchType.JSON:
@@ -125,7 +127,7 @@ def _apply(resource: Resource, given: Patch, old: Object) -> Any:
             case PatchType.MERGE:
                 return merge_patch.apply(old, given.document)
             case _:
-                return strategic.apply(old, given.document, resource.node)
+                return strategic.apply(old, given.document, node)
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.PatchRejected as error:

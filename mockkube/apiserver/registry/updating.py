@@ -182,9 +182,9 @@ def _check_version(resource: Resource, call: Call, new: Object, record: Record) 
             raise Invalid(resource.group, resource.plural, call.name, [error])
         new["metadata"]["resourceVersion"] = str(record.revision)
         return ""
-    if not version.isdigit():
+    if not (version.isascii() and version.isdigit()):
         raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if int(version) != record.revision:
+    if version.lstrip("0") != str(record.revision):
         raise Conflict.changed(resource.group, resource.plural, call.name)
     return version
 

@@ -1,0 +1,155 @@
+"""A custom resource: one version of a definition, served like a built-in kind."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from mockkube.api.catalogue import Kind
+from mockkube.api.custom.codec import CustomCodec
+from mockkube.api.custom.definition import CustomVersion, Definition
+from mockkube.api.custom.metadata import Misread
+from mockkube.api.errors import BadRequest
+from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
+from mockkube.api.printers.custom import custom_printer
+from mockkube.api.schema import Node, Schema
+from mockkube.api.types import Object
+from mockkube.apiserver.custom.strategy import CustomStrategy
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.resource import Call, Resource, Services, empties_managers, result_without_reason
+from mockkube.apiserver.registry.tracking import Trackers
+
+
+class CustomTrackers(Trackers):
+    """Tracks who manages the fields of the objects of one definition, in all its versions."""
+
+    def __init__(self, definition: Definition, codec: CustomCodec) -> None:
+        super().__init__(_Types(definition, codec), codec)
+        self._definition = definition
+
+    def reach(self, group: str, kind: str, api_version: str, subresource: str) -> Reach:
+        """The fields an endpoint writes: the status too, where that has none of its own."""
+        version = self._definition.of_api_version(api_version)
+        if version is None or not version.has_status:
+            return EVERYTHING
+        return reach(group, kind, subresource, custom=True)
+
+
+class _Types(Schema):
+    """The types of a definition, beside those of the server."""
+
+    def __init__(self, definition: Definition, codec: CustomCodec) -> None:
+        super().__init__(codec.schema.version)
+        self._plain = codec.schema
+        self._definition = definition
+        self._codec = codec
+
+    def kind(self, group: str, version: str, kind: str) -> Node | None:
+        """The type of the kind at a version; None if it is not defined."""
+        known = self._definition.versions.get(version)
+        return self._codec.node_of(known) if known is not None and group == self._definition.group else None
+
+    def node(self, definition: str) -> Node:
+        """A type of the server's own."""
+        return self._plain.node(definition)
+
+
+class CustomResource(Resource):
+    """One version of a definition; `home` is the version its objects are stored in."""
+
+    services: Services
+
+    def __init__(
+        self, definition: Definition, version: CustomVersion, kind: Kind, codec: CustomCodec, services: Services
+    ) -> None:
+        strategy = CustomStrategy(definition, version)
+        super().__init__(kind, version.name, codec.node_of(version), strategy, services)
+        self.definition = definition
+        self.custom_version = version
+        self.codec = codec
+        self.default = lambda obj, caps: codec.default(obj)
+        self.printer = custom_printer(version.columns)
+        self.tag = f"{services.caps.version} {definition.digest}".encode()
+
+    def etcd_key(self, namespace: str, name: str) -> str:
+        """The key a real API server would name in a message."""
+        folder = f"/registry/{self.group}/{self.plural}"
+        return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
+
+    def revise(self, obj: Object) -> Object:
+        """What the definition makes of an object that was stored under another one."""
+        revised = super().revise(obj)
+        revised["metadata"].setdefault("generation", 1)
+        return self.codec.converted(revised, self.custom_version)
+
+    def reread(self, record: Record) -> Record:
+        """The record under this definition, where it was read under another."""
+        obj = self.revise(record.load())
+        return self.record_of(record.key, record.revision, obj, foreign=True)
+
+    def stored(self, obj: Object) -> Object:
+        """An object of this version, in the storage version."""
+        home = self.home
+        assert isinstance(home, CustomResource)
+        return obj if home is self else self.codec.converted(obj, home.custom_version)
+
+    def served(self, obj: Object) -> Object:
+        """A stored object, in this version."""
+        return obj if self.home is self else self.codec.converted(obj, self.custom_version)
+
+    def item(self, record: Record) -> bytes:
+        """The JSON of a record within a list: with kind and apiVersion, unlike that of built-in kinds."""
+        return self.body(record)
+
+    def check_kind(self, value: Object) -> None:
+        """Nothing: what an object says of its kind is for reading and validation to judge."""
+
+    def unknown_fields(self, value: Any) -> list[str]:
+        """Paths of the fields the definition does not know."""
+        unknown: list[str] = []
+        self.codec.read(value, unknown)
+        return unknown
+
+    def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
+        """Read a request's value: as the object of the version it names, which must be this one."""
+        if not value.get("kind"):
+            raise self._without_kind(value, validation)
+        unknown: list[str] = []
+        try:
+            obj = self.codec.read(value, unknown)
+        except Misread as error:
+            raise BadRequest(self.cannot_handle(value, str(error))) from error
+        texts = [*duplicates, *(f'unknown field "{path}"' for path in unknown)]
+        if texts and validation == "Strict":
+            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
+        if validation == "Warn":
+            call.warn(texts)
+        given = obj.get("apiVersion") or ""
+        if given != self.api_version:
+            expected = f"does not match the expected API version ({self.api_version})"
+            raise BadRequest(f"the API version in the data ({given}) {expected}")
+        call.forgets_managers = empties_managers(value)
+        self.complete(obj)
+        return obj
+
+    def complete(self, obj: Object) -> None:
+        """Fill in the defaults of a decoded object."""
+        self.codec.default(obj)
+
+    def _without_kind(self, value: Object, validation: str) -> Exception:
+        # upstream 1.36: apimachinery/pkg/runtime/serializer/json; strict decoding forgets what was asked for
+        if validation != "Ignore":
+            return result_without_reason(500, "Object 'Kind' is missing in 'unstructured object has no kind'")
+        return BadRequest(self.cannot_handle({"kind": self.kind.kind}, "Object 'Kind' is missing"))
+
+
+def resources_of(definition: Definition, services: Services, *, ending: bool = False) -> list[CustomResource]:
+    """Return what a definition brings along: a resource for each version, the one that is stored first."""
+    codec = CustomCodec(definition, services.codec)
+    own = replace(services, codec=codec, trackers=CustomTrackers(definition, codec))
+    home = definition.home
+    versions = [home, *(version for version in definition.served() if version is not home)]
+    kinds = ((version, definition.kind_of(version, ending=ending)) for version in versions)
+    resources = [CustomResource(definition, version, kind, codec, own) for version, kind in kinds]
+    for resource in resources:
+        resource.home = resources[0]
+    return resources
