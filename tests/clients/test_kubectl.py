@@ -266,7 +266,8 @@ def test_edit_by_replace_needs_the_current_version(kubectl: Kubectl) -> None:
 
 
 def test_whoami_names_the_administrator(kubectl: Kubectl) -> None:
-    assert "kubernetes-admin" in kubectl("auth", "whoami")
+    if kubectl.version > (1, 27):  # that one asks by versions that are served no more
+        assert "kubernetes-admin" in kubectl("auth", "whoami")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
 
 
