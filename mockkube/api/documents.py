@@ -17,8 +17,8 @@ _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 DEPTH_MAX: Final = 200
 """How deep a document may be nested: no kind comes near it, and what is stored can be written again."""
-VALUES_MAX: Final = 1_000_000
-"""How many values a YAML text may stand for once its aliases are filled in."""
+ALIASED_MAX: Final = 100_000
+"""How many values the aliases of a YAML text may stand for."""
 TOO_DEEP: Final = "exceeded max depth"
 
 
@@ -80,10 +80,11 @@ def _deeper_than(value: Any, levels: int) -> bool:
 
 def _check_extent(body: bytes) -> None:
     """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
-    total, opened = 0, list[tuple[str | None, int]]()
+    total, aliased, opened = 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
+            aliased += sizes.get(str(event.anchor), 1)
             total += sizes.get(str(event.anchor), 1)
         elif isinstance(event, yaml.CollectionStartEvent):
             opened.append((event.anchor, total))
@@ -96,7 +97,7 @@ def _check_extent(body: bytes) -> None:
             total += 1
         if len(opened) > DEPTH_MAX:
             raise Unreadable(f"yaml: {TOO_DEEP}")
-        if total > VALUES_MAX:
+        if aliased > ALIASED_MAX:
             raise Unreadable("yaml: document contains excessive aliasing")
 
 
@@ -152,8 +153,10 @@ def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
     return str(node.value).lower() in ("y", "yes", "true", "on")
 
 
-def _construct_map(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
+def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
     """A mapping, noting the keys that stand twice: the later value counts."""
+    if not isinstance(node, yaml.MappingNode):
+        raise yaml.MarkedYAMLError(problem="cannot unmarshal into a map", problem_mark=node.start_mark)
     seen = set()
     for place, _ in node.value:
         if place.tag == _MERGE:

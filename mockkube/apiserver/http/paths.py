@@ -29,6 +29,8 @@ class Target:
 def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
     """Read a path below `/api/v1` or `/apis/GROUP/VERSION`; None when it names no resource."""
     parts = path.split("/")[1:]
+    if not parts:
+        return None  # the asterisk of OPTIONS
     if parts[0] == "api" and len(parts) >= 3:
         group, version, parts = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:

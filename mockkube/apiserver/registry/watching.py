@@ -42,6 +42,8 @@ class Watch:
         self._pending: deque[Seen] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self.lagged = False
+        self.ended = False
+        """What is watched is no longer served, or not as it was."""
         self.initial_count = 0
         """How many of the first events show what was there already."""
         self.start_revision = 0
@@ -56,6 +58,7 @@ class Watch:
         for change in changes:
             self.offer(change)
         self.resource.collection.listeners[self.offer] = None
+        self.resource.collection.watches[self.end] = None
 
     def prime(self, changes: Iterable[Change]) -> None:
         """Begin with changes from the store's history."""
@@ -65,6 +68,13 @@ class Watch:
     def close(self) -> None:
         """Stop listening."""
         self.resource.collection.listeners.pop(self.offer, None)
+        self.resource.collection.watches.pop(self.end, None)
+
+    def end(self) -> None:
+        """Take nothing more; what waits can still be taken."""
+        self.close()
+        self.ended = True
+        self._tell()
 
     def offer(self, change: Change) -> None:  # hot: per change, per watcher
         """Take a change if it is one for this client."""
@@ -80,6 +90,9 @@ class Watch:
             self.close()
         else:
             self._pending.append(seen)
+        self._tell()
+
+    def _tell(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -100,7 +113,7 @@ class Watch:
 
     async def wait(self) -> None:
         """Return once there is something to take."""
-        if self._pending or self.lagged:
+        if self._pending or self.lagged or self.ended:
             return
         self._waiter = asyncio.get_running_loop().create_future()
         try:
@@ -159,11 +172,14 @@ async def _from_history(watching: Watch, resource: Resource, after: int) -> None
     until = services.cache.revision
     changes: list[Change] = []
     try:
-        async with services.store.watch(resource.collection.prefix, after=after, events_max=PENDING_MAX) as history:
+        # All keys are watched: one of them has the last event there was, so this ends.
+        async with services.store.watch("", after=after, events_max=PENDING_MAX) as history:
             while history.revision < until:
-                changes += [_change(resource, event) for event in await anext(history) if event.revision <= until]
-                if changes and changes[-1].revision >= resource.collection.revision:
-                    break
+                changes += [
+                    _change(resource, event)
+                    for event in await anext(history)
+                    if event.revision <= until and event.entry.key.startswith(resource.collection.prefix)
+                ]
     except store_errors.Compacted as error:
         raise Expired(f"too old resource version: {after} ({error.oldest})") from error
     watching.prime(changes)

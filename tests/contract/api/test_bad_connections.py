@@ -115,7 +115,6 @@ async def test_what_is_not_http_is_answered_400_or_closed(api: "Api", data: byte
     assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 ")), answer[:200]
 
 
-@pytest.mark.xfail(reason="paths.parse expects a slash: IndexError, 500 (upstream answers 404 page not found)")
 async def test_a_request_for_the_server_as_such_is_answered(api: "Api") -> None:
     async with connected(api) as connection:
         await connection.send(b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")

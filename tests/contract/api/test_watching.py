@@ -269,9 +269,6 @@ async def test_resumable_across_a_restart_of_the_server(restarted: tuple["Api", 
         assert await watch.take(4) == [("ADDED", name) for name in "abcd"]
 
 
-@pytest.mark.xfail(
-    reason="watching._from_history waits for an event of this collection that never comes", raises=TimeoutError
-)
 async def test_after_a_restart_a_quiet_collection_is_watched_from_before_it(restarted: tuple["Api", int]) -> None:
     api, before = restarted
     async with asyncio.timeout(2), api.watch("/api/v1/pods", f"resourceVersion={before}&timeoutSeconds=1") as watch:

@@ -361,7 +361,6 @@ async def test_every_complaint_is_told_at_once(api: "Api", lab: str) -> None:
     assert causes == ["metadata.name", "spec.restartPolicy", "spec.dnsPolicy"]
 
 
-@pytest.mark.xfail(reason="autoscaling/v1 shows the fields of v2: conversions.py only renames the version")
 async def test_two_versions_of_a_group_show_the_same_object(api: "Api", lab: str) -> None:
     path = lab.replace("/api/v1/", "/apis/autoscaling/v2/") + "/horizontalpodautoscalers"
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}

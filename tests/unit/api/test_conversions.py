@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,7 +65,6 @@ def test_an_event_comes_back_as_it_went(given_fields: dict[str, Any]) -> None:
     assert convert(convert(obj, "v1", "events.k8s.io/v1"), "events.k8s.io/v1", "v1") == obj
 
 
-@pytest.mark.xfail(reason="autoscaling/v1 and v2 are told apart by name only; their fields differ")
 def test_an_autoscaler_of_version_2_shows_its_cpu_target_in_version_1() -> None:
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
     spec = {"maxReplicas": 3, "metrics": [{"type": "Resource", "resource": cpu}]}

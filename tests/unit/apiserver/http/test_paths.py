@@ -88,6 +88,5 @@ def test_any_path_is_read(method: str, parts: list[str], watch: bool) -> None:
     assert target is None or parts[0] in ("api", "apis")
 
 
-@pytest.mark.xfail(reason="what has no slash has no parts", raises=IndexError)
 def test_the_asterisk_of_options_names_no_resource() -> None:
     assert parse("OPTIONS", "*") is None
