@@ -69,6 +69,7 @@ class Listener:
             keepalive_timeout=IDLE_SECONDS_MAX,
             max_line_size=LINE_BYTES_MAX,
             max_field_size=HEADER_BYTES_MAX,
+            auto_decompress=False,  # as upstream, which takes a body as it comes
         )
         self._server: asyncio.Server | None = None
 

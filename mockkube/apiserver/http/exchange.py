@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from aiohttp import ClientPayloadError, web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import web
 from multidict import CIMultiDict
 
 from mockkube.api import documents
@@ -68,8 +67,8 @@ class Exchange:
                 if size > BODY_BYTES_MAX:
                     raise _too_large()
                 parts.append(part)
-        except (ClientPayloadError, HttpProcessingError) as error:
-            raise BadRequest("the body is not encoded as its Content-Encoding says, or ends too soon") from error
+        except web.RequestPayloadError as error:
+            raise BadRequest("the body ends too soon") from error
         return b"".join(parts)
 
     def respond(self, body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:
