@@ -33,6 +33,8 @@ class Strategy:
     """A PUT to a name that does not exist creates it."""
     allow_unconditional_update = True
     """A PUT without resourceVersion overwrites whatever is stored."""
+    native = True
+    """Its finalizers must be Kubernetes' own or qualified; kinds of other servers are not judged so."""
     tracks_generation = False
     """`metadata.generation` starts at 1 and rises when `spec` changes."""
 

@@ -9,19 +9,22 @@ from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.kinds.catalogue import Hooks, strategies
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.types import Object
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
+from mockkube.apiserver.custom.definitions import Definitions
+from mockkube.apiserver.custom.rule_checks import custom_schema
 from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http import reviews
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import Doorkeeper
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
@@ -69,7 +72,8 @@ class ApiServerOptions:
 @lru_cache(maxsize=32)
 def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
     """The built-in kinds with what proposals add: the same for every server of that version."""
-    hooks = Hooks(device_expression=device_expression, extensions=extensions_for(version, trains))
+    extensions = extensions_for(version, trains)
+    hooks = Hooks(device_expression=device_expression, custom_schema=custom_schema, extensions=extensions)
     return replace(BUILT_IN, strategies=strategies(hooks))
 
 
@@ -90,10 +94,9 @@ class ApiServer:
             family=_family(options.caps.version, options.trains),
             accounts=options.accounts,
         )
-        custom: dict[GroupVersionKind, ReadOnlyObject] = {}
+        self._definitions = Definitions(self.registry)
         if options.beside is not None:
             self.registry.adopt(options.beside)
-            custom = {GroupVersionKind(*kind): schema for kind, schema in options.beside.family.published.items()}
         self.metrics = Metrics()
         self.metrics.describe(Standing.of(options.caps.version), options.gates)
         self._ready = False
@@ -104,7 +107,7 @@ class ApiServer:
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
         answers = reviews.table(self.registry, authorizer, authenticator)
-        plain = PlainPaths(self.registry, self.metrics, checks, answers, custom)
+        plain = PlainPaths(self.registry, self.metrics, checks, answers, self._published)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)
@@ -117,6 +120,9 @@ class ApiServer:
         await cache.start()
         await self._group.__aenter__()
         self._running.append(self._group.create_task(cache.run()))
+        await self._definitions.start()
+        self.registry.services.definition_created = self._definitions.ensure
+        self._running.append(self._group.create_task(self._definitions.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
         await bootstrap_rbac(self.registry)
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
@@ -124,6 +130,15 @@ class ApiServer:
             self._running.append(self._group.create_task(self._accounts.run()))
         self._running += [self._group.create_task(work) for work in self._housekeeping.work()]
         self._ready = True
+
+    def _published(self) -> Custom:
+        """The schemas of what Kubernetes does not publish."""
+        beside = self._options.beside
+        published = {} if beside is None else beside.family.published
+        return {
+            **{GroupVersionKind(*kind): schema for kind, schema in published.items()},
+            **self._definitions.published(),
+        }
 
     def end_watches(self) -> None:
         """Let every watch come to a clean end, and those that still open."""

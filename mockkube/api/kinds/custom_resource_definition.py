@@ -37,6 +37,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     """A definition; a PUT must know what it overwrites."""
 
     allow_unconditional_update = False
+    native = False
 
     def __init__(self, check_schema: SchemaCheck = accept) -> None:
         self.check_schema = check_schema

@@ -4,18 +4,27 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mockkube.api.catalogue import Kind
 from mockkube.api.custom.codec import CustomCodec
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import Misread
-from mockkube.api.errors import BadRequest
+from mockkube.api.errors import BadRequest, Forbidden, Internal
 from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
 from mockkube.api.printers.custom import custom_printer
 from mockkube.api.schema import Node, Schema
 from mockkube.api.types import Object
+from mockkube.apiserver.admission.chain import Chain, Operation, Plugin, Request
+from mockkube.apiserver.custom.scaling import CustomScaling
 from mockkube.apiserver.custom.strategy import CustomStrategy
+from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.resource import Call, Resource, Services, empties_managers, result_without_reason
+from mockkube.apiserver.registry.resource import (
+    PATCHES,
+    Call,
+    Resource,
+    Services,
+    empties_managers,
+    result_without_reason,
+)
 from mockkube.apiserver.registry.tracking import Trackers
 
 
@@ -53,19 +62,37 @@ class _Types(Schema):
         return self._plain.node(definition)
 
 
+class Ending(Plugin):
+    """Refuses new objects while their definition is being deleted."""
+
+    name = "Ending"
+    operations = (Operation.CREATE,)
+
+    def admit(self, request: Request) -> None:
+        """Refuse."""
+        resource, why = request.resource, "create not allowed while custom resource definition is terminating"
+        raise Forbidden.object(resource.group, resource.plural, request.call.name, why)
+
+
 class CustomResource(Resource):
     """One version of a definition; `home` is the version its objects are stored in."""
 
-    services: Services
+    open_kind = True
+    whole_items = True
+    patch_types = PATCHES[:3]
 
     def __init__(
-        self, definition: Definition, version: CustomVersion, kind: Kind, codec: CustomCodec, services: Services
+        self, definition: Definition, version: CustomVersion, codec: CustomCodec, services: Services, *, ending: bool
     ) -> None:
+        kind = definition.kind_of(version, ending=ending)
         strategy = CustomStrategy(definition, version)
-        super().__init__(kind, version.name, codec.node_of(version), strategy, services)
+        super().__init__(kind, version.name, codec.node_of(version), lambda: strategy, services)
         self.definition = definition
         self.custom_version = version
+        self.ending = ending
         self.codec = codec
+        if version.scale is not None:
+            self.scaling = CustomScaling(definition, version.scale)
         self.default = lambda obj, caps: codec.default(obj)
         self.printer = custom_printer(version.columns)
         self.tag = f"{services.caps.version} {definition.digest}".encode()
@@ -84,24 +111,24 @@ class CustomResource(Resource):
     def reread(self, record: Record) -> Record:
         """The record under this definition, where it was read under another."""
         obj = self.revise(record.load())
-        return self.record_of(record.key, record.revision, obj, foreign=True)
+        return self.record_of(record.key, record.revision, obj, encoding.dumps(encoding.ordered(obj)), foreign=True)
 
     def stored(self, obj: Object) -> Object:
         """An object of this version, in the storage version."""
         home = self.home
         assert isinstance(home, CustomResource)
-        return obj if home is self else self.codec.converted(obj, home.custom_version)
+        return obj if home is self else self._converted(obj, home)
 
     def served(self, obj: Object) -> Object:
         """A stored object, in this version."""
-        return obj if self.home is self else self.codec.converted(obj, self.custom_version)
+        return obj if self.home is self else self._converted(obj, self)
 
-    def item(self, record: Record) -> bytes:
-        """The JSON of a record within a list: with kind and apiVersion, unlike that of built-in kinds."""
-        return self.body(record)
-
-    def check_kind(self, value: Object) -> None:
-        """Nothing: what an object says of its kind is for reading and validation to judge."""
+    def _converted(self, obj: Object, target: "CustomResource") -> Object:
+        """The object in another version; where a webhook would convert it, nobody can."""
+        if self.definition.converts:
+            about = f"{obj['apiVersion']}, Kind={self.kind.kind}"
+            raise Internal(f"conversion webhook for {about} failed: this server calls no webhooks")
+        return self.codec.converted(obj, target.custom_version)
 
     def unknown_fields(self, value: Any) -> list[str]:
         """Paths of the fields the definition does not know."""
@@ -145,11 +172,11 @@ class CustomResource(Resource):
 def resources_of(definition: Definition, services: Services, *, ending: bool = False) -> list[CustomResource]:
     """Return what a definition brings along: a resource for each version, the one that is stored first."""
     codec = CustomCodec(definition, services.codec)
-    own = replace(services, codec=codec, trackers=CustomTrackers(definition, codec))
+    admission = Chain([*services.admission.plugins, Ending()]) if ending else services.admission
+    own = replace(services, codec=codec, trackers=CustomTrackers(definition, codec), admission=admission)
     home = definition.home
     versions = [home, *(version for version in definition.served() if version is not home)]
-    kinds = ((version, definition.kind_of(version, ending=ending)) for version in versions)
-    resources = [CustomResource(definition, version, kind, codec, own) for version, kind in kinds]
+    resources = [CustomResource(definition, version, codec, own, ending=ending) for version in versions]
     for resource in resources:
         resource.home = resources[0]
     return resources

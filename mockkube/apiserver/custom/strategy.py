@@ -17,7 +17,7 @@ from mockkube.api.fields import ErrorType, FieldError, invalid, quoted
 from mockkube.api.printers.jsonpath import Path, PathError, compile_path
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.metadata import STANDARD_FINALIZERS, validate_metadata, validate_metadata_update
+from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 from mockkube.apiserver.custom import rule_verdicts
 from mockkube.apiserver.custom.rule_verdicts import Verdict
 from mockkube.apiserver.custom.rules import Rules, compile_rules
@@ -38,7 +38,7 @@ class CustomStrategy(Strategy):
     """The objects of one version; a PUT must know what it overwrites."""
 
     allow_unconditional_update = False
-    judges_metadata = True
+    native = False
 
     def __init__(self, definition: Definition, version: CustomVersion) -> None:
         self._definition = definition
@@ -69,12 +69,11 @@ class CustomStrategy(Strategy):
         new["metadata"]["generation"] = generation if _content(new) == _content(old) else generation + 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new object: kind, metadata, schema, lists, rules."""
+        """Judge a new object: kind, schema, lists, rules."""
         if errors := self._validate_kind(obj):
             return errors
         seen, version = self._seen(obj), self._version
-        errors = validate_metadata(obj, names.dns_subdomain, self._definition.namespaced, native=False)
-        errors += validate(seen, version.checks)
+        errors = validate(seen, version.checks)
         errors += self._validate_scale(seen)
         errors += validate_embedded(seen, version.structural)
         errors += validate_lists(seen, version.structural)
@@ -86,11 +85,10 @@ class CustomStrategy(Strategy):
             return errors
         seen, before, structural = self._seen(new), self._seen(old), self._version.structural
         correlated = Correlated(seen, before, structural) if judge.caps.enabled(_RATCHETING) else None
-        errors = validate_metadata_update(new, old)
         if judge.subresource == "status":
-            errors += self._validate_status(seen, correlated)
+            errors = self._validate_status(seen, correlated)
         else:
-            errors += validate(seen, self._version.checks, correlated)
+            errors = validate(seen, self._version.checks, correlated)
             errors += self._validate_scale(seen)
             errors += validate_embedded(seen, structural)
         if not list(validate_lists(before, structural)):

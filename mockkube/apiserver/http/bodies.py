@@ -102,6 +102,8 @@ def _not_an_object(value: Any) -> str:
 def check_kind(asked: Asked, value: Mapping[str, Any]) -> None:
     """Refuse an object of another kind than the path's; what is not said is taken from the path."""
     resource = asked.resource
+    if resource.open_kind:
+        return
     kind, version = value.get("kind") or resource.kind.kind, value.get("apiVersion") or resource.api_version
     if kind == resource.kind.kind and version == resource.api_version:
         return

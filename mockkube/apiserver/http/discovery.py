@@ -3,10 +3,11 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final
 
 from mockkube.api.catalogue import Kind, Subresource
+from mockkube.api.custom.kind import CustomKind
+from mockkube.api.custom.versions import preferred_first
 from mockkube.api.types import Object
 from mockkube.apiserver.http.negotiation import clauses
 from mockkube.apiserver.registry.registry import Registry
@@ -40,14 +41,24 @@ class Discovery:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._edition = -1
+        self._groups: dict[str, dict[str, list[Kind]]] = {}
 
-    @cached_property
+    @property
     def groups(self) -> dict[str, dict[str, list[Kind]]]:
         """The kinds by group and version, groups and versions in upstream's order."""
+        if self._edition != self._registry.edition:
+            self._edition, self._groups = self._registry.edition, self._found()
+        return self._groups
+
+    def _found(self) -> dict[str, dict[str, list[Kind]]]:
         found: dict[str, dict[str, list[Kind]]] = {}
         for kind, versions in self._registry.served_kinds():
             for version in versions:
                 found.setdefault(kind.group, {}).setdefault(version, []).append(kind)
+            if isinstance(kind, CustomKind):
+                group = found[kind.group]
+                found[kind.group] = {version: group[version] for version in preferred_first(group)}
         rank = {group: index for index, group in enumerate(_GROUP_ORDER)}
         return dict(sorted(found.items(), key=lambda item: rank.get(item[0], len(rank))))
 
@@ -91,7 +102,7 @@ class Discovery:
             "singularName": kind.singular or kind.kind.lower(),
             "namespaced": kind.namespaced,
             "kind": kind.kind,
-            "verbs": sorted(kind.verbs),
+            "verbs": _verbs(kind),
         }
         if kind.short_names:
             entry["shortNames"] = list(kind.short_names)
@@ -100,7 +111,7 @@ class Discovery:
         home = self._registry.stored(*(kind.stored_as or (kind.group, kind.plural)))
         if home is not None:
             entry["storageVersionHash"] = storage_version_hash(home.group, home.version, home.kind.kind)
-        return [entry, *(self._subentry(kind, one) for one in _by_name(kind.subresources))]
+        return [entry, *(self._subentry(kind, one) for one in _subresources(kind))]
 
     def _subentry(self, kind: Kind, sub: Subresource) -> Object:
         entry: Object = {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": kind.namespaced}
@@ -118,7 +129,7 @@ class Discovery:
         versions = [
             {
                 "version": version,
-                "resources": [self._aggregated(kind) for kind in sorted(kinds, key=lambda kind: kind.plural)],
+                "resources": [self._aggregated(kind, version) for kind in sorted(kinds, key=lambda kind: kind.plural)],
                 "freshness": "Current",
             }
             for version, kinds in self.groups[group].items()
@@ -126,20 +137,22 @@ class Discovery:
         metadata = {"name": group} if group else {}
         return {"metadata": metadata, "versions": versions}
 
-    def _aggregated(self, kind: Kind) -> Object:
+    def _aggregated(self, kind: Kind, version: str) -> Object:
+        own = isinstance(kind, CustomKind)
+        response = {"group": kind.group if own else "", "version": version if own else "", "kind": kind.kind}
         entry: Object = {
             "resource": kind.plural,
-            "responseKind": {"group": "", "version": "", "kind": kind.kind},
+            "responseKind": response,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
             "singularResource": kind.singular or kind.kind.lower(),
-            "verbs": sorted(kind.verbs),
+            "verbs": _verbs(kind),
         }
         if kind.short_names:
             entry["shortNames"] = list(kind.short_names)
         if kind.categories:
             entry["categories"] = list(kind.categories)
         if kind.subresources:
-            entry["subresources"] = [_aggregated_sub(kind, one) for one in _by_name(kind.subresources)]
+            entry["subresources"] = [_aggregated_sub(kind, one, response) for one in _subresources(kind)]
         return entry
 
     def paths(self) -> list[str]:
@@ -151,11 +164,16 @@ class Discovery:
         return found
 
 
-def _aggregated_sub(kind: Kind, sub: Subresource) -> Object:
+def _aggregated_sub(kind: Kind, sub: Subresource, own: Object) -> Object:
+    """A subresource; `own` is the kind it shows where it has none itself."""
     group, _, version = sub.group_version.rpartition("/")
-    response = {"group": group, "version": version, "kind": sub.kind or kind.kind}
+    response = {"group": group, "version": version, "kind": sub.kind} if sub.kind else own
     return {"subresource": sub.name, "responseKind": response, "verbs": sorted(sub.verbs)}
 
 
-def _by_name(subresources: Sequence[Subresource]) -> list[Subresource]:
-    return sorted(subresources, key=lambda sub: sub.name)
+def _verbs(kind: Kind) -> list[str]:
+    return list(kind.verbs) if isinstance(kind, CustomKind) else sorted(kind.verbs)
+
+
+def _subresources(kind: Kind) -> Sequence[Subresource]:
+    return kind.subresources if isinstance(kind, CustomKind) else sorted(kind.subresources, key=lambda sub: sub.name)

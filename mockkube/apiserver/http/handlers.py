@@ -70,7 +70,7 @@ async def update(asked: Asked) -> web.StreamResponse:
 async def patch(asked: Asked) -> web.StreamResponse:
     """Change the object as the patch says."""
     _ = asked.representation
-    kind = patch_type(asked.exchange.request.headers.get("Content-Type", ""))
+    kind = patch_type(asked)
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
@@ -78,12 +78,16 @@ async def patch(asked: Asked) -> web.StreamResponse:
     return asked.answer(updated.record, status=201 if updated.created else 200)
 
 
-def patch_type(content_type: str) -> PatchType:
-    """The type of a patch, which its media type says; UnsupportedMediaType for any other."""
-    try:
-        return PatchType(content_type.partition(";")[0].strip())
-    except ValueError as error:
-        raise UnsupportedMediaType("415: Unsupported Media Type", details={}) from error
+def patch_type(asked: Asked) -> PatchType:
+    """The type of a patch, which its media type says; UnsupportedMediaType for one that the resource does not take."""
+    known = asked.resource.patch_types
+    media = asked.exchange.request.headers.get("Content-Type", "").partition(";")[0].strip()
+    if media in known:
+        return PatchType(media)
+    if len(known) == len(PatchType):
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+    what = "the body of the request was in an unknown format - accepted media types include"
+    raise UnsupportedMediaType(f"{what}: {', '.join(known)}")
 
 
 async def delete(asked: Asked) -> web.StreamResponse:

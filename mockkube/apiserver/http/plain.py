@@ -34,14 +34,14 @@ class PlainPaths:
         metrics: Metrics,
         checks: list[Check],
         reviews: dict[tuple[str, str], Review],
-        custom: Custom | None = None,
+        custom: Callable[[], Custom] = dict,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
         self._checks = checks
         self._reviews = reviews
         self.discovery = Discovery(registry)
-        self._openapi = OpenApi(registry, lambda: custom or {})
+        self._openapi = OpenApi(registry, custom)
 
     def review(self, target: Target) -> Review | None:
         """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""

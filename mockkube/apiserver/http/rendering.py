@@ -107,11 +107,13 @@ def show_list(resource: Resource, listed: Listed, representation: Representation
 def _joined(resource: Resource, listed: Listed) -> bytes:
     """The list as JSON: the items' bytes, joined."""
     head = {"kind": resource.kind.list_kind, "apiVersion": resource.api_version, "metadata": _list_metadata(listed)}
-    if resource.home is resource:
-        tails = [record.tail for record in listed.records]
+    if resource.whole_items:
+        head["metadata"] = {"continue": "", **_list_metadata(listed)}
+        items = b",".join(map(resource.body, listed.records))
     else:
-        tails = [resource.tail(record) for record in listed.records]
-    items = b"{" + b",{".join(tails) if tails else b""
+        home = resource.home is resource
+        tails = [record.tail if home else resource.tail(record) for record in listed.records]
+        items = b"{" + b",{".join(tails) if tails else b""
     return orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}\n"
 
 

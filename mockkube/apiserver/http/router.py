@@ -14,14 +14,14 @@ from mockkube.apiserver.http import handlers, paths, subresources
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
-from mockkube.apiserver.http.exchange import Exchange, parse_query
+from mockkube.apiserver.http.exchange import TEXT, Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.streams import Streams
 from mockkube.apiserver.registry.options import Query, flag
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.runtime.clock import Clock
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
@@ -98,8 +98,10 @@ class Router:
         if review is not None:
             return await review(exchange, target)
         resource = registry.resources.get((target.group, target.version, target.resource))
-        if resource is None or target.misplaced:
-            raise NotFound.path()
+        if resource is None or target.misplaced or _out_of_scope(target, resource):
+            if registry.has_group(target.group):
+                raise NotFound.path()
+            return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
         namespace = target.namespace if resource.kind.namespaced else ""
         call = Call(
             exchange.user, namespace, target.name, target.subresource, exchange.user_agent, warnings=exchange.warnings
@@ -117,6 +119,13 @@ class Router:
         verb = "APPLY" if target.verb == "apply" else target.verb.upper()
         labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
         self._metrics.observe(labels, code, seconds)
+
+
+def _out_of_scope(target: Target, resource: Resource) -> bool:
+    """Whether a custom resource is asked for in a namespace that has none, or without the one it is in."""
+    if not resource.open_kind or bool(target.namespace) == resource.kind.namespaced:
+        return False
+    return bool(target.namespace) or target.verb not in ("list", "watch")
 
 
 def _decoded(path: str, request: web.BaseRequest) -> str:

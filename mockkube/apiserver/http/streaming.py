@@ -85,7 +85,7 @@ class _Sender:
         try:
             async with asyncio.timeout(seconds) as deadline:
                 with self.streams.holding(deadline):
-                    while not watch.lagged:
+                    while not (watch.lagged or watch.ended):
                         await self.next(watch)
         except TimeoutError:
             pass

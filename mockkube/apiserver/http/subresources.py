@@ -39,7 +39,7 @@ async def update_scale(asked: Asked) -> web.StreamResponse:
 
 async def patch_scale(asked: Asked) -> web.StreamResponse:
     """Change the scale of a workload as a patch says."""
-    kind = handlers.patch_type(asked.exchange.request.headers.get("Content-Type", ""))
+    kind = handlers.patch_type(asked)
     given = Patch.read(kind, await asked.exchange.body())
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
     resource, call, node = asked.resource, asked.call, asked.registry.schema.node(_SCALE)
@@ -126,6 +126,8 @@ def handler_of(target: Target, resource: Resource) -> Handler:
     """The handler of a verb on a subresource, if it is there."""
     sub = resource.kind.subresource(target.subresource)
     misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
+    if sub is None and resource.open_kind:
+        raise NotFound.object(resource.group, resource.plural, target.name)
     if sub is None or misplaced or (target.rest and sub.name != "proxy"):
         raise NotFound.path()
     table = ACTIONS.get(sub.name, _PARTS)

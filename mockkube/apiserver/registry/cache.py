@@ -89,6 +89,8 @@ class Collection:
         """Changes after this revision are remembered."""
         self.history: deque[Change] = deque()
         self.listeners: dict[Listener, None] = {}
+        self.watches: dict[Callable[[], None], None] = {}
+        """What ends each watch on this collection."""
 
     def get(self, key: str) -> Record | None:
         """The record of a key."""
@@ -113,6 +115,8 @@ class Collection:
 
     def apply(self, event: Event) -> None:
         """Take one event of the store and tell the listeners."""
+        if event.revision <= self.floor:
+            return  # it was read from the store already
         key = event.entry.key
         previous = self.records.get(key)
         record = self.reader(event.entry)
@@ -130,6 +134,11 @@ class Collection:
         self._remember(change)
         for listener in tuple(self.listeners):
             listener(change)
+
+    def end_watches(self) -> None:
+        """Let every watch come to a clean end."""
+        for end in tuple(self.watches):
+            end()
 
     def _remember(self, change: Change) -> None:
         self.revision = change.revision
@@ -157,6 +166,15 @@ class Cache:
         """The collection stored under this name (`core/pods`); made when first asked for, before `start`."""
         if name not in self._collections:
             self._collections[name] = Collection(f"{ROOT}{name}/", reader)
+        return self._collections[name]
+
+    async def open(self, name: str, reader: Reader) -> Collection:
+        """The collection of this name, read from the store if it is new: for what comes to be served only later."""
+        if name not in self._collections:
+            page = await self.store.list(f"{ROOT}{name}/")
+            while page.revision < self.revision:
+                page = await self.store.list(f"{ROOT}{name}/")
+            self.collection(name, reader).load(page.entries, page.revision)
         return self._collections[name]
 
     async def start(self) -> None:

@@ -17,6 +17,7 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 NAME_TRIES_MAX: Final = 8
 """How often a generated name is drawn before the server gives up."""
 MISPLACED: Final = "the namespace of the provided object does not match the namespace sent on the request"
+DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 _STEM_MAX: Final = 58
 _FOREIGN_METADATA: Final = (
     "selfLink",
@@ -89,9 +90,9 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
     try:
         strategy.prepare_create(new, judge)
         errors = strategy.validate_create(new, judge)
-        metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced)
+        metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced, native=strategy.native)
         if errors or metadata_errors:
-            raise Invalid(home.group, home.kind.kind, new["metadata"].get("name", ""), [*metadata_errors, *errors])
+            raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
         call.warn(strategy.warn_create(new, judge))
         strategy.canonicalize(new)
         services.admission.validate(request)
@@ -117,6 +118,8 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
     await services.cache.reach(entry.revision)
     if services.namespace_created is not None and (home.group, home.plural) == ("", "namespaces"):
         await services.namespace_created(name)
+    if services.definition_created is not None and (home.group, home.plural) == DEFINITIONS:
+        await services.definition_created(name)
     return written(home, key, entry.revision)
 
 

@@ -6,13 +6,14 @@ from typing import Final
 
 from mockkube_storage import errors as store_errors
 
+from mockkube.api.custom.conditions import mark_for_cleanup
 from mockkube.api.errors import Conflict, NotFound, kind_details
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.creation import unstored, written
+from mockkube.apiserver.registry.creation import DEFINITIONS, unstored, written
 from mockkube.apiserver.registry.options import DeleteOptions
 from mockkube.apiserver.registry.resource import Call, Resource
 
@@ -72,7 +73,7 @@ def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
 async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
     home = resource.home
     old = record.load()
-    if (home.group, home.plural) == ("", "namespaces"):
+    if (home.group, home.plural) in (("", "namespaces"), DEFINITIONS):
         _check_namespace_preconditions(resource, call, old, options)
     else:
         _check_preconditions(resource, call, old, options)
@@ -140,6 +141,8 @@ def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object,
     metadata, now = obj["metadata"], home.services.clock.now()
     if (home.group, home.plural) == ("", "namespaces"):
         return _decide_namespace(obj, options, now)
+    if (home.group, home.plural) == DEFINITIONS and "deletionTimestamp" not in metadata:
+        return mark_for_cleanup(obj, render_time(now)), False
     requested = options.grace_seconds
     if requested is not None and requested < 0:
         requested = 1

@@ -72,7 +72,7 @@ def unsupported_field(resource: Resource, name: str) -> str:
     """Kinds with selectable fields of their own word it differently from those without."""
     if resource.group == "resource.k8s.io" and resource.strategy.selectable:
         return f"field label not supported for {resource.api_version}, Kind={resource.kind.kind}: {name}"
-    if resource.strategy.selectable:
+    if resource.strategy.selectable or resource.open_kind:
         return f"field label not supported: {name}"
     return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 

@@ -153,7 +153,7 @@ def _decode(
     if given.type is PatchType.JSON:
         texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
     if found.unknown:
-        texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(resource.node, patched)]
+        texts += [f'unknown field "{path}"' for path in resource.unknown_fields(patched)]
     if texts and options.field_validation == "Strict":
         raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
@@ -165,7 +165,7 @@ def _decode(
 
 def _other_kind(resource: Resource, patched: Any) -> str | None:
     """What is wrong with a patch that makes the object one of another kind."""
-    if not isinstance(patched, dict):
+    if resource.open_kind or not isinstance(patched, dict):
         return None
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if kind == resource.kind.kind and version == resource.api_version:

@@ -1,6 +1,6 @@
 """Every resource an API server serves, found by group, version and plural."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -87,6 +87,9 @@ class Registry:
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._stored: dict[tuple[str, str], Resource] = {}
         self._adopted: dict[str, Registry] = {}
+        self._brought: dict[tuple[str, str], list[Resource]] = {}
+        self.edition = 0
+        """Rises whenever something else is served than before."""
         for kind in family.kinds:
             self._add(kind, runtime_config)
 
@@ -95,6 +98,23 @@ class Registry:
         self._adopted.update((kind.group, other) for kind in other.family.kinds)
         self.resources.update(other.resources)
         self._stored.update(other._stored)
+
+    def serve(self, home: Resource, served: Iterable[Resource]) -> None:
+        """Serve a kind that was not there from the start, in the place of what was served of its name."""
+        self.withdraw(home.group, home.plural)
+        self._brought[home.group, home.plural] = list(served)
+        self._stored[home.group, home.plural] = home
+        self.resources.update(((one.group, one.version, one.plural), one) for one in served)
+        self.edition += 1
+
+    def withdraw(self, group: str, plural: str) -> None:
+        """Serve such a kind no longer."""
+        if (group, plural) not in self._brought:
+            return
+        for one in self._brought.pop((group, plural)):
+            del self.resources[group, one.version, plural]
+        del self._stored[group, plural]
+        self.edition += 1
 
     def of_group(self, group: str) -> "Registry":
         """The registry that holds a group: an adopted one, else this."""
@@ -129,6 +149,10 @@ class Registry:
         """The resource in its storage version, served or not."""
         return self._stored.get((group, plural))
 
+    def has_group(self, group: str) -> bool:
+        """Whether the server itself has the group, whatever definitions bring along."""
+        return any(kind.group == group for kind, _ in self._own_kinds())
+
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """The served resource of a kind, as an object names it."""
         for resource in self.resources.values():
@@ -138,6 +162,12 @@ class Registry:
 
     def served_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
         """Every kind with its served versions, for discovery; kinds that only answer a POST included."""
+        served = self._own_kinds()
+        for _, resources in sorted(self._brought.items()):
+            served += [(one.kind, (one.version,)) for one in resources]
+        return served
+
+    def _own_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
         served = []
         for kind in self.family.kinds:
             versions = tuple(

@@ -31,6 +31,7 @@ from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache, Collection, Record, labels_of
+from mockkube.apiserver.registry.scaling import Scaling
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
@@ -39,6 +40,12 @@ from mockkube.runtime.clock import Clock
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.tracking import Trackers
 
+PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/strategic-merge-patch+json",
+)
 _ETCD_FOLDERS: Final = {
     "services": "services/specs",
     "endpoints": "services/endpoints",
@@ -84,10 +91,19 @@ class Services:
     """The resource of a group and plural, in its storage version."""
     namespace_created: Callable[[str], Awaitable[None]] | None = None
     """What is awaited before the creation of a namespace is answered."""
+    definition_created: Callable[[str], Awaitable[None]] | None = None
+    """The same for a definition of custom resources."""
 
 
 class Resource:
     """One kind at one version. `home` is the same kind in the version it is stored in; often itself."""
+
+    open_kind = False
+    """Whether reading takes an object of another kind, which validation then refuses."""
+    patch_types: tuple[str, ...] = PATCHES
+    scaling = Scaling()
+    whole_items = False
+    """Whether the items of a list name their kind and version each."""
 
     def __init__(
         self, kind: Kind, version: str, node: Node, strategy: Callable[[], Strategy], services: Services
@@ -153,6 +169,10 @@ class Resource:
             written, obj = body, self.revise(obj)
             body = encoding.dumps(encoding.ordered(obj))
             foreign = body != written
+        return self.record_of(entry.key, entry.revision, obj, body, foreign=foreign)
+
+    def record_of(self, key: str, revision: int, obj: Object, body: bytes, *, foreign: bool = False) -> Record:
+        """Make a record of an object whose JSON is `body`."""
         metadata = obj["metadata"]
         fields = dict(self.strategy.fields(obj))
         name, namespace = metadata["name"], metadata.get("namespace", "")
@@ -160,10 +180,10 @@ class Resource:
         if self.kind.namespaced:
             fields["metadata.namespace"] = namespace
         return Record(
-            entry.key,
+            key,
             name,
             namespace,
-            entry.revision,
+            revision,
             self.head,
             body[len(self.head) :],
             labels_of(obj),
@@ -199,6 +219,10 @@ class Resource:
         """The JSON of a record in this version."""
         return self.head + self.tail(record)
 
+    def unknown_fields(self, value: Any) -> list[str]:
+        """Paths of the fields of a value that this version does not have."""
+        return list(complaints.unknown_fields(self.node, value))
+
     def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
         """Decode, prune and default a request's value; the object is in this version.
 
@@ -232,7 +256,7 @@ class Resource:
         if validation == "Ignore":
             return
         texts = list(duplicates)
-        texts += [f'unknown field "{path}"' for path in complaints.unknown_fields(self.node, value)]
+        texts += [f'unknown field "{path}"' for path in self.unknown_fields(value)]
         if validation == "Strict":
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
         call.warn(texts)

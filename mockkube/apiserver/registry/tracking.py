@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from cachetools import LRUCache
+
 from mockkube.api import conversions
 from mockkube.api.codec import Codec, Found
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
+from mockkube.api.managed_fields.managers import ManagerId
 from mockkube.api.managed_fields.merging import Merger, Typed
-from mockkube.api.managed_fields.reach import reach
+from mockkube.api.managed_fields.reach import Reach, reach
 from mockkube.api.managed_fields.tracking import Tracker, Write
 from mockkube.api.managed_fields.types import Type, TypeCompiler
 from mockkube.api.schema import Node, Schema
@@ -19,6 +22,8 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
 
 _MANAGER_MAX: Final = 128
+_CREATED: Final[LRUCache[Any, tuple[Tracker, Object]]] = LRUCache(512)
+"""The fields of created objects by form, with the tracker that found them."""
 
 
 class Trackers:
@@ -49,8 +54,12 @@ class Trackers:
     def _make(self, node: Node, group: str, api_version: str, kind: str, subresource: str) -> Tracker:
         empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, Found())
         converter = _Converter(self._schema, self._types, group, kind)
-        merger = Merger(converter, reach(group, kind, subresource))
+        merger = Merger(converter, self.reach(group, kind, api_version, subresource))
         return Tracker(kind, api_version, self._types.type_of(node), empty, merger, subresource)
+
+    def reach(self, group: str, kind: str, api_version: str, subresource: str) -> Reach:
+        """The fields an endpoint writes."""
+        return reach(group, kind, subresource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +105,39 @@ def track(resource: Resource, call: Call, live: ReadOnlyObject | None, new: Obje
     """The new object with its managedFields brought up to date. All of the resource's version."""
     tracker = resource.services.trackers.of(resource, call.subresource)
     write = write_of(resource, call, options)
+    if live is None and "managedFields" not in new["metadata"]:
+        return _created(tracker, new, write)
     return tracker.update(tracker.empty if live is None else live, new, write, reset=call.forgets_managers)
+
+
+def _created(tracker: Tracker, new: Object, write: Write) -> Object:  # hot: every creation
+    """The new object with its one manager. Objects of one form have the same fields: these are computed once."""
+    key = (tracker.version, tracker.kind, tracker.subresource, _form(new, item=False))
+    known, fields = _CREATED.get(key, (None, {}))
+    if known is not tracker:
+        tracked = tracker.update(tracker.empty, new, write)
+        entries = tracked["metadata"].get("managedFields", [])
+        if len(entries) == 1:
+            _CREATED[key] = (tracker, entries[0]["fieldsV1"])
+        return tracked
+    entry = {
+        "manager": ManagerId.updater(write.manager, tracker.version, "").name,
+        "operation": "Update",
+        "apiVersion": tracker.version,
+        "time": write.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    return {**new, "metadata": {**new["metadata"], "managedFields": [entry]}}
+
+
+def _form(value: Any, *, item: bool) -> Any:
+    """What of a value decides which fields it has: all keys, and the plain values that tell list items apart."""
+    if value.__class__ is list:
+        return "[", *[_form(one, item=True) if one.__class__ in (dict, list) else (one,) for one in value]
+    if item:
+        return tuple([(k, _form(v, item=False) if v.__class__ in (dict, list) else v) for k, v in value.items()])
+    return tuple([(k, _form(v, item=False) if v.__class__ in (dict, list) else v is None) for k, v in value.items()])
 
 
 def apply(resource: Resource, call: Call, live: ReadOnlyObject | None, applied: Any, options: WriteOptions) -> Object:

@@ -142,7 +142,7 @@ async def _attempt(resource: Resource, call: Call, record: Record, new: Object, 
     try:
         _prepare(resource, call, new, old)
         if errors := _complaints(resource, call, new, old):
-            raise Invalid(home.group, home.kind.kind, call.name, errors)
+            raise Invalid(home.group, new["kind"], call.name, errors)
         request.obj = new = keep_times(old, new)
         services.admission.validate(request)
         await services.admission.settle(request)
@@ -212,7 +212,8 @@ def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject
     # upstream 1.36: rest/update.go judges metadata as a whole and as a change, then each kind judges the change again
     errors = validate_metadata(new, names.path_segment, resource.kind.namespaced, native=False)
     errors += validate_metadata_update(new, old)
-    errors += validate_native_metadata_update(new, old)
+    again = validate_native_metadata_update if resource.strategy.native else validate_metadata_update
+    errors += again(new, old)
     errors += resource.strategy.validate_update(new, old, judge)
     if not errors:
         call.warn(resource.strategy.warn_update(new, old, judge))

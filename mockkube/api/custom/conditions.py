@@ -1,0 +1,62 @@
+"""The conditions of a definition: whether its names are accepted, it is served, or it is going."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/apihelpers/helpers.go, pkg/registry/customresourcedefinition/etcd.go
+
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+
+FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+ACCEPTED: Final = "NamesAccepted"
+ESTABLISHED: Final = "Established"
+TERMINATING: Final = "Terminating"
+
+
+def condition(kind: str, *, holds: bool, reason: str, message: str) -> Object:
+    """Return a condition without its time."""
+    return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
+
+
+def is_true(definition: ReadOnlyObject, kind: str) -> bool:
+    """Whether a condition of a definition holds."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+
+
+def with_condition(definition: ReadOnlyObject, wanted: ReadOnlyObject, now: str) -> Object:
+    """Return the definition with the condition in its status; its time is that of its last change."""
+    status = definition.get("status") or {}
+    conditions = list(status.get("conditions") or ())
+    for index, known in enumerate(conditions):
+        if known["type"] == wanted["type"]:
+            since = known.get("lastTransitionTime") if known["status"] == wanted["status"] else None
+            conditions[index] = {**wanted, "lastTransitionTime": since or now}
+            break
+    else:
+        conditions.append({**wanted, "lastTransitionTime": now})
+    return {**definition, "status": {**status, "conditions": conditions}}
+
+
+def mark_for_cleanup(definition: Object, now: str) -> Object:
+    """Return the definition whose deletion was asked for: it goes when its objects are gone."""
+    metadata = {**definition["metadata"], "deletionTimestamp": now}
+    finalizers = metadata.get("finalizers") or []
+    metadata["finalizers"] = [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    pending = condition(TERMINATING, holds=True, reason="InstanceDeletionPending", message=message)
+    return with_condition({**definition, "metadata": metadata}, pending, now)
+
+
+def awaits_cleanup(definition: ReadOnlyObject) -> bool:
+    """Whether the objects of a definition are still to be deleted."""
+    metadata = definition["metadata"]
+    return "deletionTimestamp" in metadata and FINALIZER in (metadata.get("finalizers") or ())
+
+
+def without_finalizer(definition: ReadOnlyObject) -> Object:
+    """Return the definition that waits for its objects no longer."""
+    metadata = dict(definition["metadata"])
+    metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != FINALIZER]
+    if not metadata["finalizers"]:
+        del metadata["finalizers"]
+    return {**definition, "metadata": metadata}

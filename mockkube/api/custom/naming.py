@@ -1,0 +1,71 @@
+"""The names of a definition: granted as far as no other of its group has them."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/controller/status/naming_controller.go, ../establish
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.custom.conditions import ACCEPTED, ESTABLISHED, condition, is_true, with_condition
+from mockkube.api.errors import aggregate
+from mockkube.api.fields import quoted
+from mockkube.api.types import Object, ReadOnlyObject
+
+_CLAIMS: Final = (
+    ("plural", "PluralConflict", "resources"),
+    ("singular", "SingularConflict", "resources"),
+    ("shortNames", "ShortNamesConflict", "resources"),
+    ("kind", "KindConflict", "kinds"),
+    ("listKind", "ListKindConflict", "kinds"),
+)
+
+
+def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: str) -> Object:
+    """Return the definition with the names it is granted, the others of its group considered."""
+    wanted, status = definition["spec"]["names"], definition.get("status") or {}
+    accepted = status.get("acceptedNames") or {}
+    if wanted == accepted and is_true(definition, ESTABLISHED):
+        return dict(definition)
+    taken = _taken([*others, definition])
+    granted, problem = dict(accepted), None
+    for name, reason, pool in _CLAIMS:
+        complaints = _complaints(wanted.get(name), accepted.get(name), taken[pool])
+        if complaints:
+            problem = (reason, aggregate(complaints))
+        else:
+            granted[name] = wanted.get(name)
+    granted["categories"] = wanted.get("categories")
+    names = {name: value for name, value in granted.items() if value}
+    settled_one = {**definition, "status": {**status, "acceptedNames": {"plural": "", "kind": "", **names}}}
+    return _with_conditions(settled_one, problem, now)
+
+
+def _with_conditions(definition: Object, problem: tuple[str, str] | None, now: str) -> Object:
+    if problem is not None:
+        reason, message = problem
+        verdict = condition(ACCEPTED, holds=False, reason=reason, message=message)
+        established = condition(ESTABLISHED, holds=False, reason="NotAccepted", message="not all names are accepted")
+    else:
+        verdict = condition(ACCEPTED, holds=True, reason="NoConflicts", message="no conflicts found")
+        message = "the initial names have been accepted"
+        established = condition(ESTABLISHED, holds=True, reason="InitialNamesAccepted", message=message)
+    definition = with_condition(definition, verdict, now)
+    return definition if is_true(definition, ESTABLISHED) else with_condition(definition, established, now)
+
+
+def _taken(definitions: Iterable[ReadOnlyObject]) -> dict[str, set[str]]:
+    """The names that are granted in a group."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for one in definitions:
+        names = (one.get("status") or {}).get("acceptedNames") or {}
+        resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+        kinds |= {names.get("kind", ""), names.get("listKind", "")}
+    return {"resources": resources, "kinds": kinds}
+
+
+def _complaints(wanted: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> list[str]:
+    if wanted == accepted:
+        return []
+    names = wanted if isinstance(wanted, list) else [wanted or ""]
+    own = accepted if isinstance(accepted, list) else [accepted]
+    return [f"{quoted(name)} is already in use" for name in names if name and name in taken and name not in own]

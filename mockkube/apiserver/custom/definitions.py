@@ -1,0 +1,240 @@
+"""The stored definitions, followed: their names are granted, what they define is served, and goes when they go."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/controller/{status,establish,finalizer},
+# apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api.custom import naming
+from mockkube.api.custom.conditions import (
+    ESTABLISHED,
+    TERMINATING,
+    awaits_cleanup,
+    condition,
+    is_true,
+    with_condition,
+    without_finalizer,
+)
+from mockkube.api.custom.definition import Definition
+from mockkube.api.custom.schemas import SchemaReader
+from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.custom.patterns import found_in
+from mockkube.apiserver.custom.resource import CustomResource, resources_of
+from mockkube.apiserver.http.openapi.operations import GroupVersionKind
+from mockkube.apiserver.registry import deletion, updating
+from mockkube.apiserver.registry.bootstrap import APISERVER
+from mockkube.apiserver.registry.cache import Change, ChangeType, Listener
+from mockkube.apiserver.registry.creation import DEFINITIONS
+from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+
+_AGENT: Final = "kube-apiserver"
+_LOG: Final = logging.getLogger("mockkube.apiserver")
+
+
+class Definitions:
+    """Keeps a registry serving what the stored definitions define."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._reader = SchemaReader(registry.services.caps.version, found_in)
+        self._served: dict[str, CustomResource] = {}
+        """The resource of the storage version, by the name of its definition."""
+        self._ending: dict[str, Listener] = {}
+        """What listens for the last objects of definitions that are being deleted."""
+        self._pending: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
+        """The schemas of what is served."""
+        return {
+            GroupVersionKind(home.group, version.name, home.kind.kind): version.schema
+            for home in self._served.values()
+            for version in home.definition.served()
+            if version.schema
+        }
+
+    async def start(self) -> None:
+        """Serve what was defined before, and listen from now on."""
+        collection = self._resource.collection
+        for record in tuple(collection.records.values()):
+            await self.ensure(record.name)
+        collection.listeners[self._changed] = None
+
+    async def run(self) -> None:
+        """See to definitions that change, until cancelled."""
+        while True:
+            await self._wake.wait()
+            await self.step()
+
+    def ready(self) -> bool:
+        """Whether a definition waits to be seen to."""
+        return bool(self._pending)
+
+    async def step(self) -> None:
+        """See to one definition."""
+        name = next(iter(self._pending), None)
+        if name is not None:
+            del self._pending[name]
+            try:
+                await self.ensure(name)
+            except Exception:  # one bad definition must not keep the others from being served
+                _LOG.exception("the definition %s cannot be served", name)
+        if not self._pending:
+            self._wake.clear()
+
+    async def ensure(self, name: str) -> None:
+        """Bring a definition to where it is served, or gone."""
+        obj = self._stored(name)
+        if obj is None:
+            return
+        if awaits_cleanup(obj):
+            await self._clean_up(name)
+            return
+        settled = naming.settled(obj, self._others(obj), self._now())
+        if settled != obj:
+            settled = await self._report(name, self._named) or settled
+        await self._serve(settled)
+
+    @property
+    def _resource(self) -> Resource:
+        resource = self._registry.stored(*DEFINITIONS)
+        assert resource is not None, "every server has definitions"
+        return resource
+
+    def _now(self) -> str:
+        return render_time(self._registry.services.clock.now())
+
+    def _stored(self, name: str) -> Object | None:
+        record = self._resource.record("", name)
+        return record.load() if record is not None else None
+
+    def _others(self, obj: ReadOnlyObject) -> list[Object]:
+        """The other definitions of a group."""
+        suffix, name = f".{obj['spec']['group']}", obj["metadata"]["name"]
+        records = self._resource.collection.records.values()
+        return [one.load() for one in records if one.name != name and one.name.endswith(suffix)]
+
+    def _named(self, obj: Object) -> Object:
+        return naming.settled(obj, self._others(obj), self._now())
+
+    async def _report(self, name: str, change: updating.Change) -> Object | None:
+        """Write the status of a definition; None if it is gone, or somebody else was faster."""
+        call = Call(APISERVER, "", name, "status", _AGENT)
+        try:
+            updated = await updating.update(self._resource, call, change, WriteOptions())
+        except (NotFound, Conflict):
+            return None
+        return updated.record.load()
+
+    # What is served
+
+    async def _serve(self, obj: ReadOnlyObject) -> None:
+        """Serve an established definition, unless just that is served."""
+        if not is_true(obj, ESTABLISHED):
+            return
+        definition = Definition(obj, self._reader)
+        own = self._registry.stored(definition.group, definition.plural)
+        if own is not None and not isinstance(own, CustomResource):
+            return  # a built-in kind of that name comes first
+        resources = self._resources(definition, obj)
+        if resources:
+            home = resources[0]
+            name = f"{definition.group}/{definition.plural}"
+            await home.services.cache.open(name, home.read_entry)
+            self._install(definition, resources)
+
+    def _resources(self, definition: Definition, obj: ReadOnlyObject) -> list[CustomResource]:
+        """The resources of a definition; none if they are served already."""
+        ending = is_true(obj, TERMINATING)
+        known = self._served.get(definition.name)
+        if known is not None and known.definition.digest == definition.digest and known.ending == ending:
+            return []
+        return resources_of(definition, self._registry.services, ending=ending)
+
+    def _install(self, definition: Definition, resources: list[CustomResource]) -> None:
+        """Serve these resources, and read what is stored by their schema. Nothing else happens meanwhile."""
+        home, known = resources[0], self._served.get(definition.name)
+        collection = home.collection
+        if collection.reader != home.read_entry:
+            collection.reader = home.read_entry
+            collection.records = {key: home.reread(record) for key, record in collection.records.items()}
+        if known is not None and known.definition.digest != definition.digest:
+            collection.end_watches()
+        self._served[definition.name] = home
+        self._registry.serve(home, [one for one in resources if one.custom_version.served])
+
+    def _withdraw(self, name: str) -> None:
+        home = self._served.pop(name, None)
+        if home is not None:
+            self._registry.withdraw(home.group, home.plural)
+            home.collection.end_watches()
+            home.collection.listeners.pop(self._ending.pop(name, self._changed), None)
+
+    def _changed(self, change: Change) -> None:
+        """Take a change of a definition: what is served follows at once, the rest in time."""
+        name = change.record.name
+        if change.type is ChangeType.DELETED:
+            self._withdraw(name)
+            self._remember_group(change.record.load())
+            return
+        obj = change.record.load()
+        if name in self._served and is_true(obj, ESTABLISHED):
+            definition = Definition(obj, self._reader)
+            if resources := self._resources(definition, obj):
+                self._install(definition, resources)
+        self._remember(name)
+
+    def _remember(self, name: str) -> None:
+        self._pending[name] = None
+        self._wake.set()
+
+    def _remember_group(self, obj: ReadOnlyObject) -> None:
+        """A definition is gone: those of its group may have its names."""
+        for one in self._others(obj):
+            self._remember(one["metadata"]["name"])
+
+    # What goes with a definition
+
+    async def _clean_up(self, name: str) -> None:
+        """Delete the objects of a definition; once they are gone, let it go."""
+        home = self._served.get(name)
+        if home is None:
+            await self._finish(name, reason="NeverEstablished", message="resource was never established")
+            return
+        if name not in self._ending:
+            message = "CustomResource deletion is in progress"
+            begun = condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
+            await self._report(name, lambda one: with_condition(one, begun, self._now()))
+            self._ending[name] = listener = self._listener(name)
+            home.collection.listeners[listener] = None
+            await self._delete_all(home)
+        if not home.collection.records:
+            await self._finish(name, reason="InstanceDeletionCompleted", message="removed all instances")
+
+    def _listener(self, name: str) -> Listener:
+        """What looks at a definition again whenever one of its objects is gone."""
+
+        def listen(change: Change) -> None:
+            if change.type is ChangeType.DELETED:
+                self._remember(name)
+
+        return listen
+
+    async def _delete_all(self, home: CustomResource) -> None:
+        for record in tuple(home.collection.records.values()):
+            call = Call(APISERVER, record.namespace, record.name, user_agent=_AGENT)
+            try:
+                await deletion.delete(home, call, DeleteOptions())
+            except NotFound:
+                continue
+
+    async def _finish(self, name: str, *, reason: str, message: str) -> None:
+        done = condition(TERMINATING, holds=False, reason=reason, message=message)
+        await self._report(name, lambda one: without_finalizer(with_condition(one, done, self._now())))
