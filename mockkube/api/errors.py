@@ -98,8 +98,19 @@ class MethodNotAllowed(ApiError):
 
     code, reason = 405, "MethodNotAllowed"
 
-    def __init__(self, message: str = "the server does not allow this method on the requested resource") -> None:
-        super().__init__(message, details={})
+    def __init__(
+        self,
+        message: str = "the server does not allow this method on the requested resource",
+        *,
+        details: Object | None = None,
+    ) -> None:
+        super().__init__(message, details=details or {})
+
+    @classmethod
+    def verb(cls, group: str, resource: str, verb: str) -> "MethodNotAllowed":
+        """A resource that lacks this verb."""
+        message = f'{verb} is not supported on resources of kind "{qualified(group, resource)}"'
+        return cls(message, details=kind_details(group, resource))
 
 
 class NotAcceptable(ApiError):

@@ -137,11 +137,12 @@ class Definition:
             self.names.get("singular", ""),
             tuple(self.names.get("shortNames") or ()),
             tuple(self.names.get("categories") or ()),
-            VERBS_ENDING if ending else VERBS,
+            VERBS,
             (version.name,),
             version.subresources,
             self.deprecation(version),
             named_list=self.names.get("listKind", ""),
+            listed_verbs=VERBS_ENDING if ending else VERBS,
         )
 
     def deprecation(self, version: CustomVersion) -> str:

@@ -7,9 +7,11 @@ from mockkube.api.catalogue import Kind
 
 @dataclass(frozen=True, slots=True)
 class CustomKind(Kind):
-    """As a built-in one; its lists are called as the definition says."""
+    """As a built-in one; its lists are called, and its verbs shown, as the definition has it."""
 
     named_list: str = ""
+    listed_verbs: tuple[str, ...] = ()
+    """What discovery says can be done, in its order."""
 
     @property
     def list_kind(self) -> str:

@@ -71,7 +71,8 @@ class Ending(Plugin):
     def admit(self, request: Request) -> None:
         """Refuse."""
         resource, why = request.resource, "create not allowed while custom resource definition is terminating"
-        raise Forbidden.object(resource.group, resource.plural, request.call.name, why)
+        name = request.obj["metadata"].get("name", "") if request.obj is not None else ""
+        raise Forbidden.object(resource.group, resource.plural, name, why)
 
 
 class CustomResource(Resource):

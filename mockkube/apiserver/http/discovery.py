@@ -172,7 +172,7 @@ def _aggregated_sub(kind: Kind, sub: Subresource, own: Object) -> Object:
 
 
 def _verbs(kind: Kind) -> list[str]:
-    return list(kind.verbs) if isinstance(kind, CustomKind) else sorted(kind.verbs)
+    return list(kind.listed_verbs) if isinstance(kind, CustomKind) else sorted(kind.verbs)
 
 
 def _subresources(kind: Kind) -> Sequence[Subresource]:

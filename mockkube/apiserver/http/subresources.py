@@ -132,5 +132,7 @@ def handler_of(target: Target, resource: Resource) -> Handler:
         raise NotFound.path()
     table = ACTIONS.get(sub.name, _PARTS)
     if target.verb not in sub.verbs or target.verb not in table:
+        if resource.open_kind:
+            raise MethodNotAllowed.verb(resource.group, resource.plural, target.verb)
         raise MethodNotAllowed
     return table[target.verb]
