@@ -5,7 +5,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockkube.api.custom import naming
@@ -28,12 +28,14 @@ from mockkube.apiserver.custom.resource import CustomResource, resources_of
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER
-from mockkube.apiserver.registry.cache import Change, ChangeType, Listener
+from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Listener
 from mockkube.apiserver.registry.creation import DEFINITIONS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 
+GRACE_SECONDS: Final = 1.0
+"""How long watches outlive what they were opened on."""
 _AGENT: Final = "kube-apiserver"
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -48,6 +50,8 @@ class Definitions:
         """The resource of the storage version, by the name of its definition."""
         self._ending: dict[str, Listener] = {}
         """What listens for the last objects of definitions that are being deleted."""
+        self._outdated: list[Sequence[Callable[[], None]]] = []
+        """What ends the watches on what is no longer served, or not as it was."""
         self._pending: dict[str, None] = {}
         self._wake = asyncio.Event()
 
@@ -69,9 +73,18 @@ class Definitions:
 
     async def run(self) -> None:
         """See to definitions that change, until cancelled."""
-        while True:
-            await self._wake.wait()
-            await self.step()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wake.wait()
+                while self._outdated:
+                    group.create_task(self._end(self._outdated.pop()))
+                await self.step()
+
+    async def _end(self, watches: Sequence[Callable[[], None]]) -> None:
+        """End watches, but give their clients the time to learn why."""
+        await self._registry.services.clock.sleep(GRACE_SECONDS)
+        for end in watches:
+            end()
 
     def ready(self) -> bool:
         """Whether a definition waits to be seen to."""
@@ -166,7 +179,7 @@ class Definitions:
             collection.reader = home.read_entry
             collection.records = {key: home.reread(record) for key, record in collection.records.items()}
         if known is not None and known.definition.digest != definition.digest:
-            collection.end_watches()
+            self._retire(collection)
         self._served[definition.name] = home
         self._registry.serve(home, [one for one in resources if one.custom_version.served])
 
@@ -174,8 +187,13 @@ class Definitions:
         home = self._served.pop(name, None)
         if home is not None:
             self._registry.withdraw(home.group, home.plural)
-            home.collection.end_watches()
+            self._retire(home.collection)
             home.collection.listeners.pop(self._ending.pop(name, self._changed), None)
+
+    def _retire(self, collection: Collection) -> None:
+        if collection.watches:
+            self._outdated.append(tuple(collection.watches))
+            self._wake.set()
 
     def _changed(self, change: Change) -> None:
         """Take a change of a definition: what is served follows at once, the rest in time."""

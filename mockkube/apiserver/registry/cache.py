@@ -135,11 +135,6 @@ class Collection:
         for listener in tuple(self.listeners):
             listener(change)
 
-    def end_watches(self) -> None:
-        """Let every watch come to a clean end."""
-        for end in tuple(self.watches):
-            end()
-
     def _remember(self, change: Change) -> None:
         self.revision = change.revision
         if len(self.history) >= HISTORY_MAX:

@@ -26,8 +26,6 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 TRIES_MAX: Final = 100
 """How often an update that names no version is tried against concurrent ones."""
 
-_NAMED: Final = "named"
-
 Change = Callable[[Object], Object]
 """Turns the current object (its own copy, in the served version) into the new one."""
 
@@ -109,9 +107,8 @@ async def update(
         try:
             return await _attempt(resource, call, record, new, options)
         except store_errors.Conflict as conflict:
+            # Whoever named the version that is now replaced is refused at the next try; a patch is made anew.
             await services.cache.reach(revision_after(conflict, home))
-            if _names_version(new):
-                raise Conflict.changed(resource.group, resource.plural, call.name) from conflict
     raise Conflict.changed(resource.group, resource.plural, call.name)
 
 
@@ -126,15 +123,10 @@ async def _current(resource: Resource, call: Call) -> Record:
     return record
 
 
-def _names_version(new: ReadOnlyObject) -> bool:
-    version: str = new["metadata"].get("resourceVersion", "")
-    return version == _NAMED
-
-
 async def _attempt(resource: Resource, call: Call, record: Record, new: Object, options: WriteOptions) -> Updated:
     services, home = resource.services, resource.home
     old = record.load()
-    version = _check_version(resource, call, new, record)
+    _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
     services.admission.admit(request)
     whole = not call.subresource
@@ -148,10 +140,6 @@ async def _attempt(resource: Resource, call: Call, record: Record, new: Object, 
         await services.admission.settle(request)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _write(home, record, request, options)
-    except store_errors.Conflict:
-        if version:
-            new["metadata"]["resourceVersion"] = _NAMED
-        raise
     finally:
         if reserved is not None:
             reserved.release()  # what was stored holds on by itself
@@ -173,20 +161,19 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     return Updated(written(home, record.key, entry.revision))
 
 
-def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> str:
-    """The version the client named, which must be the stored one."""
+def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> None:
+    """A version that the client names must be the stored one."""
     version: str = new["metadata"].get("resourceVersion", "")
     if version in ("", "0"):
         if not resource.home.strategy.allow_unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise Invalid(resource.group, resource.plural, call.name, [error])
         new["metadata"]["resourceVersion"] = str(record.revision)
-        return ""
+        return
     if not (version.isascii() and version.isdigit()):
         raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
     if version.lstrip("0") != str(record.revision):
         raise Conflict.changed(resource.group, resource.plural, call.name)
-    return version
 
 
 def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
