@@ -109,12 +109,18 @@ def _joined(resource: Resource, listed: Listed) -> bytes:
     head = {"kind": resource.kind.list_kind, "apiVersion": resource.api_version, "metadata": _list_metadata(listed)}
     if resource.whole_items:
         head["metadata"] = {"continue": "", **_list_metadata(listed)}
-        items = b",".join(map(resource.body, listed.records))
+    before = orjson.dumps(head)[:-1] + b',"items":['
+    if not listed.records:
+        return before + b"]}\n"
+    if resource.whole_items:
+        parts, between = [resource.body(record) for record in listed.records], b","
     else:
         home = resource.home is resource
-        tails = [record.tail if home else resource.tail(record) for record in listed.records]
-        items = b"{" + b",{".join(tails) if tails else b""
-    return orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}\n"
+        parts, between = [record.tail if home else resource.tail(record) for record in listed.records], b",{"
+        before += b"{"
+    parts[0] = before + parts[0]  # one join, so that the items are copied once
+    parts[-1] += b"]}\n"
+    return between.join(parts)
 
 
 def _list_metadata(listed: Listed) -> Object:
