@@ -155,6 +155,8 @@ def _validate(schema: Structural, rules: Rules, place: _Place, costs: _Costs) ->
 
 def _validate_rule(rule: Rule, place: _Place, costs: _Costs) -> Iterator[FieldError]:
     at, raw = place.at, rule.raw
+    if raw.get("fieldPath") and not rule.field:
+        yield invalid(f"{at}.fieldPath", raw["fieldPath"], "must be a valid path")
     cost = _times(rule.compiled.estimate.max, place.cardinality) if rule.compiled.estimate else 0
     if cost > _COST_MAX and not costs.lenient:
         yield forbidden(f"{at}.rule", _excess("estimated rule cost", cost, _COST_MAX))
