@@ -7,13 +7,14 @@ import binascii
 import ipaddress
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from email.errors import HeaderParseError
 from email.headerregistry import Address
 from typing import Final
 from urllib.parse import urlsplit
 
+from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 
 Check = Callable[[str], bool]
@@ -47,6 +48,21 @@ def enforced(kind: str, form: str, version: Version) -> str:
     if name.startswith("k8s") and version < _NAMES_SINCE:
         return ""
     return form if name in CHECKS else ""
+
+
+def unknown(schema: ReadOnlyObject, version: Version) -> Iterator[str]:
+    """The formats, of a schema and those within it, that nothing is checked by."""
+    form = schema.get("format")
+    if form and not enforced(schema.get("type", ""), form, version):
+        yield form
+    for name in ("items", "additionalProperties", "not"):
+        if isinstance(schema.get(name), Mapping):
+            yield from unknown(schema[name], version)
+    for each in (schema.get("properties") or {}).values():
+        yield from unknown(each, version)
+    for name in ("allOf", "anyOf", "oneOf"):
+        for each in schema.get(name) or ():
+            yield from unknown(each, version)
 
 
 def fits(form: str, text: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mockkube.api import names
+from mockkube.api.custom import formats
 from mockkube.api.fields import (
     FieldError,
     duplicate,
@@ -77,6 +78,17 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         errors += immutable(spec, before, "group", "spec") + immutable(own, was, "plural", "spec.names")
         return errors + _validate_stored(new) + _validate_approval(new, old)
 
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of formats that nothing is checked by."""
+        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(obj, judge)]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """The same of formats that are new."""
+        if judge.subresource == "status":
+            return []
+        known = _unknown_formats(old, judge)
+        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(new, judge) if form not in known]
+
     def _validate_spec(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
         versions, shared = spec.get("versions") or [], _shared(spec)
         errors = _validate_group(spec.get("group", ""))
@@ -120,6 +132,11 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         if "selectableFields" in wanted and version.get("selectableFields"):
             errors += _validate_selectable(version["selectableFields"], schema or {}, f"{at}.selectableFields")
         return errors
+
+
+def _unknown_formats(obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    schemas = [_schema(version) or {} for version in obj["spec"].get("versions") or []]
+    return [form for schema in schemas for form in formats.unknown(schema, judge.caps.version)]
 
 
 def _schema(version: ReadOnlyObject) -> ReadOnlyObject | None:

@@ -151,3 +151,9 @@ async def test_rules_that_cannot_be_compiled_or_paid_are_refused(client: Any, th
     ]
     assert any("exceeds budget by factor of more than 100x" in text for at, text in told if at.startswith("[dear]"))
     assert any("undefined field 'nosuch'" in text for at, text in told if at.startswith("[wrong]"))
+
+
+async def test_formats_that_nothing_is_checked_by_are_warned_of(client: Any, things: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "format": "odd"}, "b": {"type": "string"}}}
+    answer = await client.ask("POST", DEFINITIONS, things.definition(schema))
+    assert answer.warnings == ['unrecognized format \\"odd\\"']
