@@ -13,11 +13,10 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.impersonation import Impersonation
 from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import ALL_UNAUTHENTICATED, User
+from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry.options import Query, first
 
-_PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _SELECTING: Final = ("list", "watch", "deletecollection")
 _NOTHING: Final[Query] = {}
 
@@ -68,16 +67,3 @@ def _selector(query: Query) -> FieldSelector:
         return field_selectors.parse(first(query, "fieldSelector"))
     except BadSelector:
         return field_selectors.EVERYTHING
-
-
-def authorize_path(user: User, method: str, path: str) -> None:
-    """Refuse a path that names no resource."""
-    public = path in _PUBLIC or path.startswith(("/healthz/", "/livez/", "/readyz/"))
-    if ALL_UNAUTHENTICATED in user.groups and not public:
-        raise refusal(asking_for_path(user, method, path), "")
-
-
-def authorize_resource(user: User, target: Target) -> None:
-    """Refuse a request to a resource."""
-    if ALL_UNAUTHENTICATED in user.groups:
-        raise refusal(asking_for_resource(user, target), "")

@@ -185,11 +185,6 @@ def go_type_name(value: Any) -> str:
     return _GO_NAMES.get(type(value), "ref.Val")
 
 
-def is_error(value: Any) -> bool:
-    """Whether a value is an error."""
-    return type(value) is CelError
-
-
 def error_or_no_overload(value: Any) -> CelError:
     """Return the value if it is an error, else that no overload fits."""
     return value if type(value) is CelError else NO_OVERLOAD
