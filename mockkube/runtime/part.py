@@ -45,7 +45,7 @@ class Context(Generic[ClientT, CapabilitiesT]):
     metrics: CollectorRegistry
     """Where it registers what it measures, under upstream's names; its gates and version are there already."""
     owns: Callable[[str], bool]
-    """Whether a node of that name is this part's: one with a kubelet of its own is taken from the fleet, and comes back.
+    """Whether a node of that name is this part's: a kubelet of its own takes one from the fleet, and gives it back.
 
     The answer may change while the part runs: it asks each time it acts for a node.
     """
