@@ -1,0 +1,233 @@
+"""A kind's objects, listed once and then followed: what a component decides from.
+
+A `ListWatch` is a worker: taking in what a watch delivered is a step, so a simulation can let a component look at a
+stale cache. Handlers are called inside that step, one change after the other; they are quick and never wait.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from mockkube.api.errors import ApiError, Expired
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent, key_of
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+
+_LOG: Final = logging.getLogger("mockkube.client")
+_RETRY_SECONDS: Final = 1.0
+"""How long after a server did not answer it is asked again."""
+
+
+class Change(NamedTuple):
+    """What became of one object: `old` is None when it is new, `object` is the last state when it is gone."""
+
+    type: EventType
+    object: ReadOnlyObject
+    old: ReadOnlyObject | None
+
+
+Handler = Callable[[Change], None]
+Indexer = Callable[[ReadOnlyObject], Iterable[str]]
+"""The values under which an object is found in an index."""
+
+
+class Index:
+    """The objects of a cache by some value, in the order of their keys' arrival."""
+
+    def __init__(self, values: Indexer) -> None:
+        self._values = values
+        self._keys: dict[str, dict[Key, ReadOnlyObject]] = {}
+
+    def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+        """Take the place of an object by another, or by nothing."""
+        after = () if new is None else tuple(self._values(new))
+        for value in () if old is None else self._values(old):
+            if value not in after and (keys := self._keys.get(value)) is not None:
+                keys.pop(key, None)
+                if not keys:
+                    del self._keys[value]
+        for value in after:
+            assert new is not None
+            self._keys.setdefault(value, {})[key] = new
+
+    def get(self, value: str) -> list[ReadOnlyObject]:
+        """Return the objects of a value."""
+        return list(self._keys.get(value, {}).values())
+
+
+class ListWatch:
+    """The cache of one selection of one kind. It is filled by its steps; until `synced` it holds nothing to go by."""
+
+    def __init__(
+        self,
+        client: Client,
+        kind: str,
+        clock: Clock,
+        *,
+        selection: Selection = EVERYTHING,
+        owner: str = "",
+        batch_max: int = 0,
+    ) -> None:
+        self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
+        self.kind = kind
+        self.objects: dict[Key, ReadOnlyObject] = {}
+        self.synced = False
+        """Whether it has held all there was at some moment."""
+        self.bell = Bell()
+        self._client, self._clock, self._selection = client, clock, selection
+        self._batch_max = batch_max
+        """How many changes one step takes in; 0: all that wait."""
+        self._handlers: list[Handler] = []
+        self._indexes: dict[str, Index] = {}
+        self._watch: Watch | None = None
+        self._seen = ""
+        """The resourceVersion to watch from; empty: list first."""
+        self._retry_at: float | None = None
+
+    # Reading
+
+    def get(self, key: Key) -> ReadOnlyObject | None:
+        """Return the object of a key, as far as this cache has seen."""
+        return self.objects.get(key)
+
+    def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
+        """Return all objects, or those of a namespace."""
+        if not namespace:
+            return list(self.objects.values())
+        return self.index("namespace", _namespace).get(namespace)
+
+    def index(self, name: str, values: Indexer) -> Index:
+        """Return the index of this name; made, and filled, when first asked for."""
+        index = self._indexes.get(name)
+        if index is None:
+            index = self._indexes[name] = Index(values)
+            for key, obj in self.objects.items():
+                index.replace(key, None, obj)
+        return index
+
+    def subscribe(self, handler: Handler) -> None:
+        """Tell a handler of every change from now on, and of what is there already as ADDED."""
+        self._handlers.append(handler)
+        for obj in list(self.objects.values()):
+            handler(Change(EventType.ADDED, obj, None))
+
+    # Working
+
+    def ready(self) -> bool:
+        """Whether there is something to list, to watch or to take in."""
+        if self._retry_at is not None:
+            return self._clock.monotonic() >= self._retry_at
+        return self._watch is None or self._watch.ready()
+
+    def wake_at(self) -> float | None:
+        """Return when the server is asked again after it did not answer."""
+        return self._retry_at
+
+    async def step(self) -> None:
+        """List, open the watch, or take in what has arrived."""
+        self._retry_at = None
+        try:
+            if self._watch is None:
+                await self._open()
+            else:
+                self._take(self._watch)
+        except Expired:
+            self._seen = ""
+            await self._drop()
+        except Ended:
+            await self._drop()
+        except ApiError as error:
+            _LOG.warning("%s: %s; asking again in %.0f s", self.name, error, _RETRY_SECONDS)
+            await self._drop()
+            self._retry_at = self._clock.monotonic() + _RETRY_SECONDS
+
+    async def close(self) -> None:
+        """Stop watching."""
+        await self._drop()
+
+    async def _drop(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.close()
+
+    async def _open(self) -> None:
+        if not self._seen:
+            listed = await self._client.list(self.kind, self._selection)
+            self._replace(listed.items)
+            self._seen, self.synced = listed.resource_version, True
+        self._watch = await self._client.watch(self.kind, self._selection, self._seen)
+        self._watch.bell = self.bell
+
+    def _replace(self, items: Sequence[ReadOnlyObject]) -> None:
+        present = {key_of(obj): obj for obj in items}
+        for key, obj in list(self.objects.items()):
+            if key not in present:
+                self._apply(WatchEvent(EventType.DELETED, obj))
+        for key, obj in present.items():
+            old = self.objects.get(key)
+            if old is None or old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
+                self._apply(WatchEvent(EventType.ADDED if old is None else EventType.MODIFIED, obj))
+
+    def _take(self, watch: Watch) -> None:
+        for event in watch.take(self._batch_max):
+            self._seen = event.object["metadata"]["resourceVersion"]
+            self._apply(event)
+
+    def _apply(self, event: WatchEvent) -> None:  # hot: per change
+        key, obj = key_of(event.object), event.object
+        old = self.objects.get(key)
+        if event.type is EventType.DELETED:
+            if old is None:
+                return
+            del self.objects[key]
+        else:
+            self.objects[key] = obj
+        for index in self._indexes.values():
+            index.replace(key, old, None if event.type is EventType.DELETED else obj)
+        kind = event.type
+        if kind is not EventType.DELETED:
+            kind = EventType.ADDED if old is None else EventType.MODIFIED
+        change = Change(kind, obj, old)
+        for handler in self._handlers:
+            handler(change)
+
+
+def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
+    return (obj["metadata"].get("namespace", ""),)
+
+
+class Caches:
+    """The caches one component shares among its parts: one per kind and selection."""
+
+    def __init__(self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0) -> None:
+        self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
+        self._caches: dict[tuple[str, Selection], ListWatch] = {}
+
+    def of(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
+        """Return the cache of a kind; made when first asked for, which is before the component's workers run."""
+        key = (kind, selection)
+        if key not in self._caches:
+            self._caches[key] = ListWatch(
+                self._client,
+                kind,
+                self._clock,
+                selection=selection,
+                owner=self._owner,
+                batch_max=self._batch_max,
+            )
+        return self._caches[key]
+
+    @property
+    def workers(self) -> list[ListWatch]:
+        """The caches, as workers."""
+        return list(self._caches.values())
+
+    def synced(self) -> bool:
+        """Whether all hold what there was at some moment; before that nothing is decided."""
+        return all(cache.synced for cache in self._caches.values())
+
+    async def close(self) -> None:
+        """Close every cache."""
+        for cache in self._caches.values():
+            await cache.close()

@@ -1,0 +1,81 @@
+"""Virtual time: a clock that stands still until it is moved, and the jump from one moment of work to the next."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from typing import Final
+
+from mockkube.runtime.steps import Worker
+
+EPOCH: Final = datetime(2030, 1, 1, tzinfo=UTC)
+"""Where virtual time begins unless told otherwise."""
+
+
+class VirtualClock:
+    """A clock that its owner moves. Sleepers wake when it has been moved to their moment, in order of moments."""
+
+    __slots__ = ("_drawn", "_elapsed", "_sleepers", "_start")
+
+    def __init__(self, start: datetime = EPOCH) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._drawn = 0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def now(self) -> datetime:
+        """Return the present, aware and in UTC."""
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Return the virtual seconds since the clock was made."""
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once the clock has been moved on by `seconds`; at the next turn of the loop for zero or less."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._drawn += 1
+        heappush(self._sleepers, (self._elapsed + seconds, self._drawn, future))
+        await future
+
+    def next_timer(self) -> float | None:
+        """Return the moment of the next sleeper; None when nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
+
+    def move_to(self, moment: float) -> None:
+        """Set the clock to a moment, never back, and wake those whose time has come."""
+        self._elapsed = max(self._elapsed, moment)
+        while (due := self.next_timer()) is not None and due <= self._elapsed:
+            heappop(self._sleepers)[2].set_result(None)
+
+
+def next_moment(clock: VirtualClock, workers: Sequence[Worker]) -> float | None:
+    """Return when something next happens by itself; None if nothing ever will."""
+    moments = [moment for worker in workers if (moment := worker.wake_at()) is not None]
+    if (timer := clock.next_timer()) is not None:
+        moments.append(timer)
+    return max(min(moments), clock.monotonic()) if moments else None
+
+
+async def advance(
+    clock: VirtualClock,
+    seconds: float,
+    workers: Callable[[], Sequence[Worker]],
+    settled: Callable[[], Awaitable[object]],
+) -> None:
+    """Let `seconds` pass, stopping at each moment at which something happens; `settled` brings all to rest there.
+
+    It is awaited at the start, at every such moment, and at the end.
+    """
+    target = clock.monotonic() + seconds
+    await settled()
+    while (moment := next_moment(clock, workers())) is not None and moment <= target:
+        clock.move_to(moment)
+        await settled()
+    clock.move_to(target)
+    await settled()
