@@ -5,7 +5,7 @@ of the whole cluster; a component that cannot follow one of them goes without it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from mockkube.cluster.configuration import ClusterConfiguration
@@ -18,7 +18,7 @@ from mockkube.features.gates import State, effective, registry, states
 from mockkube.features.skew import outside
 from mockkube.features.stages import Maturity
 from mockkube.features.standing import Standing
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
 API_SERVER: Final = "kube-apiserver"
@@ -37,8 +37,8 @@ class Settings:
 
     component: str
     version: Version
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    trains: tuple[ReleaseTrain, ...] = PROPOSED
+    feature_gates: Mapping[str, bool]
+    trains: tuple[ReleaseTrain, ...]
 
     def capabilities(self) -> Capabilities:
         """Return the version and the gates that are on."""

@@ -29,8 +29,9 @@ from mockkube.cluster.readings import (
     read_trains,
     read_version,
     read_version_up_to,
+    usual_trains,
 )
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
@@ -50,7 +51,7 @@ class ClusterConfiguration:
     version: Version = DEFAULT
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     components: Mapping[str, ComponentConfiguration] = field(default_factory=dict)
-    release_trains: tuple[ReleaseTrain, ...] = PROPOSED
+    release_trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
     skew_policy: str = "warn"
     without: tuple[str, ...] = ()
     nodes: int = 0

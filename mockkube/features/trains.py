@@ -42,18 +42,18 @@ PROPOSED: Final = (
 )
 
 
-def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
-    """Return PROPOSED with the trains of a configuration over it; ValueError with what is wrong and what is right.
+def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple[ReleaseTrain, ...]:
+    """Return the usual trains with those of a configuration over them; ValueError with what is wrong and what is right.
 
     `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be left out
     (alpha and deprecated off, beta and GA on), `locked` too, and aliases stay those of the train that is replaced.
     """
     given = {train.gate: train for train in map(_read_train, _listed(value, "release trains"))}
-    proposed = {train.gate: train for train in PROPOSED}
+    known = {train.gate: train for train in usual}
     for gate, train in given.items():
-        if not train.aliases and gate in proposed:
-            given[gate] = replace(train, aliases=proposed[gate].aliases)
-    return tuple((proposed | given).values())
+        if not train.aliases and gate in known:
+            given[gate] = replace(train, aliases=known[gate].aliases)
+    return tuple((known | given).values())
 
 
 def _read_train(value: Any) -> ReleaseTrain:

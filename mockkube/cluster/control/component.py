@@ -20,7 +20,8 @@ from mockkube.features.errors import FlagError
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
-SKEW: Final = "VersionSkew"
+SUPPORTED: Final = "Supported"
+"""The condition that its version suits those beside it."""
 RUNNING: Final = "Running"
 
 
@@ -166,7 +167,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         spec.get("version", ""),
         gates or NONE,
         str(status.get("running", False)).lower(),
-        _named(status, SKEW).get("reason", ""),
+        _named(status, SUPPORTED).get("reason", ""),
         since(obj["metadata"].get("creationTimestamp", ""), now),
         _named(status, RUNNING).get("reason", ""),
         status.get("url") or NONE,

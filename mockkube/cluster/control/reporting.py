@@ -7,7 +7,7 @@ from datetime import datetime
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.components import skews
-from mockkube.cluster.control.component import RUNNING, SKEW, Asked, running_versions
+from mockkube.cluster.control.component import RUNNING, SUPPORTED, Asked, running_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ def _running(doing: Doing) -> Object:
 
 
 def _skew(name: str, components: Mapping[str, Asked]) -> Object:
-    """Say whether there is more skew than the policy allows between this component and those that are to run."""
+    """Say whether the policy allows what there is of skew between this component and those that are to run."""
     reasons = skews(running_versions(components), name)
     if reasons:
-        return _condition(SKEW, True, "OutsidePolicy", "; ".join(reasons))
-    return _condition(SKEW, False, "Supported", "the version skew policy allows it")
+        return _condition(SUPPORTED, False, "OutsidePolicy", "; ".join(reasons))
+    return _condition(SUPPORTED, True, "Supported", "the version skew policy allows it")
 
 
 def _condition(kind: str, holds: bool, reason: str, message: str) -> Object:

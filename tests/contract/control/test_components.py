@@ -166,14 +166,14 @@ async def test_the_command_line_learns_of_them(start: Start, tmp_path: Any) -> N
 
 class TestVersionSkew:
     async def test_it_is_a_condition(self, control: Any) -> None:
-        assert condition(await control.settled("kubelet"), "VersionSkew") == ("False", "Supported")
+        assert condition(await control.settled("kubelet"), "Supported") == ("True", "Supported")
         await control.tell("kube-scheduler", running=True)
         scheduler = await control.tell("kube-scheduler", version="1.37")
-        assert condition(scheduler, "VersionSkew") == ("True", "OutsidePolicy")
+        assert condition(scheduler, "Supported") == ("False", "OutsidePolicy")
 
     async def test_one_that_is_not_to_run_disturbs_nobody(self, control: Any) -> None:
         scheduler = await control.tell("kube-scheduler", version="1.34")
-        assert condition(scheduler, "VersionSkew") == ("False", "Supported")
+        assert condition(scheduler, "Supported") == ("True", "Supported")
 
     async def test_it_is_warned_of_once(self, control: Any) -> None:
         patch = {"spec": {"version": "1.34", "running": True}}
