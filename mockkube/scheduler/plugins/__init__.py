@@ -1,0 +1,1 @@
+"""The plugins, one per module, named as upstream names them; `scheduler/catalogue.py` lists them."""
