@@ -176,8 +176,7 @@ class Definitions:
         home, known = resources[0], self._served.get(definition.name)
         collection = home.collection
         if collection.reader != home.read_entry:
-            collection.reader = home.read_entry
-            collection.records = {key: home.reread(record) for key, record in collection.records.items()}
+            collection.reread(home.read_entry, home.reread)
         if known is not None and known.definition.digest != definition.digest:
             self._retire(collection)
         self._served[definition.name] = home

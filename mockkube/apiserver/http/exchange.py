@@ -14,14 +14,16 @@ from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering
 from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.http.large import CompressedBody, LargeBody, size_of
 from mockkube.apiserver.http.negotiation import JSON, PLAIN, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.rendering import View
 from mockkube.apiserver.http.streams import Streams
+from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.options import Query, first, flag
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 GZIP_BYTES_MIN: Final = 128 * 1024
-_GZIP_LEVEL: Final = 1
+LARGE_BYTES_MIN: Final = 64 * 1024
 TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -71,19 +73,25 @@ class Exchange:
             raise BadRequest("the body ends too soon") from error
         return b"".join(parts)
 
-    def respond(self, body: bytes, *, status: int = 200, media: str = JSON) -> web.Response:
+    def respond(self, body: bytes | Sequence[Bulk], *, status: int = 200, media: str = JSON) -> web.Response:
         """An answer with the headers every answer has, compressed when that is asked for and worth it."""
         headers: CIMultiDict[str] = CIMultiDict()
         headers["Content-Type"] = media
         headers["Cache-Control"] = "no-cache, private"
         for warning in self.warnings:
             headers.add("Warning", f"299 - {_quoted(warning)}")
-        response = web.Response(body=body, status=status, headers=headers)
-        if len(body) >= GZIP_BYTES_MIN and "gzip" in self.request.headers.get("Accept-Encoding", ""):
+        if isinstance(body, bytes) and len(body) < LARGE_BYTES_MIN:
+            return web.Response(body=body, status=status, headers=headers)
+        parts = (Bulk(body),) if isinstance(body, bytes) else body
+        return web.Response(body=self._large(parts, headers), status=status, headers=headers)
+
+    def _large(self, parts: Sequence[Bulk], headers: CIMultiDict[str]) -> bytes | LargeBody:
+        size = size_of(parts)
+        if size >= GZIP_BYTES_MIN and "gzip" in self.request.headers.get("Accept-Encoding", ""):
             headers["Vary"] = "Accept-Encoding"
-            response = web.Response(body=body, status=status, headers=headers)
-            response.enable_compression(web.ContentCoding.gzip)
-        return response
+            headers["Content-Encoding"] = "gzip"
+            return CompressedBody(parts)
+        return LargeBody(parts) if size >= LARGE_BYTES_MIN else b"".join(part.plain for part in parts)
 
     def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
         """A JSON value in the negotiated format."""

@@ -11,13 +11,19 @@ import orjson
 import yaml
 
 from mockkube.api.errors import BadRequest, NotAcceptable
-from mockkube.api.types import Object
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.negotiation import YAML, Representation
-from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.registry.cache import Record, Span
 from mockkube.apiserver.registry.listing import Listed
 from mockkube.apiserver.registry.resource import Resource
 
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
+_FIELDS_WITHIN: Final = {
+    ("apps", "daemonsets"): "deprecated.daemonset.template.generation",
+    ("apps", "deployments"): "deprecated.deployment.rollback.to",
+}
+"""Annotations that upstream's servers hold as fields: metadata alone is shown without them."""
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -79,7 +85,9 @@ def show_object(resource: Resource, record: Record, representation: Representati
     return resource.body(record) + b"\n"
 
 
-def show_list(resource: Resource, listed: Listed, representation: Representation, view: "View") -> bytes:
+def show_list(
+    resource: Resource, listed: Listed, representation: Representation, view: "View"
+) -> bytes | Sequence[Bulk]:
     """A collection."""
     match representation.transform:
         case "Table":
@@ -98,29 +106,40 @@ def show_list(resource: Resource, listed: Listed, representation: Representation
         case "PartialObjectMetadata":
             kind = f"*core.{resource.kind.list_kind}"
             raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
-    body = _joined(resource, listed)
+    parts = _parts(resource, listed)
     if view.pretty or representation.media == YAML:
-        return to_bytes(orjson.loads(body), representation, pretty=view.pretty)
-    return body
+        return to_bytes(orjson.loads(b"".join(part.plain for part in parts)), representation, pretty=view.pretty)
+    return parts
 
 
-def _joined(resource: Resource, listed: Listed) -> bytes:
-    """The list as JSON: the items' bytes, joined."""
+def _parts(resource: Resource, listed: Listed) -> Sequence[Bulk]:
+    """The list as JSON: what comes before the items, the items' bytes, what comes after."""
     head = {"kind": resource.kind.list_kind, "apiVersion": resource.api_version, "metadata": _list_metadata(listed)}
     if resource.whole_items:
         head["metadata"] = {"continue": "", **_list_metadata(listed)}
     before = orjson.dumps(head)[:-1] + b',"items":['
-    if not listed.records:
-        return before + b"]}\n"
+    return Bulk(before), _items(resource, listed.records), Bulk(b"]}\n")
+
+
+def _items(resource: Resource, records: Sequence[Record]) -> Bulk:
+    """The items of a list, joined; once for all who ask for the same span, while nothing of it changes."""
+    if not isinstance(records, Span):
+        return Bulk(_joined(resource, records))
+    known = records.joined.get(resource.api_version)
+    if known is None:
+        known = records.joined[resource.api_version] = Bulk(_joined(resource, records))
+    return known
+
+
+def _joined(resource: Resource, records: Sequence[Record]) -> bytes:
+    if not records:
+        return b""
     if resource.whole_items:
-        parts, between = [resource.body(record) for record in listed.records], b","
-    else:
-        home = resource.home is resource
-        parts, between = [record.tail if home else resource.tail(record) for record in listed.records], b",{"
-        before += b"{"
-    parts[0] = before + parts[0]  # one join, so that the items are copied once
-    parts[-1] += b"]}\n"
-    return between.join(parts)
+        return b",".join([resource.body(record) for record in records])
+    home = resource.home is resource
+    tails = [record.tail if home else resource.tail(record) for record in records]
+    tails[0] = b"{" + tails[0]
+    return b",{".join(tails)
 
 
 def _list_metadata(listed: Listed) -> Object:
@@ -134,8 +153,20 @@ def _list_metadata(listed: Listed) -> Object:
 
 def metadata_of(resource: Resource, record: Record, representation: Representation) -> Object:
     """An object reduced to its metadata."""
+    return _partial(resource, record.load(), representation)
+
+
+def _partial(resource: Resource, obj: ReadOnlyObject, representation: Representation) -> Object:
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/response.go reads the metadata of the internal form
+    metadata = obj["metadata"]
+    hidden = _FIELDS_WITHIN.get((resource.group, resource.plural))
+    if hidden in metadata.get("annotations", ()):
+        metadata = dict(metadata)
+        metadata["annotations"] = {key: value for key, value in metadata["annotations"].items() if key != hidden}
+        if not metadata["annotations"]:
+            del metadata["annotations"]
     version = f"meta.k8s.io/{representation.version}"
-    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": record.load()["metadata"]}
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
 
 
 class View:
@@ -191,6 +222,5 @@ def _row(resource: Resource, record: Record, representation: Representation, vie
     elif view.include == "None":
         row["object"] = None
     else:
-        version = f"meta.k8s.io/{representation.version}"
-        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": obj["metadata"]}
+        row["object"] = _partial(resource, obj, representation)
     return row

@@ -19,6 +19,7 @@ from mockkube_storage.store import Store
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.bulk import Bulk
 
 ROOT: Final = "/registry/"
 HISTORY_MAX: Final = 4096
@@ -75,6 +76,17 @@ Listener = Callable[[Change], None]
 Reader = Callable[[Entry], Record]
 
 
+class Span(list[Record]):
+    """The records of a prefix, shared by those who list it until something in the collection changes."""
+
+    __slots__ = ("joined",)
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        super().__init__(records)
+        self.joined: dict[str, Bulk] = {}
+        """What the items of a list are, by apiVersion, where one has been made."""
+
+
 class Collection:
     """The records of one stored resource, in key order, and its recent changes."""
 
@@ -91,17 +103,24 @@ class Collection:
         self.listeners: dict[Listener, None] = {}
         self.watches: dict[Callable[[], None], None] = {}
         """What ends each watch on this collection."""
+        self._spans: dict[str, Span] = {}
 
     def get(self, key: str) -> Record | None:
         """The record of a key."""
         return self.records.get(key)
 
-    def range(self, prefix: str, start: str = "") -> Iterable[Record]:
-        """The records whose key begins with the prefix, in key order, from `start` on."""
+    def range(self, prefix: str, start: str = "") -> Sequence[Record]:
+        """The records whose key begins with the prefix, in key order, from `start` on. Not for changing."""
+        if start:
+            return self._between(max(prefix, start), prefix)
+        span = self._spans.get(prefix)
+        if span is None:
+            span = self._spans[prefix] = Span(self._between(prefix, prefix))
+        return span
+
+    def _between(self, start: str, prefix: str) -> list[Record]:
         keys, records = self.keys, self.records
-        if prefix == self.prefix and not start:
-            return [records[key] for key in keys]
-        first = bisect_left(keys, max(prefix, start))
+        first = bisect_left(keys, start)
         last = bisect_left(keys, prefix + "\U0010ffff", first)
         return [records[key] for key in keys[first:last]]
 
@@ -112,12 +131,20 @@ class Collection:
         self.keys = sorted(self.records)
         self.revision = max((record.revision for record in self.records.values()), default=0)
         self.floor = revision
+        self._spans.clear()
+
+    def reread(self, reader: Reader, revised: Callable[[Record], Record]) -> None:
+        """From now on read entries so; what has been read is revised."""
+        self.reader = reader
+        self.records = {key: revised(record) for key, record in self.records.items()}
+        self._spans.clear()
 
     def apply(self, event: Event) -> None:
         """Take one event of the store and tell the listeners."""
         if event.revision <= self.floor:
             return  # it was read from the store already
         key = event.entry.key
+        self._spans.clear()
         previous = self.records.get(key)
         record = self.reader(event.entry)
         if event.type is EventType.DELETE:

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ _TOO_OLD: Final = (
 class Listed:
     """A page of records at one revision."""
 
-    records: list[Record]
+    records: Sequence[Record]
     revision: int
     continue_token: str = ""
     remaining: int | None = None
@@ -134,7 +134,7 @@ async def _at_revision(
 def _cut(
     records: Iterable[Record], prefix: str, revision: int, chosen: Callable[[Record], bool] | None, limit: int
 ) -> Listed:
-    every = list(records)
+    every = records if isinstance(records, Sequence) else list(records)
     if not limit:
         return Listed(every if chosen is None else [record for record in every if chosen(record)], revision)
     shown: list[Record] = []

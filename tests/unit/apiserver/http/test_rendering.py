@@ -16,7 +16,7 @@ from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.listing import Listed
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import Call, Resource
 
 TABLE = Representation(transform="Table")
 values = st.recursive(
@@ -60,6 +60,12 @@ def test_a_value_that_stands_twice_is_written_twice() -> None:
     assert to_yaml({"a": shared, "b": shared}) == b"a:\n  x: 1\nb:\n  x: 1\n"
 
 
+def whole_list(resource: Resource, listed: Listed, representation: Representation = PLAIN) -> bytes:
+    """The body of the answer, in one piece."""
+    body = show_list(resource, listed, representation, View())
+    return body if isinstance(body, bytes) else b"".join(part.plain for part in body)
+
+
 async def configs(registry: Registry, *names: str) -> Listed:
     """ConfigMaps of these names, as listed."""
     resource, records = registry.resources["", "v1", "configmaps"], []
@@ -77,23 +83,32 @@ async def test_an_object_is_its_stored_bytes(registry: Registry) -> None:
 
 async def test_a_list_joins_what_its_objects_are_without_their_kind(registry: Registry) -> None:
     resource, listed = registry.resources["", "v1", "configmaps"], await configs(registry, "one", "two")
-    whole = orjson.loads(show_list(resource, listed, PLAIN, View()))
+    whole = orjson.loads(whole_list(resource, listed))
     assert (whole["kind"], whole["apiVersion"], whole["metadata"]) == ("ConfigMapList", "v1", {"resourceVersion": "7"})
     for item, record in zip(whole["items"], listed.records, strict=True):
         assert {"kind": "ConfigMap", "apiVersion": "v1", **item} == record.load()
 
 
+async def test_the_items_of_a_span_are_joined_once(registry: Registry) -> None:
+    await configs(registry, "one", "two")
+    resource = registry.resources["", "v1", "configmaps"]
+    span = resource.collection.range(resource.prefix("lab"))
+    first, second = (show_list(resource, Listed(span, revision), PLAIN, View()) for revision in (7, 8))
+    assert first[1] is second[1]
+    assert first[0] != second[0]
+
+
 async def test_a_page_tells_how_to_go_on(registry: Registry) -> None:
     resource, listed = registry.resources["", "v1", "configmaps"], Listed([], 7, "token", 3)
-    metadata = orjson.loads(show_list(resource, listed, PLAIN, View()))["metadata"]
+    metadata = orjson.loads(whole_list(resource, listed))["metadata"]
     assert metadata == {"resourceVersion": "7", "continue": "token", "remainingItemCount": 3}
 
 
 async def test_every_form_of_an_empty_list_is_valid(registry: Registry) -> None:
     resource = registry.resources["", "v1", "configmaps"]
-    assert orjson.loads(show_list(resource, Listed([], 7), PLAIN, View()))["items"] == []
-    assert orjson.loads(show_list(resource, Listed([], 7), TABLE, View()))["rows"] == []
-    assert yaml.safe_load(show_list(resource, Listed([], 7), AS_YAML, View()))["items"] == []
+    assert orjson.loads(whole_list(resource, Listed([], 7)))["items"] == []
+    assert orjson.loads(whole_list(resource, Listed([], 7), TABLE))["rows"] == []
+    assert yaml.safe_load(whole_list(resource, Listed([], 7), AS_YAML))["items"] == []
 
 
 async def test_an_object_is_no_list_and_a_list_no_object(registry: Registry) -> None:

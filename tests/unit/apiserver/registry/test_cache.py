@@ -1,6 +1,7 @@
 """What a server remembers of its store."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,24 @@ def test_records_are_in_the_order_of_their_keys(written: Written) -> None:
     assert names(written, "a/") == ["x", "y"]
     assert names(written, "a/", "a/x\x00") == ["y"]
     assert names(written, "c/") == []
+
+
+def test_a_span_is_shared_until_something_changes(written: Written) -> None:
+    written.put("a/x")
+    written.put("b/y")
+    span = written.collection.range(f"{PREFIX}a/")
+    assert written.collection.range(f"{PREFIX}a/") is span
+    written.put("a/x")
+    fresh = written.collection.range(f"{PREFIX}a/")
+    assert [record.revision for record in span] == [1]
+    assert [record.revision for record in fresh] == [3]
+
+
+def test_what_is_read_otherwise_is_listed_so(written: Written) -> None:
+    written.put("a/x")
+    assert names(written) == ["x"]
+    written.collection.reread(read, lambda record: replace(record, name="other"))
+    assert names(written) == ["other"]
 
 
 def test_listeners_hear_what_happened_in_order(written: Written) -> None:
