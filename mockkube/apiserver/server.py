@@ -28,6 +28,7 @@ from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
+from mockkube.apiserver.http.zpages import Subject
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
@@ -55,6 +56,8 @@ class ApiServerOptions:
 
     authenticator: Authenticator
     caps: Capabilities = field(default_factory=Capabilities)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """What its command line would say, for `/flagz`."""
     gates: tuple[State, ...] = ()
     """Every gate the server reports, on or off."""
     trains: tuple[ReleaseTrain, ...] = TRAINS
@@ -107,7 +110,8 @@ class ApiServer:
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
         answers = reviews.table(self.registry, authorizer, authenticator)
-        plain = PlainPaths(self.registry, self.metrics, checks, answers, self._published)
+        subject = Subject("apiserver", options.caps, options.flags, clock.now())
+        plain = PlainPaths(self.registry, self.metrics, checks, answers, subject, self._published)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)

@@ -16,6 +16,7 @@ from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.openapi import OpenApi
 from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.http.zpages import Pages, Subject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.standing import Standing
 from mockkube.features.versions import Version, binary_text
@@ -34,12 +35,14 @@ class PlainPaths:
         metrics: Metrics,
         checks: list[Check],
         reviews: dict[tuple[str, str], Review],
+        subject: Subject,
         custom: Callable[[], Custom] = dict,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
         self._checks = checks
         self._reviews = reviews
+        self._pages = Pages(subject, registry.services.clock, self._paths)
         self.discovery = Discovery(registry)
         self._openapi = OpenApi(registry, custom)
 
@@ -64,6 +67,8 @@ class PlainPaths:
                 return exchange.json(version_info(self._registry.services.caps.version))
             case ["metrics"]:
                 return exchange.respond(self._metrics.render(), media=_OPENMETRICS)
+            case [page] if page in self._pages.served:
+                return self._pages.answer(exchange, page)
             case ["openapi", *_]:
                 return self._openapi.answer(exchange, path)
             case [""]:
@@ -109,6 +114,7 @@ class PlainPaths:
     def _paths(self) -> list[str]:
         more = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
         more += [f"/{endpoint}/{check.name}" for endpoint in _HEALTH for check in self._checks]
+        more += [f"/{page}" for page in self._pages.served]
         return sorted([*self.discovery.paths(), *more])
 
 
