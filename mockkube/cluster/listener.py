@@ -4,15 +4,13 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from typing import Final
 
-from aiohttp.web import BaseRequest, Server, StreamResponse
-
+from mockkube.apiserver.http import protocol
 from mockkube.cluster.certificates import Certificates
 from mockkube.cluster.errors import StartError
 
-Handler = Callable[[BaseRequest], Awaitable[StreamResponse]]
+Handler = protocol.Handler
 
 BACKLOG: Final = 1024
 HANDSHAKE_SECONDS_MAX: Final = 10.0
@@ -63,7 +61,7 @@ class Listener:
     def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
         self._socket = listening
         self._tls = tls
-        self._web = Server(
+        self._web = protocol.Server(
             handler,
             access_log=None,
             keepalive_timeout=IDLE_SECONDS_MAX,

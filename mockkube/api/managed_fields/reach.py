@@ -6,14 +6,10 @@ puts back its reset fields.
 
 # upstream 1.36: GetResetFields and GetResetFieldsFilter in pkg/registry/*/*/strategy.go
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path
-
-Pattern = tuple[str | None, ...]
-"""A path in which None is any element."""
 
 
 class Reach(Protocol):
@@ -32,29 +28,6 @@ class AllBut:
     def within(self, fields: FieldSet) -> FieldSet:
         """Leave out what is beyond it."""
         return fields.without(self.unreached)
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """What matches a pattern, with what is beneath it and what is on the way to it."""
-
-    patterns: tuple[Pattern, ...]
-
-    def within(self, fields: FieldSet) -> FieldSet:
-        """Leave out what is beyond it."""
-        return _matching(fields, self.patterns)
-
-
-def _matching(fields: FieldSet, patterns: Sequence[Pattern]) -> FieldSet:
-    if not all(patterns):
-        return fields
-    children = {}
-    for element, child in fields.children.items():
-        beneath = [pattern[1:] for pattern in patterns if pattern[0] in (None, element)]
-        if beneath and (kept := _matching(child, beneath)):
-            children[element] = kept
-    members = {one for one in fields.members if any(pattern[0] in (None, one) for pattern in patterns)}
-    return FieldSet(members, children)
 
 
 def _all_but(*paths: Path) -> AllBut:
@@ -88,17 +61,10 @@ _WITHOUT_METADATA: Final = frozenset(
 )
 """The kinds whose status subresource writes no metadata either, as that of custom resources."""
 
-_RESIZED: Final = tuple(
-    ("f:spec", f"f:{containers}", None, f"f:{name}")
-    for containers in ("containers", "initContainers")
-    for name in ("resources", "resizePolicy")
-)
 _CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
 _OWN: Final[dict[tuple[str, str, str], Reach]] = {
     ("", "Namespace", "finalize"): _OBJECT,
     ("", "Pod", "status"): _all_but(_SPEC, ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")),
-    ("", "Pod", "ephemeralcontainers"): Only((("f:spec", "f:ephemeralContainers"),)),
-    ("", "Pod", "resize"): Only(_RESIZED),
     ("apps", "Deployment", "status"): _all_but(_SPEC, ("f:metadata", "f:labels")),
     (*_CERTIFICATE_REQUEST, ""): _all_but(_SPEC, _STATUS),
     (*_CERTIFICATE_REQUEST, "status"): _all_but(_SPEC, ("f:status", "f:conditions")),

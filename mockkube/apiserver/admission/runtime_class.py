@@ -23,7 +23,8 @@ class RuntimeClass(Plugin):
         spec = request.given["spec"]
         if runtime.get("overhead") is not None:
             fixed = runtime["overhead"].get("podFixed") or {}
-            if spec.get("overhead") and not _same(fixed, spec["overhead"]):
+            overhead = _overhead(request)
+            if overhead is not None and not _same(fixed, overhead):
                 raise refuse(request, _DIFFERENT)
             if fixed:
                 spec["overhead"] = dict(fixed)
@@ -34,13 +35,23 @@ class RuntimeClass(Plugin):
         """Refuse an overhead that is not the class's."""
         if request.operation is not Operation.CREATE or not request.about("", "pods"):
             return
-        overhead, of_class = request.given["spec"].get("overhead"), _runtime_class(request).get("overhead")
+        overhead, of_class = _overhead(request), _runtime_class(request).get("overhead")
         if of_class is None:
             if overhead is not None:
                 why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
                 raise refuse(request, why)
         elif not _same(of_class.get("podFixed") or {}, overhead or {}):
             raise refuse(request, _DIFFERENT)
+
+
+def _overhead(request: Request) -> ReadOnlyObject | None:
+    """The overhead the pod states; an empty one states that there is none."""
+    spec = request.given["spec"]
+    if "overhead" in spec:
+        overhead: ReadOnlyObject = spec["overhead"]
+        return overhead
+    sent = request.call.given
+    return {} if isinstance(sent, dict) and (sent.get("spec") or {}).get("overhead") == {} else None
 
 
 def _runtime_class(request: Request) -> ReadOnlyObject:

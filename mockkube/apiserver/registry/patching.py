@@ -158,7 +158,7 @@ def _decode(
         raise _unfit(given, patched, f"strict decoding error: {', '.join(texts)}")
     if options.field_validation == "Warn":
         call.warn(texts)
-    call.forgets_managers = empties_managers(patched)
+    call.forgets_managers, call.given = empties_managers(patched), patched
     resource.complete(obj)
     return obj
 

@@ -66,6 +66,8 @@ class Call:
     warnings: list[str] = field(default_factory=list)
     forgets_managers: bool = False
     """The client sent an empty list of managedFields."""
+    given: Any = None
+    """What the object was decoded from: tells an empty map from none, which once decoded are one."""
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""
@@ -235,7 +237,7 @@ class Resource:
             raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
         if found.unknown or duplicates:
             self._report(value, call, validation, duplicates)
-        call.forgets_managers = empties_managers(value)
+        call.forgets_managers, call.given = empties_managers(value), value
         self.complete(obj)
         return obj
 

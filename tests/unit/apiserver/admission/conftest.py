@@ -50,7 +50,7 @@ class World:
     def _request(self, operation: Operation, obj: Object, old: Object | None, subresource: str) -> Request:
         metadata = obj["metadata"]
         name = "" if operation is Operation.CREATE else metadata["name"]
-        call = Call(SOMEBODY, metadata.get("namespace", ""), name, subresource)
+        call = Call(SOMEBODY, metadata.get("namespace", ""), name, subresource, given=obj)
         return Request(operation, self.resource(obj), call, self.decoded(obj), old)
 
 

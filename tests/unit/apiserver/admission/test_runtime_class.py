@@ -60,6 +60,13 @@ async def test_a_pod_at_odds_with_its_class_is_refused(world, of_class, spec, wh
     assert caught.value.message == f'pods "p" is forbidden: {why}'
 
 
-async def test_a_pod_without_class_has_no_overhead(world):
+@pytest.mark.parametrize("overhead", [{"cpu": "1"}, {}], ids=["some", "empty"])
+async def test_a_pod_without_class_states_no_overhead(world, overhead):
     with pytest.raises(Forbidden, match="Overhead set without corresponding RuntimeClass"):
-        PLUGIN.validate(world.creation(pod(overhead={"cpu": "1"})))
+        PLUGIN.validate(world.creation(pod(overhead=overhead)))
+
+
+async def test_a_pod_may_leave_its_overhead_to_its_class_but_not_deny_it(world):
+    await world.put(runtime(overhead=OVERHEAD))
+    with pytest.raises(Forbidden, match="doesn't match RuntimeClass's"):
+        PLUGIN.admit(world.creation(pod(runtimeClassName="vm", overhead={})))
