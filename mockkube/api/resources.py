@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from mockkube.api.quantity import parse
@@ -21,19 +22,24 @@ class Resources:
     @classmethod
     def read(cls, amounts: Mapping[str, Any]) -> "Resources":
         """Read a resource list as manifests have it."""
+        return cls.of({name: parse(str(text)).amount for name, text in amounts.items()})
+
+    @classmethod
+    def of(cls, amounts: Mapping[str, Decimal]) -> "Resources":
+        """Round exact amounts up."""
         result = cls()
-        for name, text in amounts.items():
+        for name, amount in amounts.items():
             match name:
                 case "cpu":
-                    result.cpu_milli = milli(text)
+                    result.cpu_milli = _ceiling(amount * 1000)
                 case "memory":
-                    result.memory = units(text)
+                    result.memory = _ceiling(amount)
                 case "ephemeral-storage":
-                    result.ephemeral_storage = units(text)
+                    result.ephemeral_storage = _ceiling(amount)
                 case "pods":
-                    result.pods = units(text)
+                    result.pods = _ceiling(amount)
                 case _:
-                    result.scalars[name] = units(text)
+                    result.scalars[name] = _ceiling(amount)
         return result
 
     def amount(self, name: str) -> int:
@@ -72,15 +78,14 @@ class Resources:
 
 def milli(text: str | int | float) -> int:
     """Return a quantity in thousandths, rounded up."""
-    return _ceiling(text, 1000)
+    return _ceiling(parse(str(text)).amount * 1000)
 
 
 def units(text: str | int | float) -> int:
     """Return a quantity in whole units, rounded up."""
-    return _ceiling(text, 1)
+    return _ceiling(parse(str(text)).amount)
 
 
-def _ceiling(text: str | int | float, scale: int) -> int:
-    amount = parse(str(text)).amount * scale
+def _ceiling(amount: Decimal) -> int:
     whole = int(amount)
     return whole + 1 if amount > whole else whole

@@ -7,9 +7,9 @@ to suppose something (preemption) works on clones.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.resources import Resources
 
 T = TypeVar("T")
 _NO_LABELS: Final[Mapping[str, str]] = {}

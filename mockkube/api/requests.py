@@ -1,0 +1,156 @@
+"""What a pod asks for altogether, as those reckon who place and admit pods: with its status, overhead and defaults.
+
+upstream 1.36: component-helpers/resource/helpers.go
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from mockkube.api.quantity import parse
+from mockkube.api.resources import Resources
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+Amounts = dict[str, Decimal]
+_NOTHING: Final[Mapping[str, Decimal]] = {}
+# upstream 1.36: pkg/scheduler/util/pod_resources.go
+_LITTLE: Final[Mapping[str, Decimal]] = {"cpu": Decimal("0.1"), "memory": Decimal(200 * 1024 * 1024)}
+_AT_POD_LEVEL: Final = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """Which parts of a pod a component counts."""
+
+    status: bool = True
+    """What its containers have been given, beside what they ask for: a resize is under way."""
+    status_at_pod_level: bool = False
+    pod_level: bool = True
+    """What the pod states as a whole."""
+    claims: bool = False
+    """What its claims take of the node's own resources."""
+
+    @classmethod
+    def of(cls, caps: Capabilities) -> "RequestRules":
+        """Return the rules of a component."""
+        return cls(
+            status=caps.enabled("InPlacePodVerticalScaling"),
+            status_at_pod_level=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
+            pod_level=caps.enabled("PodLevelResources"),
+            claims=caps.enabled("DRANodeAllocatableResources"),
+        )
+
+
+def pod_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
+    """Return what the pod asks for, overhead included."""
+    return Resources.of(_amounts(pod, rules, _NOTHING))
+
+
+def nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
+    """Return cpu and memory asked for, counting a little for each container that asks for none."""
+    missing: Mapping[str, Decimal] = _LITTLE
+    if rules.pod_level and states_requests(pod["spec"]):
+        stated = _amounts(pod, rules, _NOTHING)
+        missing = {name: amount for name, amount in _LITTLE.items() if name not in stated}
+    amounts = _amounts(pod, rules, missing)
+    return Resources.of({name: amounts[name] for name in _LITTLE if name in amounts})
+
+
+def states_requests(spec: ReadOnlyObject) -> bool:
+    """Whether the pod states requests as a whole."""
+    return any(at_pod_level(name) for name in (spec.get("resources") or {}).get("requests") or ())
+
+
+def at_pod_level(name: str) -> bool:
+    """Whether a pod may state this resource as a whole."""
+    return name in _AT_POD_LEVEL or name.startswith("hugepages-")
+
+
+def _amounts(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Decimal]) -> Amounts:
+    spec, status = pod["spec"], pod.get("status") or {}
+    total = _of_containers(spec, status if rules.status else {}, missing)
+    if rules.claims:
+        for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
+            _add(total, _read(claim.get("resources")))
+    if rules.pod_level and (stated := (spec.get("resources") or {}).get("requests")):
+        seen = status if rules.status and rules.status_at_pod_level else {}
+        effective = _effective(stated, seen.get("resources"), seen.get("allocatedResources"), status)
+        total.update({name: effective.get(name, Decimal()) for name in stated if at_pod_level(name)})
+    _add(total, _read(spec.get("overhead")))
+    return total
+
+
+def _of_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]) -> Amounts:
+    """Return what the containers take together, or the greediest initialization if that is more."""
+    seen = {
+        one.get("name", ""): one
+        for side in ("containerStatuses", "initContainerStatuses")
+        for one in status.get(side) or ()
+    }
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(total, _of_container(container, seen, status, missing))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            own = _of_container(container, seen, status, missing)
+            _add(total, own)
+            _add(sidecars, own)
+            _raise(peak, sidecars)
+        else:
+            own = _of_container(container, {}, status, missing)
+            _add(own, sidecars)
+            _raise(peak, own)
+    _raise(total, peak)
+    return total
+
+
+def _of_container(
+    container: ReadOnlyObject, seen: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]
+) -> Amounts:
+    stated = (container.get("resources") or {}).get("requests")
+    given = seen.get(container.get("name", "")) or {}
+    amounts = _effective(stated, given.get("resources"), given.get("allocatedResources"), status)
+    for name, amount in missing.items():
+        amounts.setdefault(name, amount)
+    return amounts
+
+
+def _effective(
+    stated: ReadOnlyObject | None,
+    actuated: ReadOnlyObject | None,
+    allocated: ReadOnlyObject | None,
+    status: ReadOnlyObject,
+) -> Amounts:
+    """Return what counts while a resize is under way; one that cannot be done is not counted."""
+    if actuated is None:
+        return _read(stated)
+    amounts = {} if _infeasible(status) else _read(stated)
+    _raise(amounts, _read(actuated.get("requests")))
+    _raise(amounts, _read(allocated))
+    return amounts
+
+
+def _infeasible(status: ReadOnlyObject) -> bool:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodResizePending":
+            return bool(condition.get("reason") == "Infeasible")
+    return False
+
+
+def _read(amounts: ReadOnlyObject | None) -> Amounts:
+    return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
+
+
+def _add(total: Amounts, more: Mapping[str, Decimal]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise(total: Amounts, least: Mapping[str, Decimal]) -> None:
+    for name, amount in least.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
