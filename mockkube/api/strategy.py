@@ -7,7 +7,7 @@ shared and only read. Validators return every complaint, in upstream's order; wa
 `Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,10 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 
+def _no_namespaces(name: str) -> Mapping[str, str] | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """What a hook may know besides the objects: the server's capabilities, the present, the subresource written to."""
@@ -24,6 +28,8 @@ class Judge:
     caps: Capabilities
     now: datetime
     subresource: str = ""
+    namespace_labels: Callable[[str], Mapping[str, str] | None] = _no_namespaces
+    """The labels of a namespace; None of one that is not there."""
 
 
 class Strategy:

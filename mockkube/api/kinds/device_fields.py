@@ -9,7 +9,6 @@ from mockkube.api import names
 from mockkube.api.fields import (
     FieldError,
     duplicate,
-    forbidden,
     invalid,
     keyed,
     not_supported,
@@ -196,12 +195,6 @@ def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     if success and not failure:
         errors.append(invalid(there, None, "bindingFailureConditions are required to use bindingConditions"))
     return errors
-
-
-def admin_access_complaint(at: str) -> FieldError:
-    """The complaint about access as an administrator in a namespace that does not allow it."""
-    label = "resource.kubernetes.io/admin-access"
-    return forbidden(at, f"admin access to devices requires the `{label}: true` label on the containing namespace")
 
 
 def drop_each(items: Sequence[Object] | None, *fields: str) -> None:

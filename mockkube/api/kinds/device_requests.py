@@ -169,15 +169,6 @@ def _validate_constraint(constraint: ReadOnlyObject, at: str, known: Requests, j
     return [*errors, required(f"{at}.matchAttribute")]
 
 
-def admin_access_path(devices: ReadOnlyObject, at: str = "spec.devices") -> str | None:
-    """Return the path of the first request for access as an administrator, which the namespace must allow."""
-    for index, request in enumerate(devices.get("requests") or ()):
-        if (request.get("exactly") or {}).get("adminAccess"):
-            # upstream 1.36: pkg/registry/resource/utils.go leaves `exactly` out
-            return f"{at}.requests[{index}].adminAccess"
-    return None
-
-
 def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, judge: Judge) -> None:
     """Drop from the spec of a claim what is switched off and not in use."""
     # upstream 1.36: pkg/api/resourceclaimspec/util.go

@@ -3,6 +3,7 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.kinds import admin_access
 from mockkube.api.kinds.device_allocations import (
     drop_deallocated,
     drop_disabled_status_fields,
@@ -57,13 +58,17 @@ class ResourceClaimStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge what is asked for."""
+        devices = obj["spec"].get("devices") or {}
         rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
-        return rules.validate(obj["spec"].get("devices") or {}, "spec.devices")
+        errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
+        return errors + rules.validate(devices, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Refuse another wish; judge the fulfilment."""
         if judge.subresource == "status":
-            return validate_claim_status(new, old)
+            namespace = new["metadata"].get("namespace", "")
+            errors = admin_access.judge_results(new.get("status") or {}, old.get("status") or {}, namespace, judge)
+            return errors + validate_claim_status(new, old)
         if new["spec"] == old["spec"]:
             return []
         return [invalid("spec", internal(new["spec"], CLAIM_SPEC), _IMMUTABLE)]
@@ -86,21 +91,25 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge the metadata claims will have, and what they ask for."""
-        spec = obj["spec"]
-        errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
-        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
-        return errors + rules.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
+        devices = (obj["spec"].get("spec") or {}).get("devices") or {}
+        errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
+        return errors + self._validate(obj["spec"], judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge as on creation, and refuse changes."""
-        errors = self.validate_create(new, judge)
         spec = new["spec"]
+        errors = self._validate(spec, judge)
         if spec != old["spec"]:
             metadata = spec.get("metadata") or {}
             shown = {name: metadata[name] for name in _METADATA if name in metadata}
             shown["Spec"] = internal(spec.get("spec") or {}, CLAIM_SPEC)
             errors.append(invalid("spec", shown, _IMMUTABLE))
         return errors
+
+    def _validate(self, spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
+        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
+        return errors + rules.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
 def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:

@@ -96,6 +96,12 @@ class Services:
     definition_created: Callable[[str], Awaitable[None]] | None = None
     """The same for a definition of custom resources."""
 
+    def namespace_labels(self, name: str) -> ReadOnlyObject | None:
+        """The labels of a namespace; None of one that is not there."""
+        namespaces = self.find("", "namespaces")
+        record = namespaces.record("", name) if namespaces is not None else None
+        return None if record is None else record.labels
+
 
 class Resource:
     """One kind at one version. `home` is the same kind in the version it is stored in; often itself."""
@@ -154,7 +160,8 @@ class Resource:
 
     def judge(self, subresource: str = "") -> Judge:
         """What a strategy may know of this moment."""
-        return Judge(self.services.caps, self.services.clock.now(), subresource)
+        services = self.services
+        return Judge(services.caps, services.clock.now(), subresource, services.namespace_labels)
 
     def record(self, namespace: str, name: str) -> Record | None:
         """The stored object, as far as this server has seen the store."""

@@ -1,6 +1,6 @@
 """A judge for strategies: the gates that are on, the subresource written to, a fixed present."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +14,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 @pytest.fixture
 def judge() -> Callable[..., Judge]:
-    def make(*gates: str, subresource: str = "") -> Judge:
-        return Judge(Capabilities(DEFAULT, frozenset(gates)), NOW, subresource)
+    def make(*gates: str, subresource: str = "", namespaces: Mapping[str, Mapping[str, str]] | None = None) -> Judge:
+        return Judge(Capabilities(DEFAULT, frozenset(gates)), NOW, subresource, (namespaces or {}).get)
 
     return make

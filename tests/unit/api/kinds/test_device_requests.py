@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.api.kinds.device_expressions import accept
-from mockkube.api.kinds.device_requests import DeviceClaimRules, admin_access_path, drop_disabled_request_fields
+from mockkube.api.kinds.device_requests import DeviceClaimRules, drop_disabled_request_fields
 
 
 def exactly(**fields):
@@ -79,12 +79,6 @@ def test_an_alternative_is_named_with_its_request(judge):
 def test_a_constraint_has_an_attribute(judge, gates, field):
     errors = DeviceClaimRules(judge(*gates), accept).validate(devices(constraints=[{}]), "d")
     assert [error.field for error in errors] == [field]
-
-
-def test_access_as_administrator_is_found():
-    claim = devices({"name": "a"}, {"name": "b", "exactly": exactly(adminAccess=True)})
-    assert admin_access_path(claim) == "spec.devices.requests[1].adminAccess"
-    assert admin_access_path(devices()) is None
 
 
 def test_what_is_switched_off_is_dropped_unless_in_use(judge):
