@@ -1,0 +1,230 @@
+"""Volumes and claims: what class they are of, who is bound to whom, and which volume a claim would get.
+
+upstream 1.36: component-helpers/storage/volume/pv_helpers.go, helpers.go
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from mockkube.api import quantity
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import LabelSelector, from_label_selector
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.claim import CLASS_ANNOTATION
+from mockkube.matching.node_selectors import NodeSelector, compile_terms
+from mockkube.matching.taints import Operator
+
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+NOT_PROVISIONED: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of classes whose volumes somebody makes by hand."""
+
+
+def class_of(obj: ReadOnlyObject) -> str:
+    """Return the storage class of a claim or volume; an annotation of old counts before the field."""
+    annotations = obj["metadata"].get("annotations") or {}
+    name: str = annotations[CLASS_ANNOTATION] if CLASS_ANNOTATION in annotations else _spec_class(obj)
+    return name
+
+
+def _spec_class(obj: ReadOnlyObject) -> str:
+    return obj["spec"].get("storageClassName") or ""
+
+
+def annotated(obj: ReadOnlyObject, name: str) -> bool:
+    """Whether an object has an annotation, whatever its value."""
+    return name in (obj["metadata"].get("annotations") or {})
+
+
+def fully_bound(claim: ReadOnlyObject) -> bool:
+    """Whether the claim has its volume, and binding has come to its end."""
+    return bool(claim["spec"].get("volumeName")) and annotated(claim, BIND_COMPLETED)
+
+
+def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
+    """Whether the volume is kept for, or bound to, just this claim; a reference without uid fits any of that name."""
+    reference = volume["spec"].get("claimRef")
+    if reference is None:
+        return False
+    metadata = claim["metadata"]
+    if reference.get("name") != metadata["name"] or reference.get("namespace") != metadata["namespace"]:
+        return False
+    return not reference.get("uid") or reference["uid"] == metadata["uid"]
+
+
+def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
+    """Return the volume with its reference to the claim; None if it has it already."""
+    kept, metadata = refers_to(volume, claim), claim["metadata"]
+    reference = volume["spec"].get("claimRef") or {}
+    marked = kept or annotated(volume, BOUND_BY_CONTROLLER)
+    if kept and reference.get("uid") == metadata["uid"]:
+        return None
+    spec = {**volume["spec"], "claimRef": _reference(claim)}
+    old = volume["metadata"]
+    annotations = old.get("annotations") or {}
+    if not marked:
+        annotations = {**annotations, BOUND_BY_CONTROLLER: "yes"}
+    return {**volume, "metadata": {**old, "annotations": annotations} if annotations else old, "spec": spec}
+
+
+def _reference(claim: ReadOnlyObject) -> Object:
+    metadata = claim["metadata"]
+    return {
+        "kind": "PersistentVolumeClaim",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": "v1",
+        "resourceVersion": metadata["resourceVersion"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume as matching asks about it; `affinity` is None when any node will do."""
+
+    obj: ReadOnlyObject
+    name: str
+    size: Decimal
+    storage_class: str
+    attributes_class: str
+    mode: str
+    access_modes: frozenset[str]
+    labels: Mapping[str, str]
+    affinity: NodeSelector | None
+    available: bool
+    going: bool
+
+    @classmethod
+    def read(cls, obj: ReadOnlyObject, operators: Mapping[str, Operator]) -> "Volume":
+        """Compile a PersistentVolume with the node affinity operators its reader knows."""
+        spec, metadata = obj["spec"], obj["metadata"]
+        return cls(
+            obj=obj,
+            name=metadata["name"],
+            size=amount((spec.get("capacity") or {}).get("storage")),
+            storage_class=class_of(obj),
+            attributes_class=spec.get("volumeAttributesClassName") or "",
+            mode=spec.get("volumeMode", "Filesystem"),
+            access_modes=frozenset(spec.get("accessModes") or ()),
+            labels=metadata.get("labels") or {},
+            affinity=affinity_of(obj, operators),
+            available=(obj.get("status") or {}).get("phase") == "Available",
+            going=bool(metadata.get("deletionTimestamp")),
+        )
+
+    def fits(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels can reach the volume."""
+        return self.affinity is None or self.affinity.matches(labels)
+
+
+def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, Operator]) -> NodeSelector | None:
+    """Compile what a volume asks of nodes; None if nothing."""
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
+
+
+def amount(text: str | None) -> Decimal:
+    """Return what a quantity is worth; one that is not given, nothing."""
+    return Decimal(0) if text is None else quantity.parse(str(text)).amount
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a claim asks of a volume."""
+
+    claim: ReadOnlyObject
+    size: Decimal
+    storage_class: str
+    attributes_class: str
+    mode: str
+    access_modes: frozenset[str]
+    selector: LabelSelector | None
+
+    @classmethod
+    def read(cls, claim: ReadOnlyObject) -> "Wish":
+        """Compile a PersistentVolumeClaim; ValueError if its selector cannot be read."""
+        spec = claim["spec"]
+        return cls(
+            claim=claim,
+            size=amount(((spec.get("resources") or {}).get("requests") or {}).get("storage")),
+            storage_class=class_of(claim),
+            attributes_class=spec.get("volumeAttributesClassName") or "",
+            mode=spec.get("volumeMode", "Filesystem"),
+            access_modes=frozenset(spec.get("accessModes") or ()),
+            selector=_selector(claim),
+        )
+
+    @property
+    def name(self) -> str:
+        """The claim's namespace and name, as messages have it."""
+        return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"
+
+
+def _selector(claim: ReadOnlyObject) -> LabelSelector | None:
+    selector = claim["spec"].get("selector")
+    if selector is None:
+        return None
+    try:
+        return from_label_selector(selector)
+    except BadSelector as error:
+        name = f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
+        raise ValueError(f"error creating internal label selector for claim: {name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which circumstances a volume is looked for.
+
+    `labels` are those of the node the volume must be reachable from; None when no node is known yet. Then `delayed`
+    leaves volumes that nobody has reserved for the claim to the scheduler.
+    """
+
+    labels: Mapping[str, str] | None = None
+    delayed: bool = False
+    attributes_classes: bool = True
+    """Whether VolumeAttributesClasses are known; if not, a volume that has one is nobody's."""
+
+
+def find_volume(
+    wish: Wish, volumes: Iterable[Volume], terms: Terms, taken: Collection[str] = ()
+) -> Volume | None:  # hot: per claim and node
+    """Return the volume reserved for the claim, else the smallest one that is large enough; None if there is none."""
+    if wish.attributes_class and not terms.attributes_classes:
+        raise ValueError(
+            f"unsupported volumeAttributesClassName is set on claim {wish.name} "
+            "when the feature-gate VolumeAttributesClass is disabled"
+        )
+    smallest: Volume | None = None
+    for volume in volumes:
+        if volume.name in taken or not _suits(wish, volume):
+            continue
+        reserved = "claimRef" in volume.obj["spec"]
+        reachable = terms.labels is None or volume.fits(terms.labels)
+        if reserved:
+            return volume if reachable else None
+        if not reachable or (terms.labels is None and terms.delayed) or not _free_for(wish, volume, terms):
+            continue
+        if smallest is None or volume.size < smallest.size:
+            smallest = volume
+    return smallest
+
+
+def _suits(wish: Wish, volume: Volume) -> bool:
+    """Whether size, mode and attributes are right, and nobody else has the volume."""
+    if volume.size < wish.size or volume.going:
+        return False
+    if volume.mode != wish.mode or volume.attributes_class != wish.attributes_class:
+        return False
+    return "claimRef" not in volume.obj["spec"] or refers_to(volume.obj, wish.claim)
+
+
+def _free_for(wish: Wish, volume: Volume, terms: Terms) -> bool:
+    if not volume.available or volume.storage_class != wish.storage_class:
+        return False
+    if wish.selector is not None and not wish.selector.matches(volume.labels):
+        return False
+    return terms.labels is None or wish.access_modes <= volume.access_modes
