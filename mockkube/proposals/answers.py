@@ -52,12 +52,12 @@ def answer_tolerations(
 def _about(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], caps: Capabilities) -> Object:
     outcomes = [(toleration.source, toleration.check(taint)) for toleration in tolerations]
     verdicts = [
-        {"matches": outcome is True, "reason": _reason(source, taint, outcome, caps)} for source, outcome in outcomes
+        {"matches": outcome is True, "reason": refusal(source, taint, outcome, caps)} for source, outcome in outcomes
     ]
     return {"taint": taint, "tolerated": any(one["matches"] for one in verdicts), "by": verdicts}
 
 
-def _reason(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome, caps: Capabilities) -> str:
+def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome, caps: Capabilities) -> str:
     """Say why a toleration does not match, as far as it is not plain from the values."""
     if outcome is True:
         return ""

@@ -128,6 +128,15 @@ class Nodes(Protocol):
         """Return a node by its name."""
         ...
 
+    @property
+    def generation(self) -> int:
+        """The generation of the latest change to any node, removals included."""
+        ...
+
+    def changed_since(self, generation: int) -> Iterable[str]:
+        """Return the names of the nodes that were added, changed or removed after a generation, the latest first."""
+        ...
+
     def with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         ...

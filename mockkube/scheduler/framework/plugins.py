@@ -155,6 +155,10 @@ class FilterPlugin(Plugin):
 
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
 
+    def scope_of(self, pod: PodInfo) -> Scope:
+        """Return what the verdicts for this pod follow from, when that is not the same for all pods."""
+        return self.filter_scope
+
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Return SUCCESS, or why not."""
