@@ -98,13 +98,15 @@ def _rank_value(value: Any) -> tuple[Any, ...]:
 class FieldSet:
     """A set of paths. Only `insert`, while it is made, changes one; all else returns a set that may share parts."""
 
-    __slots__ = ("_fields", "children", "members")
+    __slots__ = ("_fields", "children", "fits", "members")
 
     def __init__(self, members: set[str] | None = None, children: "dict[str, FieldSet] | None" = None) -> None:
         self.members = members if members is not None else set()
         self.children = children if children is not None else {}
         self._fields: Mapping[str, Any] | None = None
         """What it was read from, if that is how it is written."""
+        self.fits: object = None
+        """The type that it was last found to fit as it is."""
 
     @classmethod
     def of(cls, *paths: Path) -> "FieldSet":

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import orjson
+from cachetools import LRUCache
+
 from mockkube.api.managed_fields.errors import BadEntry
 from mockkube.api.managed_fields.field_set import FieldSet
 from mockkube.api.types import Object, ReadOnlyObject
@@ -14,6 +17,10 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 UPDATERS_MAX: Final = 10
 """So many entries of updates are kept apart; the oldest are joined into one."""
+
+_READ_BYTES_MAX: Final = 8192
+_READ: Final[LRUCache[bytes, FieldSet]] = LRUCache(512)
+"""Sets by what they were read from; nothing changes a set that was read."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,10 +87,21 @@ def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
         manager = ManagerId(
             entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", "")
         )
-        shares[manager] = Share(FieldSet.from_fields(entry.get("fieldsV1") or {}), version, applied)
+        shares[manager] = Share(_read(entry.get("fieldsV1") or {}), version, applied)
         if entry.get("time"):
             times[manager] = entry["time"]
     return Managed(shares, times)
+
+
+def _read(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every written object
+    """The set that `fieldsV1` writes. Objects of one form have the same: each is read once."""
+    written = orjson.dumps(fields)
+    known = _READ.get(written)
+    if known is None:
+        known = FieldSet.from_fields(fields)
+        if len(written) <= _READ_BYTES_MAX:
+            _READ[written] = known
+    return known
 
 
 def encode(managed: Managed) -> list[Object]:

@@ -9,6 +9,8 @@ from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
 def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
     """Return the set, what is now a single value in place of its parts; the same set if nothing is to be done."""
     # hot: per manager of every written object
+    if fields.fits is expected:
+        return fields
     form = expected.form(ABSENT)
     changed: dict[str, FieldSet | None] = {}
     for element, child in fields.children.items():
@@ -21,6 +23,7 @@ def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
         if new is not child:
             changed[element] = new
     if not changed:
+        fields.fits = expected
         return fields
     children = {element: changed.get(element, child) for element, child in fields.children.items()}
     whole = {element for element, child in children.items() if child is None}
