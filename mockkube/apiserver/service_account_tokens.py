@@ -21,6 +21,7 @@ VERIFIED_MAX: Final = 1024
 """How many tokens are remembered whose signature was good."""
 
 _HALF: Final = 32
+_ALGORITHM: Final = "ES256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,27 @@ class TokenIssuer:
         public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return _encoded(hashlib.sha256(public).digest())
 
+    def public_keys(self) -> Object:
+        """What tokens can be verified with, as a JSON Web Key Set."""
+        # upstream 1.36: pkg/serviceaccount/openidmetadata.go
+        point = self._key.public_key().public_numbers()
+        x, y = (_encoded(number.to_bytes(_HALF, "big")) for number in (point.x, point.y))
+        key = {"use": "sig", "kty": "EC", "kid": self._key_id, "crv": "P-256", "alg": _ALGORITHM, "x": x, "y": y}
+        return {"keys": [key]}
+
+    def discovery(self, keys_at: str) -> Object:
+        """What OpenID Connect's discovery says of the issuer whose keys are at this address."""
+        return {
+            "issuer": self.issuer,
+            "jwks_uri": keys_at,
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [_ALGORITHM],
+        }
+
     def issue(self, account: ReadOnlyObject, terms: Terms) -> str:
         """A token that says who the account is."""
-        head = {"alg": "ES256", "kid": self._key_id}
+        head = {"alg": _ALGORITHM, "kid": self._key_id}
         signed = f"{_encoded(orjson.dumps(head))}.{_encoded(orjson.dumps(self._claims(account, terms)))}"
         return f"{signed}.{_encoded(self._sign(signed.encode()))}"
 

@@ -23,6 +23,10 @@ from mockkube.features.versions import Version, binary_text
 
 Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
 _OPENMETRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_ISSUER: Final = "/.well-known/openid-configuration"
+_KEYS: Final = "/openid/v1/jwks"
+_KEYS_SECONDS: Final = 3600
+"""How long what verifies tokens may be remembered."""
 _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
@@ -69,11 +73,24 @@ class PlainPaths:
                 return exchange.respond(self._metrics.render(), media=_OPENMETRICS)
             case [page] if page in self._pages.served:
                 return self._pages.answer(exchange, page)
+            case [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"]:
+                return self._issuer(exchange, parts)
             case ["openapi", *_]:
                 return self._openapi.answer(exchange, path)
             case [""]:
                 return exchange.json({"paths": self._paths()})
         return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+
+    def _issuer(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
+        """What others need to know to trust the tokens of service accounts."""
+        issuer, request = self._registry.services.accounts, exchange.request
+        if parts[0] == "openid":
+            body, media = issuer.public_keys(), "application/jwk-set+json"
+        else:
+            body, media = issuer.discovery(f"{request.scheme}://{request.host}{_KEYS}"), negotiation.JSON
+        response = exchange.respond(orjson.dumps(body), media=media)
+        response.headers["Cache-Control"] = f"public, max-age={_KEYS_SECONDS}"
+        return response
 
     def _discover(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
         if exchange.request.method not in ("GET", "HEAD"):
@@ -112,7 +129,7 @@ class PlainPaths:
         return exchange.respond(report.text.encode(), status=report.code, media=TEXT)
 
     def _paths(self) -> list[str]:
-        more = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+        more = [_ISSUER, _KEYS, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
         more += [f"/{endpoint}/{check.name}" for endpoint in _HEALTH for check in self._checks]
         more += [f"/{page}" for page in self._pages.served]
         return sorted([*self.discovery.paths(), *more])

@@ -19,18 +19,17 @@ from mockkube.apiserver.registry.resource import Call, Resource
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-ANSWERED_WITH_OBJECT: Final = frozenset({
-    ("", "namespaces"), ("", "persistentvolumes"), ("", "persistentvolumeclaims"), ("", "pods"), ("", "podtemplates"),
-    ("", "resourcequotas"), ("", "services"), ("", "serviceaccounts"),
-    ("resource.k8s.io", "deviceclasses"), ("resource.k8s.io", "devicetaintrules"),
-    ("resource.k8s.io", "resourceclaims"), ("resource.k8s.io", "resourceclaimtemplates"),
-    ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "resourcepoolstatusrequests"),
-    ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"), ("storage.k8s.io", "storageclasses"),
-    ("storage.k8s.io", "volumeattachments"), ("storage.k8s.io", "volumeattributesclasses"),
+RETURNED_WHEN_DELETED: Final = frozenset({
+    ("", "PersistentVolume"), ("", "PersistentVolumeClaim"), ("", "Pod"), ("", "PodTemplate"), ("", "ResourceQuota"),
+    ("", "Service"), ("", "ServiceAccount"),
+    ("resource.k8s.io", "DeviceClass"), ("resource.k8s.io", "DeviceTaintRule"), ("resource.k8s.io", "ResourceClaim"),
+    ("resource.k8s.io", "ResourceClaimTemplate"), ("resource.k8s.io", "ResourcePoolStatusRequest"),
+    ("resource.k8s.io", "ResourceSlice"),
+    ("storage.k8s.io", "CSIDriver"), ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"), ("storage.k8s.io", "VolumeAttributesClass"),
 })  # fmt: skip
-"""What upstream answers with the deleted object instead of a Status."""
-
-
+"""The kinds whose deletion upstream answers with the object, and says so, instead of a Status."""
+_RETURNED_UNANNOUNCED: Final = ("", "Namespace")
 _ORPHANING: Final = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
 """What leaves its dependents behind unless told otherwise."""
 _JOBS_ORPHAN: Final = (
@@ -60,9 +59,7 @@ async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Dele
         try:
             return await _attempt(resource, call, record, options)
         except store_errors.Conflict as conflict:
-            await home.services.cache.reach(
-                conflict.current.revision if conflict.current else home.services.store.revision
-            )
+            await home.services.cache.reach(revision_after(conflict, home))
 
 
 def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
@@ -85,6 +82,12 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
         options = replace(options, orphans_by_default=True)
         if home.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
             call.warn([_JOBS_ORPHAN])
+    return await _finish(resource, record, old, options)
+
+
+async def _finish(resource: Resource, record: Record, old: ReadOnlyObject, options: DeleteOptions) -> Deleted:
+    """Store what the deletion, which nobody refuses, makes of the object."""
+    home = resource.home
     new, gone = decide(home, record.load(), options)
     if new != old:
         record = await _write(home, record, new, dry_run=options.dry_run)
@@ -225,9 +228,26 @@ async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Delet
         entry = await home.services.store.delete(record.key, expected=record.revision)
         await home.services.cache.reach(entry.revision)
         record = written(home, record.key, entry.revision)
-    if (home.group, home.plural) in ANSWERED_WITH_OBJECT:
+        await take_along(home, record)
+    kind = (home.group, home.kind.kind)
+    if kind in RETURNED_WHEN_DELETED or kind == _RETURNED_UNANNOUNCED:
         return Deleted(record, None, gone=True)
     return Deleted(None, success(resource, record), gone=True)
+
+
+async def take_along(home: Resource, record: Record) -> None:
+    """Delete what goes with an object that is gone: the endpoints of a service."""
+    # upstream 1.36: pkg/registry/core/service/storage/storage.go, afterDelete: nobody admits this
+    if (home.group, home.plural) != ("", "services"):
+        return
+    endpoints = home.services.find("", "endpoints")
+    assert endpoints is not None, "services and endpoints are served together"
+    while (left := endpoints.record(record.namespace, record.name)) is not None:
+        try:
+            await _finish(endpoints, left, left.load(), DeleteOptions())
+            return
+        except store_errors.Conflict as conflict:
+            await home.services.cache.reach(revision_after(conflict, home))
 
 
 def success(resource: Resource, record: Record) -> Object:

@@ -19,7 +19,7 @@ from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import creation, encoding, tracking
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import MISPLACED, unstored, written
-from mockkube.apiserver.registry.deletion import revision_after
+from mockkube.apiserver.registry.deletion import revision_after, take_along
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason, spec_equal
 
@@ -228,4 +228,5 @@ async def _remove(home: Resource, record: Record, new: Object, *, dry_run: bool)
                 raise
         else:
             await home.services.cache.reach(entry.revision)
+            await take_along(home, record)
     return unstored(home, new, record.revision)

@@ -1,7 +1,10 @@
+import base64
 from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.hashes import SHA256
 
 from mockkube.apiserver.http.authentication import InvalidCredentials
 from mockkube.apiserver.service_account_tokens import Terms, TokenIssuer, _encoded
@@ -49,3 +52,20 @@ def test_a_changed_token_is_not_good():
     for forged in (f"{head}.{claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}.AAAA"):
         with pytest.raises(InvalidCredentials, match="error in cryptographic primitive"):
             issuer.claims(forged)
+
+
+def test_the_keys_an_issuer_publishes_verify_its_tokens():
+    issuer = TokenIssuer()
+    (key,) = issuer.public_keys()["keys"]
+    point = (int.from_bytes(base64.urlsafe_b64decode(key[axis] + "=")) for axis in ("x", "y"))
+    head, claims, signature = issuer.issue(ROBOT, TERMS).split(".")
+    raw = base64.urlsafe_b64decode(signature + "==")
+    encoded = utils.encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:]))
+    public = ec.EllipticCurvePublicNumbers(*point, ec.SECP256R1()).public_key()
+    public.verify(encoded, f"{head}.{claims}".encode(), ec.ECDSA(SHA256()))
+    assert orjson.loads(base64.urlsafe_b64decode(head + "=="))["kid"] == key["kid"]
+
+
+def test_discovery_names_the_issuer_and_where_its_keys_are():
+    found = TokenIssuer("https://example.com").discovery("https://example.com/keys")
+    assert (found["issuer"], found["jwks_uri"]) == ("https://example.com", "https://example.com/keys")

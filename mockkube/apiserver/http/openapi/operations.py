@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mockkube.api.catalogue import Kind, Subresource
+from mockkube.apiserver.registry.deletion import RETURNED_WHEN_DELETED
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 TEXT: Final = "string"
@@ -42,23 +43,6 @@ _CONNECT: Final = {
     "proxy": ("path",),
 }
 _CONNECT_METHODS: Final = {"proxy": ("delete", "get", "head", "options", "patch", "post", "put")}
-_DELETED_RETURNED: Final = {
-    "": (
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceQuota",
-        "Service",
-        "ServiceAccount",
-    ),
-    "resource.k8s.io": (
-        *("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourcePoolStatusRequest"),
-        "ResourceSlice",
-    ),
-    "storage.k8s.io": ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"),
-}
-"""Kinds whose DELETE answers with the object instead of a Status."""
 
 
 class GroupVersionKind(NamedTuple):
@@ -187,7 +171,7 @@ class _Resource:
         if "patch" in verbs:
             yield self._write("patch", path, f"patch{name}", f"partially update the specified {kind}", self._type)
         if "delete" in verbs:
-            returned = kind in _DELETED_RETURNED.get(self._kind.group, ())
+            returned = (self._kind.group, kind) in RETURNED_WHEN_DELETED
             answer = self._type if returned else META + "Status"
             yield Operation(
                 method="delete",
