@@ -1,0 +1,113 @@
+"""How a component in the server's process sees one kind: records decoded once, for all components of its version."""
+
+from collections import deque
+from typing import Final
+
+from mockkube.api.errors import Expired
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.watching import PENDING_MAX, Seen
+from mockkube.client.protocol import Ended, EventType, WatchEvent
+from mockkube.client.sight import Lens, unchanged
+from mockkube.runtime.steps import Bell
+
+DECODED_MAX: Final = 4096
+"""How many records of a kind are remembered decoded, at least; older ones are decoded again when asked for."""
+
+_TYPES: Final = {
+    ChangeType.ADDED: EventType.ADDED,
+    ChangeType.MODIFIED: EventType.MODIFIED,
+    ChangeType.DELETED: EventType.DELETED,
+}
+
+
+class View:
+    """A resource through the lens of a component's version."""
+
+    def __init__(self, resource: Resource, lens: Lens) -> None:
+        self.resource = resource
+        self._lens = lens
+        self._decoded: dict[Record, ReadOnlyObject] = {}
+        self._older: dict[Record, ReadOnlyObject] = {}
+
+    def show(self, record: Record) -> ReadOnlyObject:  # hot: per object seen
+        """Return the object of a record; whoever asks for the same record gets the same object."""
+        obj = self._decoded.get(record) or self._older.get(record)
+        return self._decode(record) if obj is None else obj
+
+    def _decode(self, record: Record) -> ReadOnlyObject:
+        obj = record.load()
+        if self.resource.home is not self.resource:
+            obj = self.resource.served(obj)
+        if self._lens is not unchanged:
+            obj = self._lens(obj)
+        if len(self._decoded) >= DECODED_MAX:
+            self._older, self._decoded = self._decoded, {}
+        self._decoded[record] = obj
+        return obj
+
+
+class LocalWatch:
+    """A watch whose events never leave the process. Takes the place of a registry's watch among the listeners."""
+
+    def __init__(self, watch: watching.Watch, view: View, siblings: "dict[LocalWatch, None]") -> None:
+        self.bell = Bell()
+        self._watch, self._view = watch, view
+        self._collection = watch.resource.collection
+        self._waiting: deque[Seen] = deque(watch.take())
+        self._lagged = self._ended = False
+        watch.close()
+        self._collection.listeners[self._offer] = None
+        self._collection.watches[self.end] = None
+        self._siblings = siblings
+        siblings[self] = None
+
+    def ready(self) -> bool:
+        """Whether `take` has something, or would raise."""
+        return bool(self._waiting) or self._lagged or self._ended
+
+    def take(self, count_max: int = 0) -> list[WatchEvent]:
+        """Return what has arrived, in order, at most `count_max` of it; raise Expired or Ended after the last."""
+        waiting, show = self._waiting, self._view.show
+        if not waiting:
+            self._say_why()
+        count = min(count_max, len(waiting)) if count_max else len(waiting)
+        taken = [waiting.popleft() for _ in range(count)]
+        return [WatchEvent(_TYPES[seen.type], show(seen.record)) for seen in taken]
+
+    def _say_why(self) -> None:
+        if self._lagged:
+            raise Expired("the client fell too far behind: list again")
+        if self._ended:
+            raise Ended
+
+    async def close(self) -> None:
+        """Stop listening."""
+        self._leave()
+        self._waiting.clear()
+        self._ended = True
+
+    def end(self) -> None:
+        """Come to an end: what waits can still be taken."""
+        self._leave()
+        self._ended = True
+        self.bell.ring()
+
+    def _leave(self) -> None:
+        self._collection.listeners.pop(self._offer, None)
+        self._collection.watches.pop(self.end, None)
+        self._siblings.pop(self, None)
+
+    def _offer(self, change: Change) -> None:  # hot: per change, per watcher
+        self._watch.offer(change)
+        if not (seen := self._watch.take()):
+            return
+        if len(self._waiting) < PENDING_MAX:
+            self._waiting += seen
+        else:
+            self._lagged = True
+            self._waiting.clear()
+            self._leave()
+        self.bell.ring()
