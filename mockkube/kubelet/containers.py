@@ -1,0 +1,243 @@
+"""One container from its first status to its last: the status that follows from the one before, the script, the time.
+
+upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.kubelet.script import Exit, Script
+
+BACKOFF_SECONDS: Final = 10
+BACKOFF_SECONDS_MAX: Final = 300
+LOST_EXIT_CODE: Final = 137
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An event about a pod, as kubelets word it."""
+
+    type: str
+    reason: str
+    message: str
+    container: str = ""
+    """The container it is about, and where it stands in the spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A container's status as of now, when it changes next by itself (None: never), and what happened on the way."""
+
+    status: Object
+    next_at: datetime | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a container is run with."""
+
+    pod: ReadOnlyObject
+    script: Script
+    now: datetime
+    initializing: bool
+    """Whether the pod has init containers, which says how one that has not started waits."""
+    long_texts: bool
+    """Whether events name the container, as before 1.35."""
+
+
+def is_sidecar(container: ReadOnlyObject) -> bool:
+    """Whether an init container keeps running beside the others."""
+    return bool(container.get("restartPolicy") == "Always")
+
+
+def first_status(container: ReadOnlyObject, *, initializing: bool) -> Object:
+    """Return the status of a container that has not started."""
+    status = {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "state": {"waiting": {"reason": "PodInitializing" if initializing else "ContainerCreating"}},
+        "lastState": {},
+        "ready": False,
+        "restartCount": 0,
+        "started": False,
+    }
+    if mounts := container.get("volumeMounts"):
+        status["volumeMounts"] = [_mounted(mount) for mount in mounts]
+    return status
+
+
+def _mounted(mount: ReadOnlyObject) -> Object:
+    shown = {"name": mount["name"], "mountPath": mount["mountPath"]}
+    if mount.get("readOnly"):
+        shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
+    return shown
+
+
+def may_restart(container: ReadOnlyObject, pod: ReadOnlyObject, exit_code: int) -> bool:
+    """Whether a container that ended is started again."""
+    policy = container.get("restartPolicy") or pod["spec"].get("restartPolicy", "Always")
+    for rule in container.get("restartPolicyRules") or ():
+        codes = rule.get("exitCodes") or {}
+        listed = exit_code in (codes.get("values") or ())
+        if rule.get("action", "").startswith("Restart") and listed == (codes.get("operator") == "In"):
+            return True
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+
+
+def backoff_seconds(restarts: int) -> int:
+    """Return how long a container that has been restarted so often waits before the next time."""
+    if restarts == 0:
+        return 0
+    exponent = min(restarts - 1, BACKOFF_SECONDS_MAX.bit_length())
+    return min(BACKOFF_SECONDS << exponent, BACKOFF_SECONDS_MAX)
+
+
+def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Exit | None) -> Progress:
+    """Return where a container that may run stands now. `ends` says how it ends."""
+    state = old["state"]
+    if terminated := state.get("terminated"):
+        return _after_end(container, old, terminated, stage, ends)
+    if running := state.get("running"):
+        return _running(container, old, parse_time(running["startedAt"]), stage, ends)
+    if terminated := (old.get("lastState") or {}).get("terminated"):
+        return _after_end(container, old, terminated, stage, ends)
+    return _start(container, old, stage, ends, restarts=0)
+
+
+def _start(
+    container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Exit | None, *, restarts: int
+) -> Progress:
+    name, image = container["name"], container["image"]
+    if not stage.script.is_pullable(name):
+        return _unpullable(old, image, name)
+    identity = _container_id(stage.pod, name, restarts)
+    status: Object = {
+        **old,
+        "image": image,
+        "imageID": _image_id(image),
+        "containerID": identity,
+        "state": {"running": {"startedAt": render_time(stage.now)}},
+        "ready": stage.script.is_ready(name),
+        "restartCount": restarts,
+        "started": True,
+    }
+    if resources := container.get("resources"):
+        status["resources"] = resources
+        if requests := resources.get("requests"):
+            status["allocatedResources"] = requests
+    notes = (
+        Note("Normal", "Pulled", f'Container image "{image}" already present on machine', name),
+        Note("Normal", "Created", f"Created container: {name}" if stage.long_texts else "Container created", name),
+        Note("Normal", "Started", f"Started container {name}" if stage.long_texts else "Container started", name),
+    )
+    progress = _running(container, status, stage.now, stage, ends)
+    return Progress(progress.status, progress.next_at, (*notes, *progress.notes))
+
+
+def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
+    waiting = old["state"].get("waiting") or {}
+    if waiting.get("reason") == "ImagePullBackOff":
+        return Progress(dict(old))
+    message = f'Back-off pulling image "{image}"'
+    status = {**old, "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}}
+    notes = (
+        Note("Normal", "Pulling", f'Pulling image "{image}"', name),
+        Note("Warning", "Failed", f'Failed to pull image "{image}": not found', name),
+        Note("Warning", "Failed", "Error: ErrImagePull", name),
+        Note("Normal", "BackOff", message, name),
+    )
+    return Progress(status, None, notes)
+
+
+def _running(
+    container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Exit | None
+) -> Progress:
+    shown = {**status, "ready": stage.script.is_ready(container["name"])}
+    if ends is None:
+        return Progress(shown)
+    due = since + timedelta(seconds=ends.after_seconds)
+    if due > stage.now:
+        return Progress(shown, due)
+    again = may_restart(container, stage.pod, ends.code)
+    return Progress(ended(status, ends.code, due), stage.now if again else None)
+
+
+def ended(status: ReadOnlyObject, exit_code: int, at: datetime) -> Object:
+    """Return the status of a container that was running and ended."""
+    terminated = {
+        "exitCode": exit_code,
+        "reason": "Completed" if exit_code == 0 else "Error",
+        "startedAt": status["state"]["running"]["startedAt"],
+        "finishedAt": render_time(at),
+        "containerID": status["containerID"],
+    }
+    return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
+
+
+def lost(status: ReadOnlyObject) -> Object:
+    """Return the status of a container that never ran in a pod that is over."""
+    terminated = {
+        "exitCode": LOST_EXIT_CODE,
+        "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+        "startedAt": None,
+        "finishedAt": None,
+    }
+    return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
+
+
+def _after_end(
+    container: ReadOnlyObject, status: ReadOnlyObject, terminated: ReadOnlyObject, stage: Stage, ends: Exit | None
+) -> Progress:
+    """Leave a container that ended as it is, let it wait for its next start, or start it again."""
+    if not may_restart(container, stage.pod, terminated["exitCode"]):
+        return Progress(dict(status))
+    wait_seconds = backoff_seconds(status["restartCount"])
+    finished = terminated.get("finishedAt")
+    due = (parse_time(finished) if finished else stage.now) + timedelta(seconds=wait_seconds)
+    last = {"terminated": dict(terminated)}
+    if due <= stage.now:
+        return _start(container, {**status, "lastState": last}, stage, ends, restarts=status["restartCount"] + 1)
+    if (status["state"].get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+        return Progress(dict(status), due)
+    metadata, name = stage.pod["metadata"], container["name"]
+    place = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    message = f"back-off {_span(wait_seconds)} restarting failed container={name} pod={place}"
+    note = Note("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {place}", name)
+    waiting = {"reason": "CrashLoopBackOff", "message": message}
+    waits = {**status, "state": {"waiting": waiting}, "lastState": last, "ready": False, "started": False}
+    return Progress(waits, due, (note,))
+
+
+def _span(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+def _container_id(pod: ReadOnlyObject, name: str, restarts: int) -> str:
+    uid = pod["metadata"]["uid"]
+    return f"containerd://{_digest(f'{uid}/{name}/{restarts}')}"
+
+
+def _image_id(image: str) -> str:
+    """Name an image by a digest, as registries do: the same for the same image."""
+    if "@sha256:" in image:
+        return image
+    last = image.rpartition("/")[2]
+    repository = image[: len(image) - len(last)] + last.partition(":")[0]
+    first = repository.partition("/")[0]
+    if "/" not in repository:
+        repository = f"docker.io/library/{repository}"
+    elif "." not in first and ":" not in first and first != "localhost":
+        repository = f"docker.io/{repository}"
+    return f"{repository}@sha256:{_digest(image)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
