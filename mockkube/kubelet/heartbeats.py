@@ -1,0 +1,112 @@
+"""The leases of many nodes: each is renewed in its turn, and that alone keeps its node alive.
+
+upstream 1.36: pkg/kubelet/kubelet.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
+"""
+
+import logging
+import zlib
+from collections.abc import Callable
+from typing import Final
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.times import render_micro_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+
+NAMESPACE: Final = "kube-node-lease"
+LEASE_SECONDS: Final = 40
+RENEW_SECONDS: Final = 10
+_SLOTS: Final = 10
+"""Nodes are spread over so many moments of a round, so that thousands of them do not come at once."""
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+class Heartbeats:
+    """A worker that renews the leases of the nodes it is told of, in slots: a node's slot follows from its name."""
+
+    def __init__(self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str) -> None:
+        self.name = f"{owner}/leases"
+        self.bell = Bell()
+        self._client, self._clock, self._owns = client, clock, owns
+        self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
+        self._fresh: dict[str, ReadOnlyObject] = {}
+        self._due = [0.0] * _SLOTS
+
+    def add(self, node: ReadOnlyObject) -> None:
+        """Keep a node alive from now on."""
+        name = node["metadata"]["name"]
+        slot = self._nodes[_slot(name)]
+        if name in slot and slot[name]["metadata"].get("uid") == node["metadata"].get("uid"):
+            return
+        if not slot:
+            self._due[_slot(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot(name) + 1) / _SLOTS
+        slot[name] = self._fresh[name] = node
+        self.bell.ring()
+
+    def remove(self, name: str) -> None:
+        """Let a node be."""
+        self._nodes[_slot(name)].pop(name, None)
+        self._fresh.pop(name, None)
+
+    def ready(self) -> bool:
+        """Whether a lease is to be made or renewed."""
+        at = self.wake_at()
+        return bool(self._fresh) or (at is not None and at <= self._clock.monotonic())
+
+    def wake_at(self) -> float | None:
+        """Return when the next slot is due."""
+        return min((due for due, slot in zip(self._due, self._nodes, strict=True) if slot), default=None)
+
+    async def step(self) -> None:
+        """Renew the leases that are due."""
+        fresh, self._fresh = self._fresh, {}
+        for node in fresh.values():
+            await self._renew(node)
+        now = self._clock.monotonic()
+        for number, slot in enumerate(self._nodes):
+            if slot and self._due[number] <= now:
+                self._due[number] = now + RENEW_SECONDS
+                for name, node in list(slot.items()):
+                    if name not in fresh:
+                        await self._renew(node)
+
+    async def _renew(self, node: ReadOnlyObject) -> None:
+        name = node["metadata"]["name"]
+        if not self._owns(name):
+            return
+        lease = self._lease(node)
+        try:
+            await self._client.update("Lease", lease)
+        except NotFound:
+            await self._make(lease)
+        except ApiError as error:
+            _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
+
+    async def _make(self, lease: Object) -> None:
+        try:
+            await self._client.create("Lease", lease)
+        except AlreadyExists:
+            return  # somebody was faster; the next round renews it
+        except ApiError as error:
+            _LOG.warning("lease of node %s: %s; next try in %d s", lease["metadata"]["name"], error, RENEW_SECONDS)
+
+    def _lease(self, node: ReadOnlyObject) -> Object:
+        name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]},
+            "spec": {
+                "holderIdentity": name,
+                "leaseDurationSeconds": LEASE_SECONDS,
+                "renewTime": render_micro_time(self._clock.now()),
+            },
+        }
+
+
+def _slot(name: str) -> int:
+    return zlib.crc32(name.encode()) % _SLOTS

@@ -1,0 +1,210 @@
+"""The pods of simulated nodes: admitted in the order of their making, then taken through their life.
+
+What is kept in memory (who was admitted, addresses) is lost with a restart, and then every pod passes admission again.
+upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change, ListWatch
+from mockkube.client.protocol import Client, Deletion, EventType, Key, key_of
+from mockkube.kubelet.admission import AdmissionRules, Guest, Rejection, admit
+from mockkube.kubelet.lifecycle import Host, Plan, plan, rejected
+from mockkube.kubelet.node_status import internal_ip, is_simulated, pod_network
+from mockkube.kubelet.pod_status import TERMINAL, StatusRules
+from mockkube.kubelet.reporting import Reporter
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+from mockkube.runtime.work_queue import WorkQueue
+
+BATCH_MAX: Final = 32
+"""Pods one step takes on; they wait for the server side by side."""
+_FIRST_ADDRESS: Final = 2
+_ADDRESSES: Final = 253
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletRules:
+    """What follows from a kubelet's version and gates."""
+
+    admission: AdmissionRules
+    status: StatusRules
+    long_texts: bool
+
+
+@dataclass(slots=True)
+class House:
+    """What one kubelet remembers: whom it let in, and their addresses."""
+
+    guests: dict[str, Guest] = field(default_factory=dict)
+    """By uid."""
+    addresses: dict[str, str] = field(default_factory=dict)
+    drawn: int = 0
+
+    def address(self, uid: str, network: str) -> str:
+        """Return the address of a pod, a free one if it has none."""
+        if uid not in self.addresses:
+            taken = set(self.addresses.values())
+            for _ in range(_ADDRESSES):
+                self.addresses[uid] = f"{network}.{_FIRST_ADDRESS + self.drawn % _ADDRESSES}"
+                self.drawn += 1
+                if self.addresses[uid] not in taken:
+                    break
+        return self.addresses[uid]
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is gone, or over."""
+        self.guests.pop(uid, None)
+        self.addresses.pop(uid, None)
+
+
+class PodWorker:
+    """A worker that sees to one pod after the other, many at a time."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        pods: ListWatch,
+        nodes: ListWatch,
+        owns: Callable[[str], bool],
+        rules: KubeletRules,
+        reporter: Reporter,
+        owner: str,
+    ) -> None:
+        self.name = f"{owner}/pods"
+        self.bell = Bell()
+        self._client, self._clock, self._owns = client, clock, owns
+        self._pods, self._nodes, self._rules, self._reporter = pods, nodes, rules, reporter
+        self._queue: WorkQueue[Key] = WorkQueue(clock, bell=self.bell)
+        self._houses: dict[str, House] = {}
+        self._written: dict[Key, int] = {}
+        """The revision of our last write, until it has come back."""
+        self._arrived: dict[Key, ReadOnlyObject] | None = {}
+        """Who was there at the start; None once they are in the queue, oldest first."""
+        pods.subscribe(self._heed)
+        self._on_node = pods.index("node", _node_name)
+
+    def _heed(self, change: Change) -> None:
+        key = key_of(change.object)
+        if change.type is EventType.DELETED:
+            self._written.pop(key, None)
+            if (house := self._houses.get(_node_of(change.object))) is not None:
+                house.forget(change.object["metadata"]["uid"])
+            if self._arrived is not None:
+                self._arrived.pop(key, None)
+        elif self._arrived is not None:
+            self._arrived[key] = change.object
+        else:
+            self._queue.add(key)
+        self.bell.ring()
+
+    def node_changed(self, name: str) -> None:
+        """See to all pods of a node: it has come, or has come into other hands."""
+        if self._arrived is None:
+            for pod in self._on_node.get(name):
+                self._queue.add(key_of(pod))
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node and what ran on it."""
+        self._houses.pop(name, None)
+
+    def ready(self) -> bool:
+        """Whether there is a pod to see to; not before nodes and pods are known."""
+        return self._pods.synced and self._nodes.synced and (bool(self._arrived) or self._queue.ready())
+
+    def wake_at(self) -> float | None:
+        """Return when the next pod is due."""
+        return self._queue.wake_at()
+
+    async def step(self) -> None:
+        """See to the pods that wait."""
+        if self._arrived is not None:
+            present, self._arrived = self._arrived, None
+            for key in sorted(present, key=lambda key: (present[key]["metadata"].get("creationTimestamp", ""), key)):
+                self._queue.add(key)
+        keys: list[Key] = []
+        while self._queue.ready() and len(keys) < BATCH_MAX:
+            keys.append(self._queue.get())
+        plans = [(key, pod, self._decide(pod)) for key in keys if (pod := self._present(key)) is not None]
+        async with asyncio.TaskGroup() as group:
+            for key, pod, what in plans:
+                group.create_task(self._perform(key, pod, what))
+        for key in keys:
+            self._queue.done(key)
+
+    def _present(self, key: Key) -> ReadOnlyObject | None:
+        """Return the pod if it is ours to see to, and not older than what we wrote."""
+        pod = self._pods.get(key)
+        if pod is None or int(pod["metadata"]["resourceVersion"]) < self._written.get(key, 0):
+            return None
+        self._written.pop(key, None)
+        node = self._nodes.get(Key("", _node_of(pod)))
+        if node is None or not is_simulated(node) or not self._owns(node["metadata"]["name"]):
+            return None
+        return pod
+
+    def _decide(self, pod: ReadOnlyObject) -> Plan:
+        name, uid = _node_of(pod), pod["metadata"]["uid"]
+        node = self._nodes.get(Key("", name))
+        assert node is not None, "only pods of present nodes are decided about"
+        house = self._houses.setdefault(name, House())
+        now = self._clock.now()
+        terminal = (pod.get("status") or {}).get("phase") in TERMINAL
+        leaving = bool(pod["metadata"].get("deletionTimestamp"))
+        if uid not in house.guests and not terminal and not leaving:
+            refusal = admit(pod, node, list(house.guests.values()), self._rules.admission)
+            if refusal is not None:
+                return self._refuse(pod, node, refusal)
+            house.guests[uid] = Guest.of(pod, self._rules.admission)
+        if terminal:
+            house.forget(uid)
+        network = pod_network(node)
+        pod_ip = (pod.get("status") or {}).get("podIP")
+        if pod_ip and not terminal:
+            house.addresses[uid] = pod_ip
+        ip = pod_ip or house.address(uid, network)
+        return plan(pod, Host(internal_ip(node), ip, self._rules.status, self._rules.long_texts), now)
+
+    def _refuse(self, pod: ReadOnlyObject, node: ReadOnlyObject, refusal: Rejection) -> Plan:
+        self._reporter.refused(refusal.reason)
+        host = Host(internal_ip(node), "", self._rules.status)
+        return rejected(pod, host, refusal.reason, refusal.message, self._clock.now())
+
+    async def _perform(self, key: Key, pod: ReadOnlyObject, what: Plan) -> None:
+        try:
+            for note in what.notes:
+                self._reporter.tell(pod, note)
+            if what.delete:
+                await self._client.delete("Pod", key, Deletion(uid=pod["metadata"]["uid"], grace_seconds=0))
+            elif what.status is not None:
+                patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": what.status}
+                stored = await self._client.patch("Pod", key, patch, subresource="status")
+                self._written[key] = int(stored["metadata"]["resourceVersion"])
+        except (NotFound, Conflict):
+            self._queue.forget(key)  # it is gone, or another has its name: the watch tells
+        except ApiError as error:
+            _LOG.warning("pod %s: %s", key, error)
+            self._queue.add_rate_limited(key)
+        else:
+            self._queue.forget(key)
+            if what.again_at is not None:
+                self._queue.add_after(key, (what.again_at - self._clock.now()).total_seconds())
+
+
+def _node_of(pod: ReadOnlyObject) -> str:
+    name: str = pod["spec"].get("nodeName", "")
+    return name
+
+
+def _node_name(pod: ReadOnlyObject) -> tuple[str, ...]:
+    return (_node_of(pod),)

@@ -1,0 +1,60 @@
+"""What kubelets tell besides statuses: events and metrics."""
+
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, Counter
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.containers import Note
+
+_KNOWN_REASONS: Final = frozenset(
+    {
+        "AppArmor", "Evicted", "InvalidNodeInfo", "NodeAffinity", "NodeName", "NodePorts", "NodeShutdown", "OutOfcpu",
+        "OutOfephemeral-storage", "OutOfmemory", "OutOfpods", "PodFeatureUnsupported", "PodLevelResourcesNotSupported",
+        "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden", "TaintToleration", "UnexpectedAdmissionError",
+    }
+)  # fmt: skip
+
+
+class Recorder(Protocol):
+    """Where events go."""
+
+    def event(
+        self, obj: ReadOnlyObject, event_type: str, reason: str, message: str, *, field_path: str = "", host: str = ""
+    ) -> None:
+        """Tell of something that happened to an object; never waits."""
+        ...
+
+
+class Reporter:
+    """Tells of pods and nodes in a kubelet's voice."""
+
+    def __init__(self, recorder: Recorder, metrics: CollectorRegistry) -> None:
+        self._recorder = recorder
+        self._rejections = Counter(
+            "kubelet_admission_rejections",
+            "Cumulative number pod admission rejections by the Kubelet.",
+            ["reason"],
+            registry=metrics,
+        )
+
+    def tell(self, obj: ReadOnlyObject, note: Note) -> None:
+        """Record an event."""
+        spec = obj.get("spec") or {}
+        host = spec.get("nodeName") or (obj["metadata"]["name"] if obj.get("kind") == "Node" else "")
+        path = _field_path(spec, note.container) if note.container else ""
+        self._recorder.event(obj, note.type, note.reason, note.message, field_path=path, host=host)
+
+    def refused(self, reason: str) -> None:
+        """Count a pod that was not let in."""
+        if reason not in _KNOWN_REASONS:
+            reason = "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
+        self._rejections.labels(reason).inc()
+
+
+def _field_path(spec: ReadOnlyObject, container: str) -> str:
+    for listed in ("initContainers", "containers"):
+        if any(one["name"] == container for one in spec.get(listed) or ()):
+            return f"spec.{listed}{{{container}}}"
+    return ""
