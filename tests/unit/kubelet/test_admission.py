@@ -1,0 +1,136 @@
+"""What a kubelet lets in: the first handler that refuses decides."""
+
+from typing import Any
+
+import pytest
+
+from mockkube.api.requests import RequestRules
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+from mockkube.kubelet.admission import AdmissionRules, Guest, admit
+from mockkube.proposals.lending import selector_operators, taint_rules
+
+NUMERIC = "TaintTolerationComparisonOperators"
+
+
+def rules(*gates: str) -> AdmissionRules:
+    caps = Capabilities(Version(1, 36), frozenset(gates))
+    return AdmissionRules(taint_rules(caps), selector_operators(caps), RequestRules.of(caps))
+
+
+def node(taints: list[dict[str, str]] | None = None, **more: Any) -> dict[str, Any]:
+    allocatable = {"cpu": "2", "memory": "4Gi", "pods": "3"} | more.pop("allocatable", {})
+    status = {"allocatable": allocatable, "conditions": more.pop("conditions", [])}
+    metadata = {"name": "n1", "labels": {"zone": "a"}}
+    return {"metadata": metadata, "spec": {"taints": taints or []}, "status": status}
+
+
+def pod(cpu: str = "", **spec: Any) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "c", "image": "i", "ports": spec.pop("ports", [])}
+    if cpu:
+        container["resources"] = {"requests": {"cpu": cpu}}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": spec.pop("labels", {})}
+    status = {"qosClass": spec.pop("qos", "Burstable")}
+    return {"metadata": metadata, "spec": {"containers": [container], "nodeName": "n1", **spec}, "status": status}
+
+
+FENCE = {"key": "level", "value": "900", "effect": "NoExecute"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "where", "reason", "message"),
+    [
+        pytest.param(
+            pod("3"), node(), "OutOfcpu",
+            "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000", id="too-much-cpu",
+        ),
+        pytest.param(
+            pod(nodeSelector={"zone": "b"}), node(), "NodeAffinity",
+            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector", id="other-zone",
+        ),
+        pytest.param(
+            pod(nodeName="n2"), node(), "NodeName",
+            "Predicate NodeName failed: node(s) didn't match the requested node name", id="other-node",
+        ),
+        pytest.param(
+            pod(), node([FENCE]), "TaintToleration",
+            "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate", id="fenced",
+        ),
+        pytest.param(
+            pod(labels={"kubernetes.io/os": "windows"}), node(), "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label", id="other-os-label",
+        ),
+        pytest.param(
+            pod(os={"name": "windows"}), node(), "PodOSNotSupported",
+            "Failed to admit pod as the OS field doesn't match node OS", id="other-os",
+        ),
+        pytest.param(
+            pod(), node(conditions=[{"type": "DiskPressure", "status": "True"}]), "Evicted",
+            "The node had condition: [DiskPressure]. ", id="disk-pressure",
+        ),
+        pytest.param(pod(), None, "InvalidNodeInfo", "Kubelet cannot get node info.", id="no-node"),
+    ],
+)  # fmt: skip
+def test_a_pod_is_refused_with_reason_and_message(
+    asked: dict[str, Any], where: dict[str, Any] | None, reason: str, message: str
+) -> None:
+    refusal = admit(asked, where, [], rules())
+    assert refusal is not None
+    assert (refusal.reason, refusal.message) == (reason, message)
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        pytest.param(pod("2"), node(), id="fits-exactly"),
+        pytest.param(pod(), node([{**FENCE, "effect": "NoSchedule"}]), id="no-schedule-does-not-count"),
+        pytest.param(pod(priority=2_000_000_000), node(conditions=[{"type": "PIDPressure", "status": "True"}]),
+                     id="critical-pods-pass-pressure"),
+        pytest.param(pod(), node(conditions=[{"type": "MemoryPressure", "status": "True"}]),
+                     id="burstable-pods-pass-memory-pressure"),
+    ],
+)  # fmt: skip
+def test_a_pod_is_let_in(asked: dict[str, Any], where: dict[str, Any]) -> None:
+    assert admit(asked, where, [], rules()) is None
+
+
+def test_best_effort_pods_are_refused_under_memory_pressure() -> None:
+    refusal = admit(pod(qos="BestEffort"), node(conditions=[{"type": "MemoryPressure", "status": "True"}]), [], rules())
+    assert refusal is not None
+    assert refusal.reason == "Evicted"
+
+
+def test_guests_use_the_node() -> None:
+    guest = Guest.of(pod("1500m"), rules())
+    refusal = admit(pod("1"), node(), [guest], rules())
+    assert refusal is not None
+    assert refusal.message.endswith("cpu, requested: 1000, used: 1500, capacity: 2000")
+
+
+def test_a_full_node_takes_no_further_pod() -> None:
+    refusal = admit(pod(), node(), [Guest.of(pod(), rules())] * 3, rules())
+    assert refusal is not None
+    assert refusal.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
+
+
+def test_ports_of_the_host_are_taken_once() -> None:
+    web = pod(ports=[{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}])
+    other = pod(ports=[{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}])
+    refusal = admit(web, node(), [Guest.of(other, rules())], rules())
+    assert refusal is not None
+    assert refusal.reason == "NodePorts"
+
+
+def test_an_extended_resource_the_node_does_not_know_is_passed_over() -> None:
+    asked = pod()
+    asked["spec"]["containers"][0]["resources"] = {"requests": {"x.io/gpu": "1"}}
+    assert admit(asked, node(), [], rules()) is None
+    assert admit(asked, node(allocatable={"x.io/gpu": "0"}), [], rules()) is not None
+
+
+def test_the_kubelets_own_gate_decides_about_gt() -> None:
+    tolerant = pod(tolerations=[{"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"}])
+    assert admit(tolerant, node([FENCE]), [], rules(NUMERIC)) is None
+    refusal = admit(tolerant, node([FENCE]), [], rules())
+    assert refusal is not None
+    assert refusal.reason == "TaintToleration"
