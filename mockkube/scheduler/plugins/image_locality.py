@@ -1,0 +1,96 @@
+"""Images: nodes that have a pod's images already, the more so the larger and the wider spread they are.
+
+upstream 1.36: pkg/scheduler/framework/plugins/imagelocality/image_locality.go
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import SCORE_MAX, Context, CycleState, PreScorePlugin, ScorePlugin, Slot
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+
+_MIB: Final = 1024 * 1024
+_BYTES_MIN: Final = 23 * _MIB
+_BYTES_PER_IMAGE_MAX: Final = 1000 * _MIB
+_VOLUMES_SINCE: Final = Version(1, 36)
+"""From this version on images mounted as volumes count."""
+_VOLUMES_WEIGH_SINCE: Final = Version(1, 37)
+"""From this version on they also count among the images that could be there."""
+
+
+class _Wanted(NamedTuple):
+    images: tuple[str, ...]
+    possible: int
+    """How many images could be there."""
+
+
+class _Spread(NamedTuple):
+    shares: tuple[tuple[str, float], ...]
+    """Each image that some node has, with the share of the nodes that have it."""
+    bytes_max: int
+
+
+_SPREAD: Final = Slot[_Spread]("ImageLocality")
+
+
+class ImageLocality(PreScorePlugin, ScorePlugin):
+    """Ranks nodes by the bytes of the pod's images that are there already."""
+
+    name = "ImageLocality"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._nodes = context.nodes
+        self._volumes = context.caps.version >= _VOLUMES_SINCE
+        self._volumes_weigh = context.caps.version >= _VOLUMES_WEIGH_SINCE
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Find out how far each image is spread; skip pods of whose images no node has one."""
+        # differs: upstream scores each node 0 then; the sums are the same
+        wanted = pod.part(self, self._read)
+        spread = [(image, self._nodes.image_nodes(image)) for image in wanted.images]
+        total = len(self._nodes.all)
+        shares = tuple((image, count / total) for image, count in spread if count)
+        if not shares:
+            return SKIP
+        state.put(_SPREAD, _Spread(shares, _BYTES_PER_IMAGE_MAX * wanted.possible))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return where the bytes lie between the least and the most that counts."""
+        spread = state.get(_SPREAD)
+        assert spread is not None
+        sizes = node.part(ImageLocality, _sizes)
+        there = sum(int(sizes[image] * share) for image, share in spread.shares if image in sizes)
+        there = min(max(there, _BYTES_MIN), spread.bytes_max)
+        return SCORE_MAX * (there - _BYTES_MIN) // (spread.bytes_max - _BYTES_MIN)
+
+    def _read(self, pod: PodInfo) -> _Wanted:
+        images = [*_of_containers(pod.spec)]
+        volumes = [*_of_volumes(pod.spec)] if self._volumes else []
+        count = len(images) + (len(volumes) if self._volumes_weigh else 0)
+        return _Wanted(tuple(_tagged(name) for name in (*images, *volumes)), count)
+
+
+def _of_containers(spec: ReadOnlyObject) -> Iterator[str]:
+    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+        yield container.get("image", "")
+
+
+def _of_volumes(spec: ReadOnlyObject) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        if "image" in volume:
+            yield volume["image"].get("reference", "")
+
+
+def _tagged(image: str) -> str:
+    """Return the name as a node gives it: an image without a tag is the latest."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+def _sizes(node: NodeInfo) -> Mapping[str, int]:
+    images = (node.obj.get("status") or {}).get("images") or ()
+    return {name: image.get("sizeBytes", 0) for image in images for name in image.get("names") or ()}

@@ -1,0 +1,141 @@
+"""Node affinity: which nodes a pod, or whoever set up the scheduler, wants or prefers by labels and name.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.affinity import PREFERRED, REQUIRED
+from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.node_selectors import NodeSelector, aggregate, compile_preferred, compile_terms
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+
+_NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
+_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
+_CONFLICT: Final = "pod affinity terms conflict"
+_NAME: Final = "metadata.name"
+
+
+class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes that a pod's node selector or affinity does not select; ranks by its preferences."""
+
+    name = "NodeAffinity"
+    filter_scope = Scope.NODE
+    score_scope = Scope.NODE
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._operators = context.selector_operators
+        added = args.get("addedAffinity") or {}
+        required = added.get(REQUIRED)
+        self._added = None if required is None else compile_terms(required["nodeSelectorTerms"], self._operators)
+        self._added_preferred = compile_preferred(added.get(PREFERRED) or (), self._operators)
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come and for labels that change."""
+        return (Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._helps),)
+
+    def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.new is None or (self._added is not None and not _selects(self._added, event.new)):
+            return False
+        required = pod.part(self, self._compile)
+        if not _selects(required, event.new):
+            return _cannot_tell(required, event.new)
+        return event.old is None or not _selects(required, event.old)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Skip pods without wishes; find out whether only named nodes come into question."""
+        if self._added is None and pod.part(self, self._compile).empty:
+            return PreFiltered(SKIP)
+        names = pod.part((self, _NAME), _named_nodes)
+        if names is not None and not names:
+            return PreFiltered(Status.unresolvable(_CONFLICT))
+        return PreFiltered(node_names=names)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse nodes that are not selected."""
+        if self._added is not None and not self._added.matches(node.labels, node.name):
+            return Status.unresolvable(_ENFORCED, labels=node.labels)
+        if pod.part(self, self._compile).matches(node.labels, node.name):
+            return SUCCESS
+        return Status.unresolvable(
+            _NO_MATCH,
+            labels=node.labels,
+            node_selector=pod.spec.get("nodeSelector") or {},
+            required=_node_affinity(pod).get(REQUIRED) or {},
+        )
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip pods without preferences."""
+        preferred = pod.part((self, PREFERRED), self._compile_preferred)
+        if preferred.errors:
+            return Status.error(aggregate(preferred.errors))
+        return SUCCESS if PREFERRED in _node_affinity(pod) or self._added_preferred.terms else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return the weights of the preferences that a node meets."""
+        preferred = pod.part((self, PREFERRED), self._compile_preferred)
+        return preferred.score(node.labels, node.name) + self._added_preferred.score(node.labels, node.name)
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Give most to the node that meets most."""
+        proportional(scores)
+
+    def _compile(self, pod: PodInfo) -> RequiredNodeAffinity:
+        return required_node_affinity(pod.spec, self._operators)
+
+    def _compile_preferred(self, pod: PodInfo) -> NodeSelector:
+        return compile_preferred(_node_affinity(pod).get(PREFERRED) or (), self._operators)
+
+
+def _node_affinity(pod: PodInfo) -> ReadOnlyObject:
+    affinity: ReadOnlyObject = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return affinity
+
+
+def _selects(selector: RequiredNodeAffinity | NodeSelector, node: ReadOnlyObject) -> bool:
+    metadata = node["metadata"]
+    return selector.matches(metadata.get("labels") or {}, metadata["name"])
+
+
+def _cannot_tell(required: RequiredNodeAffinity, node: ReadOnlyObject) -> bool:
+    """Whether terms that do not parse are all that keeps the pod from a node: then it is tried."""
+    if required.selector is None or not required.selector.errors:
+        return False
+    return _selects(replace(required, selector=None), node)
+
+
+def _named_nodes(pod: PodInfo) -> frozenset[str] | None:
+    """Return the only names that the required terms allow; None when a term, or their absence, allows any."""
+    terms = (_node_affinity(pod).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        named = _names_of(term)
+        if named is None:
+            return None
+        names |= named
+    return names if terms else None
+
+
+def _names_of(term: ReadOnlyObject) -> frozenset[str] | None:
+    fields = term.get("matchFields") or ()
+    wanted = [
+        frozenset(one.get("values") or ()) for one in fields if one.get("key") == _NAME and one.get("operator") == "In"
+    ]
+    return frozenset.intersection(*wanted) if wanted else None

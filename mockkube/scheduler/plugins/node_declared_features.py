@@ -1,0 +1,107 @@
+"""Features: nodes whose kubelet declares what a pod needs of it.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+
+_GATE: Final = "NodeDeclaredFeatures"
+_REASON: Final = "node(s) didn't match Pod's required features"
+_LISTS_THEM: Final = Version(1, 35)
+"""The version whose message lists what is missing."""
+
+
+def _restarts_all(spec: ReadOnlyObject) -> bool:
+    rules = (rule for one in _containers(spec) for rule in one.get("restartPolicyRules") or ())
+    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
+
+
+def _shares_network_not_users(spec: ReadOnlyObject) -> bool:
+    return bool(spec.get("hostNetwork")) and spec.get("hostUsers") is False
+
+
+def _binds_with_options(spec: ReadOnlyObject) -> bool:
+    containers = (*_containers(spec), *(spec.get("ephemeralContainers") or ()))
+    return any(mount.get("bindMountOptions") for one in containers for mount in one.get("volumeMounts") or ())
+
+
+def _containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+_NEEDS: Final[Mapping[str, tuple[Version, Callable[[ReadOnlyObject], bool]]]] = {
+    "RestartAllContainersOnContainerExits": (Version(1, 35), _restarts_all),
+    "UserNamespacesHostNetworkSupport": (Version(1, 36), _shares_network_not_users),
+    "VolumeBindMountOptions": (Version(1, 37), _binds_with_options),
+}
+"""By feature: since when schedulers know of it, and which pods need it."""
+
+
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
+    """Refuses nodes that do not declare a feature the pod needs."""
+
+    name = "NodeDeclaredFeatures"
+    filter_scope = Scope.NODE
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        version = context.caps.version
+        on = context.caps.enabled(_GATE)
+        self._needs = {name: test for name, (since, test) in _NEEDS.items() if on and version >= since}
+        self._lists_them = version <= _LISTS_THEM
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come or declare something else, and for pods that need something else."""
+        return (
+            Interest(Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _declares_anew),
+            Interest(Subject.UNSCHEDULED_POD, Action.UPDATE, self._needs_anew),
+        )
+
+    def _needs_anew(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.old is None or event.new is None or event.new["metadata"].get("uid") != pod.uid:
+            return False
+        return self._needed(event.old["spec"]) != self._needed(event.new["spec"])
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Skip pods that need nothing special."""
+        return PreFiltered() if self._of_pod(pod) else PreFiltered(SKIP)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse nodes that do not declare all of it."""
+        declared = node.part(NodeDeclaredFeatures, _declared)
+        missing = [name for name in self._of_pod(pod) if name not in declared]
+        if not missing:
+            return SUCCESS
+        reason = _REASON
+        if self._lists_them:
+            reason = f"node declared features check failed - unsatisfied requirements: {', '.join(missing)}"
+        return Status.unresolvable(reason, missing=missing, declared=sorted(declared))
+
+    def _of_pod(self, pod: PodInfo) -> tuple[str, ...]:
+        return pod.part(self, lambda info: self._needed(info.spec))
+
+    def _needed(self, spec: ReadOnlyObject) -> tuple[str, ...]:
+        return tuple(name for name, needs in self._needs.items() if needs(spec))
+
+
+def _declared(node: NodeInfo) -> frozenset[str]:
+    return frozenset(_features(node.obj))
+
+
+def _features(node: ReadOnlyObject) -> Sequence[str]:
+    return (node.get("status") or {}).get("declaredFeatures") or ()
+
+
+def _declares_anew(pod: PodInfo, event: ClusterEvent) -> bool:
+    if event.new is None:
+        return False
+    return event.old is None or list(_features(event.old)) != list(_features(event.new))

@@ -1,0 +1,91 @@
+"""Host ports: two pods on one node cannot listen at the same place.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodeports/node_ports.go
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+
+_REASON: Final = "node(s) didn't have free ports for the requested pod ports"
+_ANY: Final = "0.0.0.0"  # noqa: S104 (compared with, not listened at)
+
+
+class HostPort(NamedTuple):
+    """Where a container listens on its node."""
+
+    protocol: str
+    port: int
+    address: str
+
+    def conflicts(self, other: "HostPort") -> bool:
+        """Whether only one of the two can be had."""
+        if self.port != other.port or self.protocol != other.protocol:
+            return False
+        return self.address == other.address or _ANY in (self.address, other.address)
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin):
+    """Refuses nodes on which a host port of the pod is taken."""
+
+    name = "NodePorts"
+    filter_scope = Scope.LOAD
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        """Take no arguments."""
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come and for pods that give ports free."""
+        return (
+            Interest(Subject.ASSIGNED_POD, Action.DELETE, _gives_free),
+            Interest(Subject.NODE, Action.ADD),
+        )
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Skip pods without host ports."""
+        return PreFiltered() if host_ports(pod) else PreFiltered(SKIP)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse nodes on which a port is taken."""
+        taken = node.load(NodePorts, _ports_in_use)
+        for wanted in host_ports(pod):
+            for port in taken.get((wanted.protocol, wanted.port), ()):
+                if wanted.conflicts(port):
+                    return Status.unschedulable(_REASON, wanted=wanted._asdict(), taken=port._asdict())
+        return SUCCESS
+
+
+def host_ports(pod: PodInfo) -> tuple[HostPort, ...]:
+    """Return the host ports of the containers that run as long as the pod."""
+    return pod.part(HostPort, lambda info: tuple(_read(info.spec)))
+
+
+def _read(spec: ReadOnlyObject) -> Iterator[HostPort]:
+    sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+    for container in (*sidecars, *(spec.get("containers") or ())):
+        for port in container.get("ports") or ():
+            if port.get("hostPort", 0) > 0:
+                yield HostPort(port.get("protocol") or "TCP", port["hostPort"], port.get("hostIP") or _ANY)
+
+
+def _ports_in_use(node: NodeInfo) -> dict[tuple[str, int], list[HostPort]]:
+    taken: dict[tuple[str, int], list[HostPort]] = {}
+    for pod in node.pods.values():
+        for port in host_ports(pod):
+            taken.setdefault((port.protocol, port.port), []).append(port)
+    return taken
+
+
+def _gives_free(pod: PodInfo, event: ClusterEvent) -> bool:
+    if event.old is None:
+        return False
+    gone = PodInfo(event.old)
+    if not gone.node_name and not gone.nominated_node:
+        return False
+    return any(mine.conflicts(other) for mine in host_ports(pod) for other in host_ports(gone))

@@ -1,0 +1,112 @@
+"""Taints: nodes a pod must not go to, and nodes it had better avoid.
+
+upstream 1.36: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, unreadable, untolerated
+from mockkube.proposals.answers import refusal
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.status import SUCCESS, Status
+
+Tolerations = tuple[CompiledToleration, ...]
+KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+"""The effects that close a node to pods that do not tolerate them."""
+_DISCOURAGING: Final = "PreferNoSchedule"
+_NAMES_THE_TAINT_BEFORE: Final = Version(1, 34)
+"""From this version on the message leaves out which taint it was."""
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes with a taint that the pod does not tolerate; ranks by the taints it had better avoid."""
+
+    name = "TaintToleration"
+    filter_scope = Scope.NODE
+    score_scope = Scope.NODE
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._rules, self._caps = context.taints, context.caps
+        self._names_the_taint = context.caps.version < _NAMES_THE_TAINT_BEFORE
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come, for taints that change, and for the pod's own tolerations."""
+        return (
+            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._helps),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, _is_the_pod),
+        )
+
+    def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        tolerations = pod.part(self, self._compile)
+        if event.old is not None and untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
+            return False
+        return event.new is not None and untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse a node with a taint that keeps away and is not tolerated; the first one is what is told."""
+        if not node.taints:
+            return SUCCESS
+        tolerations = pod.part(self, self._compile)
+        taint = untolerated(node.taints, tolerations, KEEPING_AWAY)
+        return SUCCESS if taint is None else self._refuse(taint, tolerations)
+
+    def _refuse(self, taint: ReadOnlyObject, tolerations: Tolerations) -> Status:
+        reason = "node(s) had untolerated taint(s)"
+        if self._names_the_taint:
+            reason = f"node(s) had untolerated taint {{{taint.get('key', '')}: {taint.get('value', '')}}}"
+        return Status.unresolvable(reason, taint=taint, tolerations=self._why(taint, tolerations))
+
+    def _why(self, taint: ReadOnlyObject, tolerations: Tolerations) -> list[dict[str, Any]]:
+        """Tell of each toleration that could be meant for the taint why it does not match."""
+        return [
+            {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), self._caps)}
+            for one in tolerations
+            if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
+        ]
+
+    def unreadable(self, pod: PodInfo, node: NodeInfo) -> list[tuple[ReadOnlyObject, ReadOnlyObject, str]]:
+        """Return toleration, taint and reason wherever a value could not be read."""
+        found = unreadable(node.taints, pod.part(self, self._compile))
+        return [(toleration, taint, why.reason) for toleration, taint, why in found]
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Have every pod scored: one without tolerations has most to avoid."""
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return how many taints there are that the pod had better avoid."""
+        if not node.taints:
+            return 0
+        tolerations = pod.part((self, _DISCOURAGING), self._compile_discouraged)
+        return sum(
+            not any(one.tolerates(taint) for one in tolerations)
+            for taint in node.taints
+            if taint.get("effect") == _DISCOURAGING
+        )
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Give most to the node with the fewest."""
+        proportional(scores, reverse=True)
+
+    def _compile(self, pod: PodInfo) -> Tolerations:
+        return compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
+
+    def _compile_discouraged(self, pod: PodInfo) -> Tolerations:
+        return tuple(
+            one for one in pod.part(self, self._compile) if one.source.get("effect", "") in ("", _DISCOURAGING)
+        )
+
+
+def _taints(node: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    return (node.get("spec") or {}).get("taints") or ()
+
+
+def _is_the_pod(pod: PodInfo, event: ClusterEvent) -> bool:
+    return event.new is not None and event.new["metadata"].get("uid") == pod.uid
