@@ -23,7 +23,7 @@ from mockkube.apiserver.http import reviews
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import Doorkeeper
 from mockkube.apiserver.http.health import Check
-from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.metrics import Metrics, describe
 from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.http.plain import PlainPaths
@@ -101,7 +101,7 @@ class ApiServer:
         if options.beside is not None:
             self.registry.adopt(options.beside)
         self.metrics = Metrics()
-        self.metrics.describe(Standing.of(options.caps.version), options.gates)
+        describe(self.metrics.registry, Standing.of(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
         authorizer = Authorizer(self.registry)

@@ -44,26 +44,6 @@ class Metrics:
         )
         self._cache: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
 
-    def describe(self, standing: Standing, gates: Iterable[State]) -> None:
-        """Tell the versions and every gate, once, when the server starts."""
-        # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
-        versions = Gauge(
-            "version_info",
-            "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the "
-            "component, usually kube, but is relevant for aggregated-apiservers.",
-            ("binary", "component", "emulation", "min_compat"),
-            registry=self.registry,
-        )
-        versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
-        enabled = Gauge(
-            "kubernetes_feature_enabled",
-            "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
-            ("name", "stage"),
-            registry=self.registry,
-        )
-        for gate in gates:
-            enabled.labels(gate.name, gate.stage).set(gate.enabled)
-
     def observe(self, labels: tuple[str, ...], code: int, seconds: float) -> None:  # hot: per request
         """Count a finished request."""
         key = (*labels, str(code))
@@ -75,4 +55,30 @@ class Metrics:
 
     def render(self) -> bytes:
         """The text Prometheus scrapes."""
-        return _WHOLE.sub(rb"\1", generate_latest(self.registry))
+        return render(self.registry)
+
+
+def describe(registry: CollectorRegistry, standing: Standing, gates: Iterable[State]) -> None:
+    """Tell the versions and every gate, once, when the server starts."""
+    # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
+    versions = Gauge(
+        "version_info",
+        "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the "
+        "component, usually kube, but is relevant for aggregated-apiservers.",
+        ("binary", "component", "emulation", "min_compat"),
+        registry=registry,
+    )
+    versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
+    enabled = Gauge(
+        "kubernetes_feature_enabled",
+        "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+        ("name", "stage"),
+        registry=registry,
+    )
+    for gate in gates:
+        enabled.labels(gate.name, gate.stage).set(gate.enabled)
+
+
+def render(registry: CollectorRegistry) -> bytes:
+    """The text Prometheus scrapes."""
+    return _WHOLE.sub(rb"\1", generate_latest(registry))

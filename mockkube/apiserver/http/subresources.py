@@ -105,6 +105,14 @@ async def connect(asked: Asked) -> web.StreamResponse:
     )
 
 
+async def read_page(asked: Asked) -> web.StreamResponse:
+    """Answer with what the family of the kind has there."""
+    resource = asked.resource
+    page: Handler = asked.registry.family.pages[resource.group, resource.plural, asked.call.subresource]
+    return await page(asked)
+
+
+_PAGE: Final[Mapping[str, Handler]] = {"get": read_page}
 _CONNECT: Final[Mapping[str, Handler]] = dict.fromkeys(("create", "get", "update", "patch", "delete"), connect)
 _SCALES: Final[Mapping[str, Handler]] = {"get": read_scale, "update": update_scale, "patch": patch_scale}
 _PARTS: Final[Mapping[str, Handler]] = {"get": handlers.get, "update": handlers.update, "patch": handlers.patch}
@@ -118,6 +126,9 @@ ACTIONS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "portforward": _CONNECT,
     "proxy": _CONNECT,
     "token": {"create": tokens.create},
+    "flagz": _PAGE,
+    "metrics": _PAGE,
+    "statusz": _PAGE,
 }
 """The handlers of a subresource's verbs, where it is not simply a part of the object."""
 

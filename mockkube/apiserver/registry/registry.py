@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from mockkube_storage.store import Store
 
@@ -41,6 +41,8 @@ class Family:
     printers: Mapping[tuple[str, str], Printer] = field(default_factory=dict)
     published: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
     """The OpenAPI schema, by group, version and kind, of what Kubernetes does not publish."""
+    pages: Mapping[tuple[str, str, str], Callable[[Any], Any]] = field(default_factory=dict)
+    """What answers a GET, by group, plural and subresource, of a subresource that only this kind has."""
 
 
 BUILT_IN: Final = Family(KINDS, STRATEGIES, DEFAULTS, STAMPS, PRINTERS)
