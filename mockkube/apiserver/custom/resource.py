@@ -15,7 +15,6 @@ from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Chain, Operation, Plugin, Request
 from mockkube.apiserver.custom.scaling import CustomScaling
 from mockkube.apiserver.custom.strategy import CustomStrategy
-from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.resource import (
     PATCHES,
@@ -111,8 +110,7 @@ class CustomResource(Resource):
 
     def reread(self, record: Record) -> Record:
         """The record under this definition, where it was read under another."""
-        obj = self.revise(record.load())
-        return self.record_of(record.key, record.revision, obj, encoding.dumps(encoding.ordered(obj)), foreign=True)
+        return self.rewritten(record, self.revise(record.load()))
 
     def stored(self, obj: Object) -> Object:
         """An object of this version, in the storage version."""

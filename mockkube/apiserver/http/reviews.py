@@ -109,7 +109,7 @@ def _record(resource: Resource, obj: ReadOnlyObject) -> Record:
     body = encoding.dumps(encoding.ordered({**obj, **head}))
     metadata = obj["metadata"]
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-    return Record("", name, namespace, 0, resource.head, body[len(resource.head) :], {}, {})
+    return Record("", name, namespace, 0, resource.head, body[len(resource.head) :])
 
 
 def _who(registry: Registry, user: User) -> Object:

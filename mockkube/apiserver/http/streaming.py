@@ -148,6 +148,6 @@ class _Sender:
         empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
         obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if self.representation.transform:
-            record = Record("", "", "", watch.revision, b"", orjson.dumps(obj), {}, {})
+            record = Record("", "", "", watch.revision, b"", orjson.dumps(obj))
             return self.line("BOOKMARK", self.shown(Seen(ChangeType.MODIFIED, record)))
         return self.line("BOOKMARK", orjson.dumps(obj))

@@ -36,30 +36,74 @@ class ChangeType(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(slots=True, eq=False)
-class Record:
-    """One stored object at one revision."""
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What selectors look at in an object."""
 
-    key: str
-    name: str
-    namespace: str
-    revision: int
-    head: bytes
-    tail: bytes
-    """The JSON after kind and apiVersion, which the items of a list leave out."""
     labels: Mapping[str, str]
     fields: Mapping[str, str]
-    foreign: bool = False
-    """Whether it is stored otherwise than this server would write it: another version did, and knew more or less."""
+
+
+Indexer = Callable[[ReadOnlyObject], Index]
+UNINDEXED: Final = Index({}, {})
+"""Of a record that nobody selects."""
+
+
+class Record:
+    """One stored object at one revision. Only who selects needs more of it than its bytes: then it is looked into."""
+
+    __slots__ = ("_index", "foreign", "head", "key", "name", "namespace", "revision", "tail")
+
+    def __init__(
+        self,
+        key: str,
+        name: str,
+        namespace: str,
+        revision: int,
+        head: bytes,
+        tail: bytes,
+        index: Index | Indexer = UNINDEXED,
+        *,
+        foreign: bool = False,
+    ) -> None:
+        self.key, self.name, self.namespace, self.revision = key, name, namespace, revision
+        self.head = head
+        self.tail = tail
+        """The JSON after kind and apiVersion, which the items of a list leave out."""
+        self._index = index
+        self.foreign = foreign
+        """Whether another version wrote it, and it is stored otherwise than this one would."""
 
     @property
     def body(self) -> bytes:
         """The JSON of the object."""
         return self.head + self.tail
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the object."""
+        return self._looked_into().labels
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The fields that can be selected by."""
+        return self._looked_into().fields
+
     def load(self) -> Object:
         """The object, decoded afresh: the caller may change it."""
         return encoding.loads(self.body)
+
+    def later(self, revision: int) -> "Record":
+        """The same object under a later revision: the last state of what left a selection."""
+        old, new = b'"resourceVersion":"%d"' % self.revision, b'"resourceVersion":"%d"' % revision
+        tail = self.tail.replace(old, new, 1)
+        return Record(self.key, self.name, self.namespace, revision, self.head, tail, self._index)
+
+    def _looked_into(self) -> Index:
+        index = self._index
+        if not isinstance(index, Index):
+            index = self._index = index(self.load())
+        return index
 
 
 @dataclass(frozen=True, slots=True)

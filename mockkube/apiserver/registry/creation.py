@@ -148,4 +148,4 @@ def unstored(home: Resource, new: Object, revision: int = 0) -> Record:
     if revision:
         metadata["resourceVersion"] = str(revision)
     body = encoding.dumps(encoding.ordered(new))
-    return Record("", metadata["name"], metadata.get("namespace", ""), 0, home.head, body[len(home.head) :], {}, {})
+    return Record("", metadata["name"], metadata.get("namespace", ""), 0, home.head, body[len(home.head) :])

@@ -216,7 +216,9 @@ def _wants(options: DeleteOptions, policy: str, finalizers: list[str], finalizer
 
 async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) -> Record:
     if dry_run:
-        return replace(unstored(home, new, record.revision), key=record.key, revision=record.revision)
+        kept = unstored(home, new, record.revision)
+        kept.key, kept.revision = record.key, record.revision
+        return kept
     entry = await home.services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
     await home.services.cache.reach(entry.revision)
     return written(home, record.key, entry.revision)

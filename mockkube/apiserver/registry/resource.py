@@ -30,7 +30,7 @@ from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.allocators import Allocators
-from mockkube.apiserver.registry.cache import Cache, Collection, Record, labels_of
+from mockkube.apiserver.registry.cache import Cache, Collection, Index, Record, labels_of
 from mockkube.apiserver.registry.scaling import Scaling
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
@@ -169,36 +169,31 @@ class Resource:
 
     # Reading what is stored
 
-    def read_entry(self, entry: Entry) -> Record:
+    def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
         """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""
         tag, body = encoding.read_stored(entry.value, entry.revision)
-        obj = encoding.loads(body)
-        foreign = False
-        if tag != self.tag:
-            written, obj = body, self.revise(obj)
-            body = encoding.dumps(encoding.ordered(obj))
-            foreign = body != written
-        return self.record_of(entry.key, entry.revision, obj, body, foreign=foreign)
+        if tag == self.tag:
+            return self._record(entry.key, entry.revision, body)
+        revised = encoding.dumps(encoding.ordered(self.revise(encoding.loads(body))))
+        return self._record(entry.key, entry.revision, revised, foreign=revised != body)
 
-    def record_of(self, key: str, revision: int, obj: Object, body: bytes, *, foreign: bool = False) -> Record:
-        """Make a record of an object whose JSON is `body`."""
+    def rewritten(self, record: Record, obj: Object) -> Record:
+        """Make a record of what this version makes of another record's object."""
+        return self._record(record.key, record.revision, encoding.dumps(encoding.ordered(obj)), foreign=True)
+
+    def _record(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> Record:
+        namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
+        tail = body[len(self.head) :]
+        return Record(key, name, namespace, revision, self.head, tail, self.index, foreign=foreign)
+
+    def index(self, obj: ReadOnlyObject) -> Index:
+        """What selectors look at in an object of this kind."""
         metadata = obj["metadata"]
         fields = dict(self.strategy.fields(obj))
-        name, namespace = metadata["name"], metadata.get("namespace", "")
-        fields["metadata.name"] = name
+        fields["metadata.name"] = metadata["name"]
         if self.kind.namespaced:
-            fields["metadata.namespace"] = namespace
-        return Record(
-            key,
-            name,
-            namespace,
-            revision,
-            self.head,
-            body[len(self.head) :],
-            labels_of(obj),
-            fields,
-            foreign,
-        )
+            fields["metadata.namespace"] = metadata.get("namespace", "")
+        return Index(labels_of(obj), fields)
 
     def revise(self, obj: Object) -> Object:
         """What this version makes of an object another one wrote: unknown fields are lost, defaults filled in."""

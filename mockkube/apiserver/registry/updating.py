@@ -99,13 +99,13 @@ async def update(
     services, home = resource.services, resource.home
     for _ in range(TRIES_MAX):
         record = await _current(resource, call)
-        live = resource.served(record.load())
-        new = change(live)
+        old = record.load()
+        new = change(resource.served(record.load()))
         if not tracked:
-            new = tracking.track(resource, call, resource.served(record.load()), new, options)
+            new = tracking.track(resource, call, resource.served(old), new, options)
         new = resource.stored(new)
         try:
-            return await _attempt(resource, call, record, new, options)
+            return await _attempt(resource, call, _Live(record, old), new, options)
         except store_errors.Conflict as conflict:
             # Whoever named the version that is now replaced is refused at the next try; a patch is made anew.
             await services.cache.reach(revision_after(conflict, home))
@@ -123,9 +123,17 @@ async def _current(resource: Resource, call: Call) -> Record:
     return record
 
 
-async def _attempt(resource: Resource, call: Call, record: Record, new: Object, options: WriteOptions) -> Updated:
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """The stored object that an update started from."""
+
+    record: Record
+    obj: Object
+
+
+async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, options: WriteOptions) -> Updated:
     services, home = resource.services, resource.home
-    old = record.load()
+    record, old = live.record, live.obj
     _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
     services.admission.admit(request)

@@ -109,7 +109,7 @@ class Watch:
         if change.type is ChangeType.DELETED:
             return Seen(ChangeType.DELETED, record)
         assert change.previous is not None
-        return Seen(ChangeType.DELETED, _at(change.previous, change.revision))
+        return Seen(ChangeType.DELETED, change.previous.later(change.revision))
 
     async def wait(self) -> None:
         """Return once there is something to take."""
@@ -131,13 +131,6 @@ class Watch:
     def revision(self) -> int:
         """Up to where this watch has seen everything, once what waits is taken."""
         return max(self.resource.services.cache.revision, self.start_revision)
-
-
-def _at(record: Record, revision: int) -> Record:
-    """The record under a later revision: the last state of what left the selection."""
-    old, new = b'"resourceVersion":"%d"' % record.revision, b'"resourceVersion":"%d"' % revision
-    tail = record.tail.replace(old, new, 1)
-    return Record(record.key, record.name, record.namespace, revision, record.head, tail, record.labels, record.fields)
 
 
 async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:

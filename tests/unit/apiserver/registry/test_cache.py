@@ -1,7 +1,6 @@
 """What a server remembers of its store."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,8 +8,9 @@ from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.model import Entry, deletion, put
 
+from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry import cache
-from mockkube.apiserver.registry.cache import Cache, Change, Collection, Record, labels_of
+from mockkube.apiserver.registry.cache import Cache, Change, Collection, Index, Record, labels_of
 
 PREFIX = "/registry/core/things/"
 
@@ -18,7 +18,7 @@ PREFIX = "/registry/core/things/"
 def read(entry: Entry) -> Record:
     """A record without a body."""
     namespace, _, name = entry.key.removeprefix(PREFIX).rpartition("/")
-    return Record(entry.key, name, namespace, entry.revision, b"", entry.value, {}, {})
+    return Record(entry.key, name, namespace, entry.revision, b"", entry.value)
 
 
 class Written:
@@ -81,7 +81,9 @@ def test_a_span_is_shared_until_something_changes(written: Written) -> None:
 def test_what_is_read_otherwise_is_listed_so(written: Written) -> None:
     written.put("a/x")
     assert names(written) == ["x"]
-    written.collection.reread(read, lambda record: replace(record, name="other"))
+    written.collection.reread(
+        read, lambda record: Record(record.key, "other", record.namespace, record.revision, b"", b"")
+    )
     assert names(written) == ["other"]
 
 
@@ -151,3 +153,21 @@ async def test_a_fresh_cache_has_seen_every_write_before() -> None:
 def test_an_object_without_labels_has_none() -> None:
     assert labels_of({"metadata": {}}) == {}
     assert labels_of({"metadata": {"labels": {"a": "b"}}}) == {"a": "b"}
+
+
+def test_a_record_is_looked_into_when_somebody_selects_and_then_once() -> None:
+    looked = []
+
+    def index(obj: ReadOnlyObject) -> Index:
+        looked.append(obj)
+        return Index(labels_of(obj), {"metadata.name": "x"})
+
+    body = b'{"metadata":{"labels":{"a":"b"},"resourceVersion":"3"}}'
+    record = Record("k", "x", "", 3, b"", body, index)
+    assert record.load()["metadata"]["labels"] == {"a": "b"}
+    assert looked == []
+    assert (record.labels, record.fields) == ({"a": "b"}, {"metadata.name": "x"})
+    assert len(looked) == 1
+    assert record.later(7).load()["metadata"]["resourceVersion"] == "7"
+    assert record.later(7).labels == {"a": "b"}
+    assert len(looked) == 1
