@@ -62,3 +62,7 @@ class PodInfo:
         assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}})
         assumed._parts = self._parts
         return assumed
+
+    def share_parts(self, other: "PodInfo") -> None:
+        """Take over what was compiled from another revision of which nothing that was compiled has changed."""
+        self._parts = other._parts

@@ -1,0 +1,176 @@
+"""What the scheduler counts and measures, under upstream's names.
+
+Counting happens several times per pod, so it is a plain addition; the exposition is put together when asked for.
+
+upstream 1.36: pkg/scheduler/metrics/metrics.go
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+Labels = tuple[str, ...]
+PLUGIN_SAMPLE_PERCENT: Final = 10
+"""In how many of a hundred cycles plugins are timed."""
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return bucket bounds that grow by a factor."""
+    return tuple(start * factor**power for power in range(count))
+
+
+class Counter:
+    """Numbers that only grow, by labels."""
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
+        self._name, self._help, self._labels = name, help_text, labels
+        self.values: dict[Labels, int] = {} if labels else {(): 0}
+
+    def add(self, *labels: str, amount: int = 1) -> None:  # hot: several times per pod
+        """Count."""
+        self.values[labels] = self.values.get(labels, 0) + amount
+
+    def family(self) -> Metric:
+        """Return the samples."""
+        family = CounterMetricFamily(self._name, self._help, labels=self._labels)
+        for labels, value in self.values.items():
+            family.add_metric(labels, value)
+        return family
+
+
+class Histogram:
+    """Durations or sizes, by labels."""
+
+    def __init__(self, name: str, help_text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
+        self._name, self._help, self._bounds, self._labels = name, help_text, bounds, labels
+        self._counts: dict[Labels, list[int]] = {}
+        self._sums: dict[Labels, float] = {}
+
+    def observe(self, value: float, *labels: str) -> None:  # hot: several times per pod
+        """Take in one value."""
+        counts = self._counts.get(labels)
+        if counts is None:
+            counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
+            self._sums[labels] = 0.0
+        counts[bisect_left(self._bounds, value)] += 1
+        self._sums[labels] += value
+
+    def count(self, *labels: str) -> int:
+        """Return how many values were taken in."""
+        return sum(self._counts.get(labels, ()))
+
+    def family(self) -> Metric:
+        """Return the samples."""
+        family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
+        for labels, counts in self._counts.items():
+            family.add_metric(labels, list(self._buckets(counts)), self._sums[labels])
+        return family
+
+    def _buckets(self, counts: Sequence[int]) -> Iterator[tuple[str, float]]:
+        total = 0
+        for bound, count in zip((*self._bounds, float("inf")), counts, strict=True):
+            total += count
+            yield ("+Inf" if bound == float("inf") else str(bound)), total
+
+
+Gauge = Callable[[], Mapping[Labels, float]]
+"""Reads the present values of a gauge."""
+
+
+class Metrics:
+    """All of them; itself what a registry collects from."""
+
+    def __init__(self) -> None:
+        self.attempts = Counter(
+            "scheduler_schedule_attempts",
+            "Attempts to schedule pods by result; 'error' is a failure of the scheduler itself.",
+            ("result", "profile"),
+        )
+        self.attempt_seconds = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Time of an attempt, deciding and binding.",
+            exponential(0.001, 2, 15),
+            ("result", "profile"),
+        )
+        self.algorithm_seconds = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds", "Time of deciding alone.", exponential(0.001, 2, 15)
+        )
+        self.point_seconds = Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Time all plugins of an extension point take.",
+            exponential(0.0001, 2, 12),
+            ("extension_point", "status", "profile"),
+        )
+        self.plugin_seconds = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Time of one plugin at an extension point, in some of the cycles.",
+            exponential(0.00001, 1.5, 20),
+            ("plugin", "extension_point", "status"),
+        )
+        self.evaluations = Counter(
+            "scheduler_plugin_evaluation",
+            "Calls of plugins at PreFilter, Filter, PreScore and Score by what they answered.",
+            ("plugin", "extension_point", "profile", "status"),
+        )
+        self.incoming = Counter(
+            "scheduler_queue_incoming_pods", "Pods put into a queue, by queue and event.", ("queue", "event")
+        )
+        self.sli_seconds = Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Time from entering the queue until bound.",
+            exponential(0.01, 2, 20),
+            ("attempts",),
+        )
+        self.pod_attempts = Histogram(
+            "scheduler_pod_scheduling_attempts", "Attempts it took to schedule a pod.", exponential(1, 2, 5)
+        )
+        self.after_flush = Counter(
+            "scheduler_pod_scheduled_after_flush", "Pods scheduled after no event but a time-out had woken them."
+        )
+        self.preemption_attempts = Counter("scheduler_preemption_attempts", "Attempts to preempt.")
+        self.victims = Histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
+        self.hint_seconds = Histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "Time of a plugin's queueing hint.",
+            exponential(0.00001, 1.5, 20),
+            ("plugin", "event", "hint"),
+        )
+        self.event_seconds = Histogram(
+            "scheduler_event_handling_duration_seconds",
+            "Time of handling an event.",
+            exponential(0.0001, 2, 12),
+            ("event",),
+        )
+        self.permit_seconds = Histogram(
+            "scheduler_permit_wait_duration_seconds",
+            "Time of waiting for permission.",
+            exponential(0.001, 2, 15),
+            ("result",),
+        )
+        self._gauges: list[tuple[str, str, Sequence[str], Gauge]] = []
+
+    def gauge(self, name: str, help_text: str, labels: Sequence[str], read: Gauge) -> None:
+        """Add a gauge that is read when metrics are asked for."""
+        self._gauges.append((name, help_text, labels, read))
+
+    def register(self, registry: CollectorRegistry) -> None:
+        """Expose all of it."""
+        registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: names are not checked against others in advance."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield everything as of now."""
+        for metric in vars(self).values():
+            if isinstance(metric, Counter | Histogram):
+                yield metric.family()
+        for name, help_text, labels, read in self._gauges:
+            family = GaugeMetricFamily(name, help_text, labels=labels)
+            for values, amount in read().items():
+                family.add_metric(values, amount)
+            yield family
