@@ -12,21 +12,10 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Worker
 
 ClientT = TypeVar("ClientT")
 CapabilitiesT = TypeVar("CapabilitiesT")
-
-
-class Worker(Protocol):
-    """Something that works in steps."""
-
-    def ready(self) -> bool:
-        """Whether a step has something to do now."""
-        ...
-
-    async def step(self) -> None:
-        """Do one thing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
