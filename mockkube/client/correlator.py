@@ -1,0 +1,141 @@
+"""How many events become few: equal ones are counted, similar ones combined, a flood about one object is dammed."""
+
+# upstream 1.36: staging/src/k8s.io/client-go/tools/record/events_cache.go
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.events import EventNames
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limits import TokenBucket
+
+REMEMBERED_MAX: Final = 4096
+SIMILAR_MAX: Final = 10
+SIMILAR_SECONDS: Final = 600
+BURST: Final = 25
+PER_SECOND: Final = 1 / 300
+_COMBINED: Final = "(combined from similar events): "
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """What is to be written: a new event, or one that exists with a greater count."""
+
+    event: Object
+    patch: Object | None = None
+
+
+@dataclass(slots=True)
+class _Similar:
+    """Different messages for the same reason."""
+
+    at: float
+    messages: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """The event that stands for all its likes."""
+
+    name: str
+    first: str
+    count: int
+
+
+class Correlator:
+    """What one component remembers of its events about every object."""
+
+    def __init__(self, clock: Clock, names: EventNames) -> None:
+        self._clock, self._names = clock, names
+        self._similar: LRUCache[_Key, _Similar] = LRUCache(REMEMBERED_MAX)
+        self._observed: LRUCache[_Key, _Observed] = LRUCache(REMEMBERED_MAX)
+        self._budgets: LRUCache[_Key, TokenBucket] = LRUCache(REMEMBERED_MAX)
+
+    def correlate(self, event: Object) -> Correlated | None:
+        """Return what becomes of a new event; None when there were too many about this object."""
+        event, key = self._combined(event)
+        correlated = self._counted(event, key)
+        return correlated if self._budget(correlated.event).take() else None
+
+    def written(self, event: ReadOnlyObject) -> None:
+        """Take note of an event as the server has it now."""
+        self._remember(_whole_key(event), event)
+
+    def _combined(self, event: Object) -> tuple[Object, _Key]:
+        """The event, or one that stands for all that differ in nothing but the message; and the key to count it by."""
+        now, key = self._clock.monotonic(), _reason_key(event)
+        similar = self._similar.get(key)
+        if similar is None or now - similar.at > SIMILAR_SECONDS:
+            similar = _Similar(now)
+        similar.messages[event["message"]] = None
+        similar.at = now
+        self._similar[key] = similar
+        if len(similar.messages) < SIMILAR_MAX:
+            return event, _whole_key(event)
+        del similar.messages[next(iter(similar.messages))]
+        return self._combination(event), key
+
+    def _combination(self, event: Object) -> Object:
+        about, moment = event["involvedObject"], render_time(self._clock.now())
+        kept = {name: event[name] for name in ("kind", "apiVersion", "type", "reason", "source")}
+        return {
+            **kept,
+            "metadata": {"name": self._names.name(about.get("name", "")), "namespace": event["metadata"]["namespace"]},
+            "involvedObject": about,
+            "message": _COMBINED + event["message"],
+            "count": 1,
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "reportingComponent": "",
+            "reportingInstance": "",
+        }
+
+    def _counted(self, event: Object, key: _Key) -> Correlated:
+        known = self._observed.get(key)
+        if known is None:
+            self._remember(key, event)
+            return Correlated(event)
+        event = {
+            **event,
+            "metadata": {**event["metadata"], "name": known.name},
+            "firstTimestamp": known.first,
+            "count": known.count + 1,
+        }
+        self._remember(key, event)
+        return Correlated(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
+
+    def _remember(self, key: _Key, event: ReadOnlyObject) -> None:
+        self._observed[key] = _Observed(event["metadata"]["name"], event["firstTimestamp"], event["count"])
+
+    def _budget(self, event: ReadOnlyObject) -> TokenBucket:
+        key = (*_origin(event), *_about(event), event["type"])
+        budget = self._budgets.get(key)
+        if budget is None:
+            budget = self._budgets[key] = TokenBucket(self._clock, PER_SECOND, BURST)
+        return budget
+
+
+def _origin(event: ReadOnlyObject) -> _Key:
+    source: Any = event.get("source", {})
+    return source.get("component", ""), source.get("host", "")
+
+
+def _about(event: ReadOnlyObject) -> _Key:
+    about = event["involvedObject"]
+    return tuple(about.get(name, "") for name in ("kind", "namespace", "name", "uid", "apiVersion"))
+
+
+def _reason_key(event: ReadOnlyObject) -> _Key:
+    reporter = (event["reportingComponent"], event["reportingInstance"])
+    return (*_origin(event), *_about(event), event["type"], event.get("reason", ""), *reporter)
+
+
+def _whole_key(event: ReadOnlyObject) -> _Key:
+    path = event["involvedObject"].get("fieldPath", "")
+    what = (event["type"], event.get("reason", ""), event.get("message", ""))
+    return (*_origin(event), *_about(event), path, *what)

@@ -1,0 +1,74 @@
+"""What is still to be written, where nobody waits for it: bounded, in order, tried again while no server answers."""
+
+# upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mockkube.api.errors import AlreadyExists, ApiError, Unavailable
+from mockkube.api.types import Object
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+
+_LOG: Final = logging.getLogger("mockkube.client")
+QUEUED_MAX: Final = 1000
+"""How many events wait; further ones are dropped."""
+TRIES_MAX: Final = 12
+RETRY_SECONDS: Final = 10.0
+
+
+class Outbox:
+    """Events on their way. What the server refuses is dropped; while it cannot be reached all wait behind the first."""
+
+    def __init__(self, clock: Clock, chance: Chance, write: Callable[[Object], Awaitable[None]]) -> None:
+        self.bell = Bell()
+        self.dropped = 0
+        """How many events were lost to the bound."""
+        self._clock, self._chance, self._write = clock, chance, write
+        self._waiting: deque[Object] = deque()
+        self._tries = 0
+        self._retry_at: float | None = None
+
+    def put(self, event: Object) -> None:
+        """Let the event be written by and by."""
+        if len(self._waiting) >= QUEUED_MAX:
+            self.dropped += 1
+            _LOG.error("too many queued events, dropped: %s", event.get("reason"))
+            return
+        self._waiting.append(event)
+        self.bell.ring()
+
+    def ready(self) -> bool:
+        """Whether there is something to send now."""
+        return bool(self._waiting) and (self._retry_at is None or self._clock.monotonic() >= self._retry_at)
+
+    def wake_at(self) -> float | None:
+        """Return when the server is asked again."""
+        return self._retry_at
+
+    async def send(self) -> None:
+        """Send the first event, or try to."""
+        event = self._waiting[0]
+        try:
+            await self._write(event)
+        except Unavailable as error:
+            if self._postponed():
+                return
+            _LOG.error("unable to write event %s: %s", event.get("reason"), error)
+        except AlreadyExists:
+            pass
+        except ApiError as error:
+            _LOG.error("server rejected event %s: %s", event.get("reason"), error)
+        self._waiting.popleft()
+        self._tries, self._retry_at = 0, None
+
+    def _postponed(self) -> bool:
+        """Whether the first event is tried again, and if so, when; the first delay is random."""
+        self._tries += 1
+        if self._tries >= TRIES_MAX:
+            return False
+        delay = RETRY_SECONDS * self._chance.random.random() if self._tries == 1 else RETRY_SECONDS
+        self._retry_at = self._clock.monotonic() + delay
+        return True

@@ -1,0 +1,102 @@
+"""Recording events of core/v1, as most components do, without waiting for them; the scheduler's are in `series.py`.
+
+A recorder is a worker: `record` only puts the event into its queue, a step writes one.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.correlator import Correlated, Correlator
+from mockkube.client.events import EventNames, namespace_of, reference_to
+from mockkube.client.outbox import Outbox
+from mockkube.client.protocol import Client, key_of
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+
+_KIND: Final = "Event"
+
+
+class EventRecorder:
+    """Records events of core/v1. Equal ones are counted in one object, similar ones combined, floods held back."""
+
+    # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
+    def __init__(self, client: Client, clock: Clock, chance: Chance, *, component: str, owner: str = "") -> None:
+        self.name = f"{owner or component}/events"
+        self.component = component
+        self._client, self._clock = client, clock
+        self._names = EventNames(clock, chance)
+        self._correlator = Correlator(clock, self._names)
+        self._outbox = Outbox(clock, chance, self._write)
+        self._correlated: tuple[Object, Correlated | None] | None = None
+        """The event in hand: it is correlated once, however often it is sent."""
+
+    def record(
+        self,
+        about: ReadOnlyObject,
+        severity: str,
+        reason: str,
+        message: str,
+        *,
+        host: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Record an event about an object, or what a reference names; `host` is the node the component runs on."""
+        reference = reference_to(about)
+        moment = render_time(self._clock.now())
+        metadata: Object = {
+            "name": self._names.name(reference.get("name", "")),
+            "namespace": namespace_of(reference),
+        }
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        self._outbox.put({
+            "kind": _KIND,
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "involvedObject": reference,
+            "reason": reason,
+            "message": message,
+            "source": {"component": self.component, **({"host": host} if host else {})},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+            "type": severity,
+            "reportingComponent": self.component,
+            "reportingInstance": host,
+        })  # fmt: skip
+
+    @property
+    def bell(self) -> Bell:
+        """Rings when an event was recorded."""
+        return self._outbox.bell
+
+    def ready(self) -> bool:
+        """Whether an event is to be written now."""
+        return self._outbox.ready()
+
+    def wake_at(self) -> float | None:
+        """Return when a server that did not answer is asked again."""
+        return self._outbox.wake_at()
+
+    async def step(self) -> None:
+        """Write one event."""
+        await self._outbox.send()
+
+    async def _write(self, event: Object) -> None:
+        if self._correlated is None or self._correlated[0] is not event:
+            self._correlated = (event, self._correlator.correlate(event))
+        if (correlated := self._correlated[1]) is not None:
+            self._correlator.written(await self._send(correlated))
+
+    async def _send(self, correlated: Correlated) -> ReadOnlyObject:
+        event = correlated.event
+        if correlated.patch is not None:
+            try:
+                return await self._client.patch(_KIND, key_of(event), correlated.patch)
+            except NotFound:
+                pass  # it has expired since: it begins anew, with the count it had
+        return await self._client.create(_KIND, event)
