@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from mockkube.api.types import Object
 from mockkube.features.versions import Version
-from mockkube.kubelet.node_status import POD_NETWORK, address, full_status, node_labels
+from mockkube.kubelet.node_status import NODE_NETWORK, POD_NETWORK, address, full_status, node_labels
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 
@@ -56,5 +56,5 @@ def fake_node(index: int, *, version: Version, now: datetime) -> Object:
             "annotations": {"node.alpha.kubernetes.io/ttl": "0"},
         },
         "spec": {"podCIDR": pod_cidr, "podCIDRs": [pod_cidr], "providerID": f"mockkube://{name}"},
-        "status": full_status(name, index, version=version, now=now),
+        "status": full_status(name, version=version, now=now, internal=address(NODE_NETWORK + index - 1)),
     }

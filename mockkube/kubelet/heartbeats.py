@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.times import render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.protocol import Client
+from mockkube.client.protocol import Client, Key
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 
@@ -33,6 +33,8 @@ class Heartbeats:
         self._client, self._clock, self._owns = client, clock, owns
         self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
         self._fresh: dict[str, ReadOnlyObject] = {}
+        self._leases: dict[str, ReadOnlyObject] = {}
+        """Each lease as it was written last."""
         self._due = [0.0] * _SLOTS
 
     def add(self, node: ReadOnlyObject) -> None:
@@ -50,6 +52,7 @@ class Heartbeats:
         """Let a node be."""
         self._nodes[_slot(name)].pop(name, None)
         self._fresh.pop(name, None)
+        self._leases.pop(name, None)
 
     def ready(self) -> bool:
         """Whether a lease is to be made or renewed."""
@@ -77,21 +80,21 @@ class Heartbeats:
         name = node["metadata"]["name"]
         if not self._owns(name):
             return
-        lease = self._lease(node)
         try:
-            await self._client.update("Lease", lease)
-        except NotFound:
-            await self._make(lease)
+            self._leases[name] = await self._write(node, self._leases.get(name))
+        except (NotFound, AlreadyExists, Conflict):
+            self._leases.pop(name, None)  # somebody else made, changed or deleted it: the next round finds out
         except ApiError as error:
             _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
 
-    async def _make(self, lease: Object) -> None:
-        try:
-            await self._client.create("Lease", lease)
-        except AlreadyExists:
-            return  # somebody was faster; the next round renews it
-        except ApiError as error:
-            _LOG.warning("lease of node %s: %s; next try in %d s", lease["metadata"]["name"], error, RENEW_SECONDS)
+    async def _write(self, node: ReadOnlyObject, known: ReadOnlyObject | None) -> ReadOnlyObject:
+        if known is None:
+            try:
+                known = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
+            except NotFound:
+                return await self._client.create("Lease", self._lease(node))
+        spec = {**known["spec"], "renewTime": render_micro_time(self._clock.now())}
+        return await self._client.update("Lease", {**known, "spec": spec})
 
     def _lease(self, node: ReadOnlyObject) -> Object:
         name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")

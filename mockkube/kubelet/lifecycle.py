@@ -71,7 +71,7 @@ def plan(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
     return Plan(changed, notes=notes, again_at=_earliest(next_at, None if phase in TERMINAL else deadline))
 
 
-def rejected(pod: ReadOnlyObject, host: Host, reason: str, message: str, now: datetime) -> Plan:
+def rejected(pod: ReadOnlyObject, reason: str, message: str, now: datetime) -> Plan:
     """Refuse a pod that admission does not let in; it stays bound, failed."""
     status = {"phase": FAILED, "reason": reason, "message": f"Pod was rejected: {message}"}
     if not (pod.get("status") or {}).get("startTime"):

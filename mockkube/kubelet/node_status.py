@@ -22,10 +22,12 @@ MEMORY_KIBIBYTES: Final = 16 * 1024 * 1024
 RESERVED_KIBIBYTES: Final = 100 * 1024
 STORAGE_BYTES: Final = 100 * 1024**3
 PODS: Final = "110"
-POD_NETWORK: Final = 10 << 24 | 244 << 16  # 10.244.0.0/16 and on, a /24 for each node
+POD_NETWORK: Final = 10 << 24 | 244 << 16  # 10.244.0.0/16 and on, a /24 for each node that `up` makes
+FOREIGN_POD_NETWORK: Final = 10 << 24 | 128 << 16  # the same for nodes that others make
 NODE_NETWORK: Final = 172 << 24 | 18 << 16 | 2  # 172.18.0.2 and on
+FOREIGN_NODE_NETWORK: Final = 172 << 24 | 24 << 16 | 2
 UID_SPACE: Final = uuid.UUID("6d6f636b-6b75-5be0-8000-000000000000")  # makes a machine's ids repeat with its name
-_NETWORKS: Final = 1 << 14
+_PLACES: Final = 1 << 14
 
 _GOOD: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -41,10 +43,10 @@ def is_simulated(node: ReadOnlyObject) -> bool:
     return bool(annotations.get(KUBELET_ANNOTATION) != "none")
 
 
-def full_status(name: str, index: int, *, version: Version, now: datetime) -> Object:
-    """Return the whole status of a node nobody has described; `index` counts from 1 and gives its address."""
+def full_status(name: str, *, version: Version, now: datetime, internal: str) -> Object:
+    """Return the whole status of a node nobody has described; `internal` is its address."""
     return {
-        "addresses": _addresses(name, address(NODE_NETWORK + index - 1)),
+        "addresses": [{"type": "InternalIP", "address": internal}, {"type": "Hostname", "address": name}],
         "capacity": _resources(MEMORY_KIBIBYTES, f"{STORAGE_BYTES // 1024}Ki"),
         # a kubelet keeps a tenth of the disk, and says so in bytes
         "allocatable": _resources(MEMORY_KIBIBYTES - RESERVED_KIBIBYTES, str(STORAGE_BYTES * 9 // 10)),
@@ -65,13 +67,13 @@ def node_labels(name: str) -> dict[str, str]:
     }
 
 
-def status_patch(node: ReadOnlyObject, *, version: Version, now: datetime, beat: bool) -> Object:
+def status_patch(node: ReadOnlyObject, place: int, *, version: Version, now: datetime, beat: bool) -> Object:
     """Return what the kubelet changes in the status of its node: nothing that somebody else said and it need not say.
 
     With `beat` the conditions are told again though nothing has changed.
     """
     name, status = node["metadata"]["name"], node.get("status") or {}
-    whole = full_status(name, network_index(node), version=version, now=now)
+    whole = full_status(name, version=version, now=now, internal=address(FOREIGN_NODE_NETWORK + place))
     patch: Object = {}
     if conditions := _conditions(node, now, beat=beat):
         patch["conditions"] = conditions
@@ -136,10 +138,6 @@ def _condition(kind: str, status: str, reason: str, message: str, *, beat: datet
     }
 
 
-def _addresses(name: str, internal: str) -> list[Object]:
-    return [{"type": "InternalIP", "address": internal}, {"type": "Hostname", "address": name}]
-
-
 def _resources(memory_kibibytes: int, storage: str) -> dict[str, str]:
     return {
         "cpu": CPU,
@@ -167,28 +165,48 @@ def node_info(name: str, version: Version) -> Object:
     }
 
 
-def network_index(node: ReadOnlyObject) -> int:
-    """Return a number for addresses: it follows from the node's name, so that it is the same after a restart."""
-    return zlib.crc32(node["metadata"]["name"].encode()) % _NETWORKS + 1
-
-
 def address(number: int) -> str:
     """Return a number as an IPv4 address."""
     return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
-def internal_ip(node: ReadOnlyObject) -> str:
+class Places:
+    """Numbers for nodes, from which their addresses follow: by name, so mostly the same after a restart."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, int] = {}
+        self._taken: dict[int, str] = {}
+
+    def of(self, name: str) -> int:
+        """Return the place of a node, the next free one after that of its name; when all are taken, it shares one."""
+        place = self._by_name.get(name)
+        if place is None:
+            place = zlib.crc32(name.encode()) % _PLACES
+            for _ in range(_PLACES):
+                if place not in self._taken:
+                    break
+                place = (place + 1) % _PLACES
+            self._by_name[name], self._taken[place] = place, name
+        return place
+
+    def leave(self, name: str) -> None:
+        """Give the place of a node back."""
+        if (place := self._by_name.pop(name, None)) is not None:
+            self._taken.pop(place, None)
+
+
+def internal_ip(node: ReadOnlyObject, place: int) -> str:
     """Return the address of a node."""
     for one in (node.get("status") or {}).get("addresses") or ():
         if one["type"] == "InternalIP":
             found: str = one["address"]
             return found
-    return address(NODE_NETWORK + network_index(node) - 1)
+    return address(FOREIGN_NODE_NETWORK + place)
 
 
-def pod_network(node: ReadOnlyObject) -> str:
+def pod_network(node: ReadOnlyObject, place: int) -> str:
     """Return the first three numbers of the addresses of the node's pods."""
     cidr = (node.get("spec") or {}).get("podCIDR") or ""
     if cidr.count(".") == 3:
         return str(cidr.rpartition(".")[0])
-    return address(POD_NETWORK + (network_index(node) << 8)).rpartition(".")[0]
+    return address(FOREIGN_POD_NETWORK + (place << 8)).rpartition(".")[0]

@@ -11,7 +11,7 @@ from mockkube.client.protocol import Client, EventType, Key
 from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
 from mockkube.kubelet.heartbeats import Heartbeats
-from mockkube.kubelet.node_status import is_simulated, status_patch
+from mockkube.kubelet.node_status import Places, is_simulated, status_patch
 from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.runtime.clock import Clock
@@ -37,6 +37,7 @@ class NodeWorker:
         heartbeats: Heartbeats,
         owns: Callable[[str], bool],
         version: Version,
+        places: Places,
         reporter: Reporter,
         owner: str,
     ) -> None:
@@ -44,6 +45,7 @@ class NodeWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns, self._version = client, clock, owns, version
         self._nodes, self._pods, self._heartbeats, self._reporter = nodes, pods, heartbeats, reporter
+        self._places = places
         self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
         self._reported: dict[str, float] = {}
         """When each node in our hands was reported last."""
@@ -54,6 +56,7 @@ class NodeWorker:
         if change.type is EventType.DELETED:
             self._let_go(name)
             self._pods.node_gone(name)
+            self._places.leave(name)
         else:
             self._queue.add(name)
 
@@ -88,7 +91,8 @@ class NodeWorker:
         if taken_over:
             self._heartbeats.add(node)
             self._pods.node_changed(name)
-        patch = status_patch(node, version=self._version, now=self._clock.now(), beat=beat and not taken_over)
+        again = beat and not taken_over
+        patch = status_patch(node, self._places.of(name), version=self._version, now=self._clock.now(), beat=again)
         try:
             if patch:
                 self._tell(node, patch)

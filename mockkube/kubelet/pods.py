@@ -16,7 +16,7 @@ from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, Deletion, EventType, Key, key_of
 from mockkube.kubelet.admission import AdmissionRules, Guest, Rejection, admit
 from mockkube.kubelet.lifecycle import Host, Plan, plan, rejected
-from mockkube.kubelet.node_status import internal_ip, is_simulated, pod_network
+from mockkube.kubelet.node_status import Places, internal_ip, is_simulated, pod_network
 from mockkube.kubelet.pod_status import TERMINAL, StatusRules
 from mockkube.kubelet.reporting import Reporter
 from mockkube.runtime.clock import Clock
@@ -78,6 +78,7 @@ class PodWorker:
         nodes: ListWatch,
         owns: Callable[[str], bool],
         rules: KubeletRules,
+        places: Places,
         reporter: Reporter,
         owner: str,
     ) -> None:
@@ -85,6 +86,7 @@ class PodWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns = client, clock, owns
         self._pods, self._nodes, self._rules, self._reporter = pods, nodes, rules, reporter
+        self._places = places
         self._queue: WorkQueue[Key] = WorkQueue(clock, bell=self.bell)
         self._houses: dict[str, House] = {}
         self._written: dict[Key, int] = {}
@@ -164,21 +166,20 @@ class PodWorker:
         if uid not in house.guests and not terminal and not leaving:
             refusal = admit(pod, node, list(house.guests.values()), self._rules.admission)
             if refusal is not None:
-                return self._refuse(pod, node, refusal)
+                return self._refuse(pod, refusal)
             house.guests[uid] = Guest.of(pod, self._rules.admission)
         if terminal:
             house.forget(uid)
-        network = pod_network(node)
+        place = self._places.of(name)
         pod_ip = (pod.get("status") or {}).get("podIP")
         if pod_ip and not terminal:
             house.addresses[uid] = pod_ip
-        ip = pod_ip or house.address(uid, network)
-        return plan(pod, Host(internal_ip(node), ip, self._rules.status, self._rules.long_texts), now)
+        ip = pod_ip or house.address(uid, pod_network(node, place))
+        return plan(pod, Host(internal_ip(node, place), ip, self._rules.status, self._rules.long_texts), now)
 
-    def _refuse(self, pod: ReadOnlyObject, node: ReadOnlyObject, refusal: Rejection) -> Plan:
+    def _refuse(self, pod: ReadOnlyObject, refusal: Rejection) -> Plan:
         self._reporter.refused(refusal.reason)
-        host = Host(internal_ip(node), "", self._rules.status)
-        return rejected(pod, host, refusal.reason, refusal.message, self._clock.now())
+        return rejected(pod, refusal.reason, refusal.message, self._clock.now())
 
     async def _perform(self, key: Key, pod: ReadOnlyObject, what: Plan) -> None:
         try:

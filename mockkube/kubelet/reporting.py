@@ -1,10 +1,12 @@
 """What kubelets tell besides statuses: events and metrics."""
 
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.client.events import reference_to
+from mockkube.client.recorder import EventRecorder
 from mockkube.kubelet.containers import Note
 
 _KNOWN_REASONS: Final = frozenset(
@@ -17,20 +19,10 @@ _KNOWN_REASONS: Final = frozenset(
 )  # fmt: skip
 
 
-class Recorder(Protocol):
-    """Where events go."""
-
-    def event(
-        self, obj: ReadOnlyObject, event_type: str, reason: str, message: str, *, field_path: str = "", host: str = ""
-    ) -> None:
-        """Tell of something that happened to an object; never waits."""
-        ...
-
-
 class Reporter:
     """Tells of pods and nodes in a kubelet's voice."""
 
-    def __init__(self, recorder: Recorder, metrics: CollectorRegistry) -> None:
+    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry) -> None:
         self._recorder = recorder
         self._rejections = Counter(
             "kubelet_admission_rejections",
@@ -41,10 +33,13 @@ class Reporter:
 
     def tell(self, obj: ReadOnlyObject, note: Note) -> None:
         """Record an event."""
-        spec = obj.get("spec") or {}
-        host = spec.get("nodeName") or (obj["metadata"]["name"] if obj.get("kind") == "Node" else "")
-        path = _field_path(spec, note.container) if note.container else ""
-        self._recorder.event(obj, note.type, note.reason, note.message, field_path=path, host=host)
+        if obj.get("kind") == "Node":
+            host = obj["metadata"]["name"]
+            about = {"kind": "Node", "apiVersion": "v1", "name": host, "uid": host}  # by its name, as upstream
+        else:
+            host = obj["spec"].get("nodeName", "")
+            about = reference_to(obj, _field_path(obj["spec"], note.container) if note.container else "")
+        self._recorder.record(about, note.type, note.reason, note.message, host=host)
 
     def refused(self, reason: str) -> None:
         """Count a pod that was not let in."""

@@ -250,7 +250,7 @@ def test_a_finished_pod_is_left_alone() -> None:
 
 
 def test_a_refused_pod_fails_with_the_reason() -> None:
-    what = rejected(pod(), HOST, "NodeAffinity", "no", NOW)
+    what = rejected(pod(), "NodeAffinity", "no", NOW)
     assert what.status == {
         "phase": "Failed",
         "reason": "NodeAffinity",
