@@ -159,6 +159,11 @@ class Wish:
         )
 
     @property
+    def sized(self) -> bool:
+        """Whether the claim says how much it wants."""
+        return "storage" in ((self.claim["spec"].get("resources") or {}).get("requests") or {})
+
+    @property
     def name(self) -> str:
         """The claim's namespace and name, as messages have it."""
         return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"

@@ -1,0 +1,149 @@
+"""Carrying out what was found for a pod: first in memory, then at the API server, until others have bound it all.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes)
+"""
+
+from dataclasses import dataclass, field
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Client, Key, key_of
+from mockkube.matching.volumes import SELECTED_NODE, bound_to, fully_bound
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.plugins.assumed import AssumedObjects, version_of
+from mockkube.scheduler.plugins.volume_binding.finding import Found
+from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
+
+
+@dataclass(slots=True)
+class Pair:
+    """A volume that is to be bound to a claim, as it was last written or is to be written."""
+
+    volume: ReadOnlyObject
+    claim: ReadOnlyObject
+
+
+@dataclass(slots=True)
+class Plan:
+    """What must be written for a pod, and has been; claims are those whose volume others are to make."""
+
+    node_name: str
+    pairs: list[Pair] = field(default_factory=list)
+    claims: list[ReadOnlyObject] = field(default_factory=list)
+    expires_at: float | None = None
+    """When to give up waiting; None before all is written."""
+
+
+class Failed(Exception):
+    """Binding cannot come to an end any more; the pod is scheduled anew."""
+
+
+class Binder:
+    """Binds volumes for pods on their way to a node."""
+
+    def __init__(self, client: Client, claims: AssumedObjects, volumes: Volumes, nodes: Nodes, pods: ListWatch) -> None:
+        self._client, self._claims, self._volumes, self._nodes, self._pods = client, claims, volumes, nodes, pods
+
+    def assume(self, found: Found, node_name: str) -> Plan:
+        """Take the volumes and claims as given away; Failed, with nothing taken, if one is not what it was."""
+        plan = Plan(node_name)
+        try:
+            for match in found.matches:
+                bound = bound_to(match.volume.obj, match.wish.claim)
+                if bound is not None:
+                    _check(self._volumes.objects.assume(bound))
+                plan.pairs.append(Pair(bound or match.volume.obj, match.wish.claim))
+            for provision in found.provisions:
+                selected = _selected(provision.claim, node_name)
+                _check(self._claims.assume(selected))
+                plan.claims.append(selected)
+        except Failed:
+            self.give_up(plan)
+            raise
+        return plan
+
+    def give_up(self, plan: Plan) -> None:
+        """Take back in memory what has not been written."""
+        for pair in plan.pairs:
+            self._volumes.objects.restore(pair.volume)
+        for claim in plan.claims:
+            self._claims.restore(claim)
+
+    async def write(self, plan: Plan) -> None:
+        """Write the plan; Failed at the first refusal, and what came before it stays written."""
+        try:
+            for pair in plan.pairs:
+                pair.volume = await self._client.update("PersistentVolume", dict(pair.volume))
+            for index, claim in enumerate(plan.claims):
+                plan.claims[index] = await self._client.update("PersistentVolumeClaim", dict(claim))
+        except ApiError as error:
+            raise Failed(error.message) from None
+
+    def finished(self, plan: Plan, pod: PodInfo) -> bool:
+        """Whether all claims are bound; Failed if they will not be."""
+        node = self._nodes.get(plan.node_name)
+        if node is None:
+            raise Failed(f'failed to get node "{plan.node_name}": node "{plan.node_name}" not found')
+        if self._pods.get(pod.key) is None:
+            raise Failed(f'pod does not exist any more: pod "{pod.name}" not found')
+        return all(self._pair_bound(pair, node) for pair in plan.pairs) and all(
+            self._provisioned(claim, node) for claim in plan.claims
+        )
+
+    def _pair_bound(self, pair: Pair, node: NodeInfo) -> bool:
+        volume = self._seen(self._volumes.objects, pair.volume, "persistentvolumes", "failed to check binding")
+        claim = self._seen(self._claims, pair.claim, "persistentvolumeclaims", "failed to check binding")
+        if version_of(pair.volume) > version_of(volume):
+            return False
+        self._check_reach(volume, node)
+        name = volume["metadata"]["name"]
+        if not (volume["spec"].get("claimRef") or {}).get("uid"):
+            raise Failed(f'ClaimRef got reset for pv "{name}"')
+        return fully_bound(claim)
+
+    def _provisioned(self, written: ReadOnlyObject, node: NodeInfo) -> bool:
+        claim = self._seen(self._claims, written, "persistentvolumeclaims", "failed to check provisioning pvc")
+        if version_of(written) > version_of(claim):
+            return False
+        annotations = claim["metadata"].get("annotations")
+        if annotations is None:
+            raise Failed(f'selectedNode annotation reset for PVC "{claim["metadata"]["name"]}"')
+        if annotations.get(SELECTED_NODE) != node.name:
+            raise Failed(f'provisioning failed for PVC "{claim["metadata"]["name"]}"')
+        if volume_name := claim["spec"].get("volumeName"):
+            volume = self._volumes.objects.cache.get(Key("", volume_name))
+            if volume is None:
+                return False
+            self._check_reach(volume, node)
+        return fully_bound(claim)
+
+    def _seen(self, objects: AssumedObjects, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
+        key = key_of(obj)
+        seen = objects.cache.get(key)
+        if seen is None:
+            raise Failed(f'{failure}: {resource} "{key}" not found')
+        return seen
+
+    def _check_reach(self, volume: ReadOnlyObject, node: NodeInfo) -> None:
+        name = volume["metadata"]["name"]
+        compiled = self._volumes.read(volume)
+        try:
+            fits = self._volumes.fits(compiled, node)
+        except ValueError as error:
+            raise Failed(f"failed to translate pv to csi: {error}") from None
+        if not fits:
+            why = "no matching NodeSelectorTerms"
+            raise Failed(f'pv "{name}" node affinity doesn\'t match node "{node.name}": {why}')
+
+
+def _check(problem: str) -> None:
+    if problem:
+        raise Failed(problem)
+
+
+def _selected(claim: ReadOnlyObject, node_name: str) -> Object:
+    metadata = claim["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), SELECTED_NODE: node_name}
+    return {**claim, "metadata": {**metadata, "annotations": annotations}}

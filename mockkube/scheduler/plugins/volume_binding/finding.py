@@ -1,0 +1,115 @@
+"""Which volumes a pod would get on one node, and why there are none.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.volumes import SELECTED_NODE, Terms, Volume, Wish, find_volume
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.plugins.volume_binding.claims import SortedClaims
+from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, Provisioners
+from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
+
+ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
+NO_MATCH: Final = "node(s) didn't find available persistent volumes to bind"
+NO_STORAGE: Final = "node(s) did not have enough free storage"
+NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+_ORDER: Final = (ELSEWHERE, NO_MATCH, NO_STORAGE, NO_VOLUME)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A volume that is there, for a claim."""
+
+    volume: Volume
+    wish: Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What volumes there are for some claims, and the claims there is none for."""
+
+    matches: tuple[Match, ...]
+    left: tuple[Wish, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a node has for the pod's claims; with reasons, the node is no good. `facts` explain them."""
+
+    matches: tuple[Match, ...] = ()
+    provisions: tuple[Provision, ...] = ()
+    reasons: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Finder:
+    """Looks for volumes, in the scheduler's present view of them."""
+
+    def __init__(self, volumes: Volumes, provisioners: Provisioners, *, attributes_classes: bool) -> None:
+        self._volumes, self._provisioners = volumes, provisioners
+        self._attributes_classes = attributes_classes
+
+    def find(self, claims: SortedClaims, node: NodeInfo) -> Found:  # hot: per node
+        """Return what the node has; ValueError if a claim cannot be told."""
+        problems: dict[str, Mapping[str, Any]] = {}
+        problems.update(self._unreachable(claims.bound, node))
+        found = self._for_delayed(claims, node, problems) if claims.delayed else Found()
+        if not problems:
+            return found
+        facts = {key: value for reason in _ORDER if reason in problems for key, value in problems[reason].items()}
+        return Found(reasons=tuple(reason for reason in _ORDER if reason in problems), facts=facts)
+
+    def _unreachable(self, claims: Sequence[ReadOnlyObject], node: NodeInfo) -> dict[str, Mapping[str, Any]]:
+        for claim in claims:
+            name, volume_name = _name(claim), claim["spec"]["volumeName"]
+            volume = self._volumes.get(volume_name)
+            if volume is None:
+                return {NO_VOLUME: {"claim": name, "volume": volume_name}}
+            if not self._volumes.fits(volume, node):
+                affinity = volume.obj["spec"].get("nodeAffinity")
+                return {ELSEWHERE: {"claim": name, "volume": volume_name, "node_affinity": affinity}}
+        return {}
+
+    def _for_delayed(self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]) -> Found:
+        """Match each claim, plan the rest; what is wrong is added to the problems."""
+        unmatched: list[Wish] = []
+        free: list[Wish] = []
+        for wish in claims.delayed:
+            selected = (wish.claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+            if selected is None:
+                free.append(wish)
+            elif selected == node.name:
+                unmatched.append(wish)
+            else:
+                problems[NO_MATCH] = {"claim": wish.name, "selected_node": selected}
+                return Found()
+        matched = self._match(free, claims.volumes, node)
+        planned = self._provisioners.plan([*unmatched, *matched.left], node)
+        if isinstance(planned, Impossible):
+            reason = NO_STORAGE if planned.short_of_storage else NO_MATCH
+            problems[reason] = {"claim": planned.wish.name, "why": planned.why}
+            return Found()
+        return Found(matched.matches, tuple(planned))
+
+    def _match(self, wishes: Sequence[Wish], volumes: Mapping[str, list[Volume]], node: NodeInfo) -> Matched:
+        """Give each claim a volume if there is one, the smallest claim first."""
+        terms = Terms(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
+        matches: list[Match] = []
+        left: list[Wish] = []
+        for wish in sorted(wishes, key=lambda wish: wish.size):
+            taken = {match.volume.name for match in matches}
+            volume = find_volume(wish, volumes[wish.storage_class], terms, taken)
+            if volume is None:
+                left.append(wish)
+            else:
+                matches.append(Match(volume, wish))
+        return Matched(tuple(matches), tuple(left))
+
+
+def _name(claim: ReadOnlyObject) -> str:
+    return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"

@@ -1,0 +1,59 @@
+"""What may help a pod that was refused for its volumes.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (EventsToRegister)
+"""
+
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.csi_migration import MIGRATED_PLUGINS
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.plugins.volume_binding.provisioning import limit_of
+from mockkube.scheduler.plugins.volume_claims import about_claim_of
+
+
+def _widens_class(pod: PodInfo, event: ClusterEvent) -> bool:
+    assert event.new is not None, "classes that go are of no interest"
+    return event.old is None or event.old.get("allowedTopologies") != event.new.get("allowedTopologies")
+
+
+def _migrates(pod: PodInfo, event: ClusterEvent) -> bool:
+    return event.old is None or _migrated(event.old) != _migrated(event.new)
+
+
+def _migrated(csi_node: ReadOnlyObject | None) -> str:
+    annotations = {} if csi_node is None else csi_node["metadata"].get("annotations") or {}
+    plugins: str = annotations.get(MIGRATED_PLUGINS, "")
+    return plugins
+
+
+def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether a driver that one of the pod's own volumes is of no longer publishes capacities."""
+    if event.old is None or event.new is None:
+        return False
+    if not event.old["spec"].get("storageCapacity") or event.new["spec"].get("storageCapacity"):
+        return False
+    name = event.new["metadata"]["name"]
+    volumes = pod.spec.get("volumes") or ()
+    return any((volume.get("csi") or {}).get("driver") == name for volume in volumes)
+
+
+def _has_grown(pod: PodInfo, event: ClusterEvent) -> bool:
+    assert event.new is not None, "capacities that go are of no interest"
+    if event.old is None:
+        return True
+    before, after = limit_of(event.old), limit_of(event.new)
+    return after is not None and (before is None or after > before)
+
+
+_ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
+INTERESTS: Final = (
+    Interest(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _widens_class),
+    Interest(Subject.PVC, _ADD_OR_UPDATE, about_claim_of),
+    Interest(Subject.PV, _ADD_OR_UPDATE),
+    Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
+    Interest(Subject.CSI_NODE, _ADD_OR_UPDATE, _migrates),
+    Interest(Subject.CSI_DRIVER, Action.UPDATE, _stops_counting),
+    Interest(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _has_grown),
+)

@@ -1,0 +1,156 @@
+"""The plugin: claims are matched with volumes per node, given away in memory, and bound at the API server.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreBindPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+    Slot,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.scores import broken_line
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.volume_binding.binding import Binder, Failed, Plan
+from mockkube.scheduler.plugins.volume_binding.claims import PodClaims, SortedClaims
+from mockkube.scheduler.plugins.volume_binding.finding import Finder, Found
+from mockkube.scheduler.plugins.volume_binding.hints import INTERESTS
+from mockkube.scheduler.plugins.volume_binding.provisioning import Provisioners
+from mockkube.scheduler.plugins.volume_binding.scoring import score
+from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
+from mockkube.scheduler.plugins.volume_claims import claims_of
+
+SCORING_GATE: Final = "StorageCapacityScoring"
+ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
+
+_BIND_SECONDS: Final = 600
+_SHAPE: Final = ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 0})
+
+
+@dataclass(slots=True)
+class Note:
+    """What is known of a pod's claims in one cycle, and on the way to its node."""
+
+    claims: SortedClaims
+    found: dict[str, Found] = field(default_factory=dict)
+    plan: Plan | None = None
+    """What is left to bind; None if that is nothing."""
+
+
+_NOTE: Final = Slot[Note]("VolumeBinding")
+
+
+class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
+    """Refuses nodes that have no volumes for the pod's claims, and binds those of the node that is chosen."""
+
+    name = "VolumeBinding"
+
+    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
+        caches, caps = context.caches, context.caps
+        self._clock = context.clock
+        self._bind_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
+        objects = AssumedObjects(caches.of("PersistentVolumeClaim"))
+        volumes = Volumes(caches.of("PersistentVolume"), caches.of("CSINode"), context.selector_operators)
+        self._claims = PodClaims(objects, caches.of("StorageClass"), volumes)
+        self._finder = Finder(volumes, Provisioners(caches), attributes_classes=caps.enabled(ATTRIBUTES_GATE))
+        self._binder = Binder(context.client, objects, volumes, context.nodes, caches.of("Pod"))
+        self._line = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for what brings volumes, claims, classes, nodes or storage."""
+        return INTERESTS
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Sort the claims; refuse the pod if one cannot be used yet, SKIP if it has none."""
+        if complaint := self._claims.complaint(pod):
+            return PreFiltered(Status.unresolvable(complaint))
+        if not claims_of(pod):
+            return PreFiltered(SKIP)
+        try:
+            claims = self._claims.sort(pod)
+        except ValueError as error:
+            return PreFiltered(Status.error(str(error)))
+        if claims.immediate:
+            names = [f"{claim['metadata']['namespace']}/{claim['metadata']['name']}" for claim in claims.immediate]
+            return PreFiltered(Status.unresolvable("pod has unbound immediate PersistentVolumeClaims", claims=names))
+        state.put(_NOTE, Note(claims))
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Look for volumes on, or reachable from, the node."""
+        note = state.get(_NOTE)
+        if note is None:
+            return SUCCESS
+        try:
+            found = self._finder.find(note.claims, node)
+        except ValueError as error:
+            return Status.error(str(error))
+        if found.reasons:
+            return Status.unresolvable(*found.reasons, **found.facts)
+        note.found[node.name] = found
+        return SUCCESS
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip unless storage is to be scored."""
+        return SKIP if self._line is None or state.get(_NOTE) is None else SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return how well the node's storage would be used."""
+        note = state.get(_NOTE)
+        found = note.found.get(node.name) if note is not None else None
+        return 0 if found is None or self._line is None else score(found, self._line)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Give the volumes found on the node to the claims, in memory."""
+        note = state.get(_NOTE)
+        if note is None or (found := note.found.get(node_name)) is None or self._claims.all_bound(pod):
+            return SUCCESS
+        try:
+            note.plan = self._binder.assume(found, node_name)
+        except Failed as failure:
+            return Status.error(str(failure))
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take back what has not been written."""
+        note = state.get(_NOTE)
+        if note is not None and note.plan is not None:
+            self._binder.give_up(note.plan)
+
+    def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip pods whose claims are all bound."""
+        note = state.get(_NOTE)
+        return SKIP if note is None or note.plan is None else SUCCESS
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Write the bindings, then wait until others have completed them."""
+        note = state.get(_NOTE)
+        if note is None or note.plan is None:
+            return SUCCESS
+        plan = note.plan
+        try:
+            if plan.expires_at is None:
+                await self._binder.write(plan)
+                plan.expires_at = self._clock.monotonic() + self._bind_seconds
+            elif self._binder.finished(plan, pod):
+                return SUCCESS
+        except Failed as failure:
+            return Status.error(f"binding volumes: {failure}" if plan.expires_at is not None else str(failure))
+        if self._clock.monotonic() >= plan.expires_at:
+            return Status.error("binding volumes: context deadline exceeded")
+        return Status.wait("waiting for volumes to be bound")

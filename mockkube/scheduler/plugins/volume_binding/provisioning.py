@@ -1,0 +1,117 @@
+"""Whether volumes that do not exist yet could be made for a node: by their class, and with the storage there is.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from mockkube.api import quantity
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches, Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.matching.volumes import NOT_PROVISIONED, Wish
+from mockkube.scheduler.framework.nodes import NodeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """A volume to be made for a claim; with where the storage would come from, if that is known."""
+
+    claim: ReadOnlyObject
+    wish: Wish
+    capacity: ReadOnlyObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why a claim's volume cannot be made for a node: too little storage, or something of its class."""
+
+    wish: Wish
+    short_of_storage: bool
+    why: str
+
+
+class Provisioners:
+    """What classes, drivers and their published capacities say."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._classes = caches.of("StorageClass")
+        self._drivers = caches.of("CSIDriver")
+        self._capacities = caches.of("CSIStorageCapacity")
+        self._topologies: dict[Key, LabelSelector] = {}
+        self._capacities.subscribe(self._forget)
+        self._by_class = self._capacities.index("storage class", lambda capacity: (capacity["storageClassName"],))
+
+    def plan(self, wishes: Iterable[Wish], node: NodeInfo) -> list[Provision] | Impossible:
+        """Return what would be made for the node; ValueError if a claim is of no class at all."""
+        provisions = []
+        for wish in wishes:
+            storage_class = self._class(wish)
+            provisioner = storage_class.get("provisioner", "")
+            if provisioner in ("", NOT_PROVISIONED):
+                return Impossible(wish, short_of_storage=False, why="its class has no provisioner")
+            if not admits(storage_class.get("allowedTopologies") or (), node.labels):
+                return Impossible(wish, short_of_storage=False, why="its class does not allow this topology")
+            provision = self._with_storage(provisioner, wish, node)
+            if provision is None:
+                return Impossible(wish, short_of_storage=True, why="no capacity reachable from here is large enough")
+            provisions.append(provision)
+        return provisions
+
+    def _class(self, wish: Wish) -> ReadOnlyObject:
+        if not wish.storage_class:
+            raise ValueError(f'no class for claim "{wish.name}"')
+        storage_class = self._classes.get(Key("", wish.storage_class))
+        if storage_class is None:
+            raise ValueError(f'failed to find storage class "{wish.storage_class}"')
+        return storage_class
+
+    def _with_storage(self, provisioner: str, wish: Wish, node: NodeInfo) -> Provision | None:
+        driver = self._drivers.get(Key("", provisioner))
+        if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
+            return Provision(wish.claim, wish)
+        for capacity in self._by_class.get(wish.storage_class):
+            limit = limit_of(capacity)
+            if limit is not None and limit >= wish.size and self._topology(capacity).matches(node.labels):
+                return Provision(wish.claim, wish, capacity)
+        return None
+
+    def _topology(self, capacity: ReadOnlyObject) -> LabelSelector:
+        key = key_of(capacity)
+        selector = self._topologies.get(key)
+        if selector is None:
+            try:
+                selector = from_label_selector(capacity.get("nodeTopology"))
+            except BadSelector:
+                selector = NOTHING
+            self._topologies[key] = selector
+        return selector
+
+    def _forget(self, change: Change) -> None:
+        if change.type is not EventType.ADDED:
+            self._topologies.pop(key_of(change.object), None)
+
+
+def limit_of(capacity: ReadOnlyObject) -> Decimal | None:
+    """Return how large a volume a CSIStorageCapacity has room for; None if it does not say."""
+    text = capacity.get("maximumVolumeSize", capacity.get("capacity"))
+    return None if text is None else quantity.parse(str(text)).amount
+
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+def admits(terms: Iterable[ReadOnlyObject], labels: Mapping[str, str] = _NO_LABELS) -> bool:
+    """Whether any of a class's topologies is that of the labels; a class without any is content with all."""
+    terms = list(terms)
+    return not terms or any(_matches(term.get("matchLabelExpressions") or (), labels) for term in terms)
+
+
+def _matches(expressions: Iterable[ReadOnlyObject], labels: Mapping[str, str]) -> bool:
+    expressions = list(expressions)
+    return bool(expressions) and all(labels.get(one["key"]) in (one.get("values") or ()) for one in expressions)

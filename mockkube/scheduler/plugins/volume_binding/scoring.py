@@ -1,0 +1,61 @@
+"""How well a node's storage is used: by the volumes chosen there, or by what would be made there.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/scorer.go
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from math import floor
+from typing import Final
+
+from mockkube.matching.volumes import amount
+from mockkube.scheduler.plugins.volume_binding.finding import Found
+
+_UTILIZATION_MAX: Final = 100
+
+
+@dataclass(slots=True)
+class Use:
+    """How much of a class's storage is asked for, and how much there is."""
+
+    requested: int = 0
+    capacity: int = 0
+
+
+def score(found: Found, line: Callable[[int], int]) -> int:
+    """Return the mean over the storage classes of what the line makes of their utilization."""
+    uses = _matched(found) if found.matches else _provisioned(found)
+    if not uses:
+        return 0
+    total = sum(line(_utilization(use)) for use in uses.values())
+    return floor(total / len(uses) + 0.5)
+
+
+def _utilization(use: Use) -> int:
+    if use.capacity == 0 or use.requested > use.capacity:
+        return _UTILIZATION_MAX
+    return use.requested * _UTILIZATION_MAX // use.capacity
+
+
+def _matched(found: Found) -> Mapping[str, Use]:
+    uses: dict[str, Use] = {}
+    for match in found.matches:
+        use = uses.setdefault(match.volume.storage_class, Use())
+        use.requested += _whole(match.wish.size)
+        use.capacity += _whole(match.volume.size)
+    return uses
+
+
+def _provisioned(found: Found) -> Mapping[str, Use]:
+    uses: dict[str, Use] = {}
+    for provision in found.provisions:
+        if provision.capacity is not None:
+            use = uses.setdefault(provision.wish.storage_class, Use())
+            use.capacity = _whole(amount(provision.capacity.get("capacity")))
+            use.requested += _whole(provision.wish.size)
+    return uses
+
+
+def _whole(size: Decimal) -> int:
+    return int(size.to_integral_value(ROUND_UP))
