@@ -1,0 +1,129 @@
+"""Every controller by the name `--controllers` knows it by: what builds it, which gates it asks for, whether it runs.
+
+Names without a builder are upstream's too: they may be named in flags, and nothing here runs for them.
+upstream 1.36: cmd/kube-controller-manager/names/controller_names.go, app/controller_descriptor.go
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.controllers import node_lifecycle
+from mockkube.controllers.controller import Controller, Setting
+from mockkube.controllers.taint_eviction import TaintEviction
+from mockkube.controllers.ttl import TTL
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import OLDEST, Version
+
+Builder = Callable[[Setting], Iterable[Controller]]
+"""Makes what runs under one name: usually one controller, sometimes several queues of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One controller."""
+
+    name: str
+    alias: str = ""
+    build: Builder | None = None
+    gates: tuple[str, ...] = ()
+    """All of these must be on."""
+    by_default: bool = True
+    since: Version = OLDEST
+
+    def runs(self, chosen: Sequence[str], capabilities: Capabilities) -> bool:
+        """Whether it runs under a choice of controllers, at a version with these gates."""
+        if capabilities.version < self.since or not all(capabilities.enabled(gate) for gate in self.gates):
+            return False
+        return self._chosen(chosen)
+
+    def _chosen(self, chosen: Sequence[str]) -> bool:
+        names = {self.name, self.alias} - {""}
+        for choice in chosen:
+            if choice in names:
+                return True
+            if choice.removeprefix("-") in names:
+                return False
+        return self.by_default and "*" in chosen
+
+
+def one(controller: Callable[[Setting], Controller]) -> Builder:
+    """Return what builds a name under which one controller runs."""
+    return lambda setting: (controller(setting),)
+
+
+CONTROLLERS: Final = (
+    Entry("serviceaccount-token-controller", "serviceaccount-token"),
+    Entry("endpoints-controller", "endpoint"),
+    Entry("endpointslice-controller", "endpointslice"),
+    Entry("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Entry("replicationcontroller-controller", "replicationcontroller"),
+    Entry("pod-garbage-collector-controller", "podgc"),
+    Entry("resourcequota-controller", "resourcequota"),
+    Entry("namespace-controller", "namespace"),
+    Entry("serviceaccount-controller", "serviceaccount"),
+    Entry("garbage-collector-controller", "garbagecollector"),
+    Entry("daemonset-controller", "daemonset"),
+    Entry("job-controller", "job"),
+    Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
+    Entry("deployment-controller", "deployment"),
+    Entry("replicaset-controller", "replicaset"),
+    Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    Entry("disruption-controller", "disruption"),
+    Entry("statefulset-controller", "statefulset"),
+    Entry("cronjob-controller", "cronjob"),
+    Entry("certificatesigningrequest-signing-controller", "csrsigning"),
+    Entry("certificatesigningrequest-approving-controller", "csrapproving"),
+    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    Entry("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
+    Entry("ttl-controller", "ttl", one(TTL)),
+    Entry("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
+    Entry("token-cleaner-controller", "tokencleaner", by_default=False),
+    Entry("node-ipam-controller", "nodeipam"),
+    Entry("node-lifecycle-controller", "nodelifecycle", node_lifecycle.build),
+    Entry("taint-eviction-controller", "", one(TaintEviction), gates=("SeparateTaintEvictionController",)),
+    Entry("service-lb-controller", "service"),
+    Entry("node-route-controller", "route"),
+    Entry("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
+    Entry("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Entry("persistentvolume-attach-detach-controller", "attachdetach"),
+    Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
+    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation"),
+    Entry("persistentvolumeclaim-protection-controller", "pvc-protection"),
+    Entry("persistentvolume-protection-controller", "pv-protection"),
+    Entry("volumeattributesclass-protection-controller", gates=("VolumeAttributesClass",)),
+    Entry("ttl-after-finished-controller", "ttl-after-finished"),
+    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
+    Entry("kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)),
+    Entry("ephemeral-volume-controller", "ephemeral-volume"),
+    Entry(
+        "storageversion-garbage-collector-controller",
+        "storage-version-gc",
+        gates=("APIServerIdentity", "StorageVersionAPI"),
+    ),
+    Entry("resourceclaim-controller", "resource-claim-controller", gates=("DynamicResourceAllocation",)),
+    Entry("resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",)),
+    Entry("device-taint-eviction-controller", gates=("DynamicResourceAllocation", "DRADeviceTaints")),
+    Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    Entry("validatingadmissionpolicy-status-controller"),
+    Entry("service-cidr-controller", gates=("MultiCIDRServiceAllocator",)),
+    Entry("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
+    Entry("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),
+)
+
+
+def unknown(chosen: Sequence[str]) -> list[str]:
+    """Return what a choice names that is no controller, in its order."""
+    names = {"*"}.union(*({entry.name, entry.alias} for entry in CONTROLLERS)) - {""}
+    return [choice for choice in chosen if choice not in names and choice.removeprefix("-") not in names]
+
+
+def build(setting: Setting) -> list[Controller]:
+    """Return the controllers that run: those chosen, whose gates are on, and that are here."""
+    chosen, capabilities = setting.options.controllers, setting.capabilities
+    return [
+        controller
+        for entry in CONTROLLERS
+        if entry.build is not None and entry.runs(chosen, capabilities)
+        for controller in entry.build(setting)
+    ]

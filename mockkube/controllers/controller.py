@@ -1,0 +1,145 @@
+"""A controller: told the key of an object, it reads the present, acts, and says when to come back.
+
+Of what `reconcile` may count on: its caches hold all there was at some moment before the first call; it is called for
+one key at a time; a key is called for again after each change of what feeds it. It is not told which change that was.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from prometheus_client import CollectorRegistry
+
+from mockkube.client.cache import Caches, Change, Handler, ListWatch
+from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
+from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.loops import Loops
+from mockkube.controllers.options import Options
+from mockkube.controllers.queue_metrics import QueueMetrics
+from mockkube.controllers.throttle import Throttled
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_limits
+from mockkube.runtime.steps import Worker
+from mockkube.runtime.work_queue import WorkQueue
+
+SWEEP: Final = Key("", "")
+"""The key of a controller that looks at everything at once, now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing more to do until something changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Come back: after so many seconds, or, without a number, when the rate limits of the key allow."""
+
+    after: float | None = None
+
+
+DONE: Final = Done()
+Outcome = Done | Again
+
+
+class Recorders:
+    """The voices of a controller manager: one per source of events, whichever of its queues speaks."""
+
+    def __init__(self, clock: Clock, chance: Chance, owner: str) -> None:
+        self._clock, self._chance, self._owner = clock, chance, owner
+        self._recorders: dict[str, EventRecorder] = {}
+
+    def of(self, source: str, client: Client) -> EventRecorder:
+        """Return the recorder of a source; it writes through the client of whoever asks first."""
+        recorder = self._recorders.get(source)
+        if recorder is None:
+            owner = f"{self._owner}/{source}"
+            recorder = EventRecorder(client, self._clock, self._chance, component=source, owner=owner)
+            self._recorders[source] = recorder
+        return recorder
+
+    @property
+    def workers(self) -> list[EventRecorder]:
+        """The recorders, as workers."""
+        return list(self._recorders.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all controllers of one controller manager share."""
+
+    component: str
+    client: Client
+    caches: Caches
+    clock: Clock
+    chance: Chance
+    capabilities: Capabilities
+    options: Options
+    metrics: CollectorRegistry
+    queue_metrics: QueueMetrics
+    loops: Loops
+    recorders: Recorders
+
+
+class Controller(ABC):
+    """One reconciler with its queue of keys.
+
+    A subclass says in `__init__` which caches it reads and which of their changes feed which keys; it never keeps what
+    a restart would miss, unless a restart of the real one misses it too.
+    """
+
+    name: ClassVar[str]
+    """As `--controllers` knows it."""
+    source: ClassVar[str] = ""
+    """Who its events come from; the name when empty."""
+    queue: ClassVar[str] = ""
+    """What its queue is called in metrics; the name when empty."""
+    retries_max: ClassVar[int | None] = None
+    """After how many failures in a row it gives a key up until something changes."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.clock, self.loops = setting, setting.clock, setting.loops
+        options = setting.options
+        bucket = TokenBucket(self.clock, options.requests_per_second, options.requests_burst)
+        self.client = Throttled(setting.client, self.clock, bucket if options.requests_per_second else None)
+        self.events = setting.recorders.of(self.source or self.name, self.client)
+        observer = setting.queue_metrics.of(self.queue or self.name)
+        self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
+        self.caches: list[ListWatch] = []
+        """What it waits for before its first key."""
+
+    def limits(self) -> RateLimiter:
+        """Return how long a key that failed waits."""
+        return controller_limits(self.clock)
+
+    def cache(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
+        """Return the cache of a kind, shared with the other controllers; asked for in `__init__` only."""
+        cache = self.setting.caches.of(kind, selection)
+        if cache not in self.caches:
+            self.caches.append(cache)
+        return cache
+
+    def follow(self, kind: str, handler: Handler | None = None) -> ListWatch:
+        """Return the cache of a kind whose changes feed the keys: its objects' own unless a handler says else."""
+        cache = self.cache(kind)
+        cache.subscribe(handler or self.enqueue_changed)
+        return cache
+
+    def enqueue_changed(self, change: Change) -> None:
+        """Look at an object that changed."""
+        self.keys.add(key_of(change.object))
+
+    def workers(self) -> Sequence[Worker]:
+        """Return what works beside its queue."""
+        return ()
+
+    async def stop(self) -> None:
+        """Close what it opened itself."""
+        return
+
+    @abstractmethod
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring the object of a key to what it should be; what is raised is retried under the rate limits."""

@@ -1,0 +1,14 @@
+"""The pods of a node, as the caches of controllers know them."""
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Index, ListWatch
+
+
+def pods_by_node(pods: ListWatch) -> Index:
+    """Return the index of pods by the node they are bound to."""
+    return pods.index("spec.nodeName", _node_of)
+
+
+def _node_of(pod: ReadOnlyObject) -> tuple[str, ...]:
+    name = pod["spec"].get("nodeName", "")
+    return (name,) if name else ()

@@ -1,0 +1,72 @@
+"""The controller manager as a part of a cluster: caches, one worker per queue, and the recorders of events."""
+
+from collections.abc import Sequence
+
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Client
+from mockkube.controllers import catalogue
+from mockkube.controllers.controller import Controller, Recorders, Setting
+from mockkube.controllers.following import Following
+from mockkube.controllers.loops import Loops
+from mockkube.controllers.options import Options
+from mockkube.controllers.queue_metrics import QueueMetrics
+from mockkube.controllers.worker import ControllerWorker
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.part import Context
+from mockkube.runtime.steps import Worker
+
+
+class ControllerManager:
+    """All controllers that run at one version with one set of gates. Stopped, all they remembered is gone."""
+
+    def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
+        self._caches = Caches(context.client, context.clock, owner=context.component)
+        self.loops = Loops(context.clock)
+        context.metrics.register(self.loops)
+        setting = Setting(
+            component=context.component,
+            client=context.client,
+            caches=self._caches,
+            clock=context.clock,
+            chance=context.chance,
+            capabilities=context.capabilities,
+            options=options,
+            metrics=context.metrics,
+            queue_metrics=QueueMetrics(context.metrics),
+            loops=self.loops,
+            recorders=Recorders(context.clock, context.chance, context.component),
+        )
+        self._controllers = catalogue.build(setting)
+        self._workers = _assemble(setting, self._controllers)
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The caches, the controllers, what they bring along, the recorders."""
+        return self._workers
+
+    async def start(self) -> None:
+        """Do nothing: the caches list and watch in their steps."""
+
+    async def stop(self) -> None:
+        """Close the watches."""
+        for controller in self._controllers:
+            await controller.stop()
+        await self._caches.close()
+
+
+def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
+    working = [ControllerWorker(setting.component, controller) for controller in controllers]
+    return [
+        *(
+            Following(cache, [worker.bell for worker in working if cache in worker.controller.caches])
+            for cache in setting.caches.workers
+        ),
+        *working,
+        *(worker for controller in controllers for worker in controller.workers()),
+        *setting.recorders.workers,
+    ]
+
+
+def build(context: Context[Client, Capabilities], options: Options | None = None) -> ControllerManager:
+    """Return the controller manager of a component; without options those of its version."""
+    return ControllerManager(context, options or Options.of(context.capabilities.version))

@@ -1,0 +1,34 @@
+"""Marks pods not ready because their node is lost.
+
+upstream 1.36: pkg/controller/util/node/controller_utils.go, MarkPodsNotReady
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client
+from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.pod_status import find_condition, with_condition
+
+
+async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[ReadOnlyObject], now: datetime) -> None:
+    """Set Ready to False on the pods that have the condition; the first failure is raised after all were tried."""
+    failure: ApiError | None = None
+    for pod in pods:
+        status = pod.get("status", {})
+        ready = find_condition(status.get("conditions", ()), "Ready")
+        if ready is None or ready["status"] == "False":
+            continue
+        conditions = with_condition(status["conditions"], {**ready, "status": "False"}, now)
+        changed: Object = {**pod, "status": {**status, "conditions": conditions}}
+        try:
+            await client.update("Pod", changed, subresource="status")
+        except NotFound:
+            continue
+        except ApiError as error:
+            failure = failure or error
+        events.record(pod, "Warning", "NodeNotReady", "Node is not ready")
+    if failure is not None:
+        raise failure

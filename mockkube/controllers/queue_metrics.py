@@ -1,0 +1,67 @@
+"""What upstream measures of every work queue, under its names.
+
+upstream 1.36: component-base/metrics/prometheus/workqueue/metrics.go
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from mockkube.runtime.work_queue import QueueObserver
+
+_BUCKETS = tuple(1e-8 * 10**power for power in range(10))
+
+
+class QueueMetrics:
+    """The metrics of all queues of one component."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ["name"]
+        self.depth = Gauge("workqueue_depth", "Current depth of workqueue", labels, registry=registry)
+        self.adds = Counter("workqueue_adds", "Total number of adds handled by workqueue", labels, registry=registry)
+        self.retries = Counter(
+            "workqueue_retries", "Total number of retries handled by workqueue", labels, registry=registry
+        )
+        self.waited = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long in seconds an item stays in workqueue before being requested.",
+            labels,
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self.worked = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long in seconds processing an item from workqueue takes.",
+            labels,
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+
+    def of(self, queue: str) -> QueueObserver:
+        """Return the observer of the queue of that name."""
+        return _Observer(self, queue)
+
+
+class _Observer:
+    """One queue's share of the metrics."""
+
+    def __init__(self, metrics: QueueMetrics, queue: str) -> None:
+        self._depth, self._adds = metrics.depth.labels(queue), metrics.adds.labels(queue)
+        self._retries = metrics.retries.labels(queue)
+        self._waited, self._worked = metrics.waited.labels(queue), metrics.worked.labels(queue)
+
+    def added(self) -> None:
+        """Count one more that waits."""
+        self._adds.inc()
+        self._depth.inc()
+
+    def retried(self) -> None:
+        """Count one that comes back."""
+        self._retries.inc()
+
+    def taken(self, waited_seconds: float) -> None:
+        """Count one less that waits."""
+        self._depth.dec()
+        self._waited.observe(waited_seconds)
+
+    def finished(self, worked_seconds: float) -> None:
+        """Note how long it took."""
+        self._worked.observe(worked_seconds)

@@ -1,0 +1,75 @@
+"""The pace at which a controller asks the API server: a token bucket per controller, as upstream's clients have one.
+
+A step cannot wait. So a controller may overdraw its bucket within a step, and takes no other before the debt is paid:
+in the long run the pace is the same.
+"""
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import (
+    DEFAULT,
+    EVERYTHING,
+    Client,
+    Deletion,
+    Key,
+    Listed,
+    PatchType,
+    Selection,
+    Watch,
+)
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limits import RateLimiter
+
+
+class Throttled:
+    """A client each of whose requests takes a token; without a bucket they are as many as it likes."""
+
+    def __init__(self, client: Client, clock: Clock, bucket: RateLimiter | None) -> None:
+        self._client, self._clock, self._bucket = client, clock, bucket
+        self.paid_at = clock.monotonic()
+        """From when on there is no debt."""
+
+    def _spend(self) -> None:
+        if self._bucket is not None:
+            self.paid_at = self._clock.monotonic() + self._bucket.when(self)
+
+    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        """As `Client.get`."""
+        self._spend()
+        return await self._client.get(kind, key)
+
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+        """As `Client.list`."""
+        self._spend()
+        return await self._client.list(kind, selection)
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
+        """As `Client.watch`."""
+        self._spend()
+        return await self._client.watch(kind, selection, after)
+
+    async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """As `Client.create`."""
+        self._spend()
+        return await self._client.create(kind, obj, subresource=subresource, name=name)
+
+    async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """As `Client.update`."""
+        self._spend()
+        return await self._client.update(kind, obj, subresource=subresource)
+
+    async def patch(
+        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+    ) -> ReadOnlyObject:
+        """As `Client.patch`."""
+        self._spend()
+        return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+
+    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+        """As `Client.delete`."""
+        self._spend()
+        await self._client.delete(kind, key, how)
+
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+        """As `Client.delete_collection`."""
+        self._spend()
+        await self._client.delete_collection(kind, selection, how)

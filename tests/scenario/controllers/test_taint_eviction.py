@@ -1,0 +1,121 @@
+"""Eviction by NoExecute taints, in virtual time."""
+
+import pytest
+
+BROKEN = {"key": "broken", "effect": "NoExecute"}
+REASON = "TaintManagerEviction"
+
+
+def tolerates(seconds: int | None = None, **fields: object) -> dict[str, object]:
+    timed = {} if seconds is None else {"tolerationSeconds": seconds}
+    return {"key": "broken", "operator": "Exists", "effect": "NoExecute", **timed, **fields}
+
+
+@pytest.fixture
+async def evicting(sim):
+    await sim.start("taint-eviction-controller")
+    await sim.node("n1")
+    return sim
+
+
+async def test_a_pod_stays_until_its_toleration_ends(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(300)], spec={"terminationGracePeriodSeconds": 0})
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(299.9)
+    assert await evicting.get("Pod", "p")
+    await evicting.advance(0.1)
+    assert await evicting.get("Pod", "p") is None
+    assert await evicting.events("p") == [(REASON, "Marking for deletion Pod default/p", 1)]
+
+
+async def test_an_untolerated_taint_marks_the_pod_with_its_reason_and_deletes_it_at_once(evicting):
+    await evicting.pod("p", on="n1")
+    await evicting.taint("n1", BROKEN)
+    pod = await evicting.get("Pod", "p")
+    assert pod["metadata"]["deletionTimestamp"]
+    (condition,) = (one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget")
+    assert condition["reason"] == "DeletionByTaintManager"
+    assert condition["message"] == "Taint manager: deleting due to NoExecute taint"
+    assert condition["observedGeneration"] == 1
+
+
+async def test_the_shortest_of_several_tolerations_counts(evicting):
+    also = {"key": "also", "effect": "NoExecute"}
+    tolerations = [tolerates(40), {**also, "operator": "Exists", "tolerationSeconds": 20}]
+    await evicting.pod("p", on="n1", tolerations=tolerations)
+    await evicting.taint("n1", BROKEN, also)
+    await evicting.advance(19)
+    assert "deletionTimestamp" not in (await evicting.get("Pod", "p"))["metadata"]
+    await evicting.advance(1)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_the_first_toleration_that_matches_counts_whatever_follows(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(2), tolerates(None, operator="Exists")])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(2)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_a_taint_that_goes_in_time_cancels(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(4)
+    await evicting.taint("n1")
+    await evicting.advance(100)
+    assert "deletionTimestamp" not in (await evicting.get("Pod", "p"))["metadata"]
+    assert await evicting.events("p") == [(REASON, "Cancelling deletion of Pod default/p", 1)]
+
+
+async def test_a_pod_that_goes_by_itself_is_cancelled_too(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.delete("Pod", "p")
+    assert await evicting.events("p") == [(REASON, "Cancelling deletion of Pod default/p", 1)]
+
+
+async def test_a_new_value_of_the_taint_keeps_the_clock(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(3)
+    await evicting.taint("n1", {**BROKEN, "value": "more"})
+    await evicting.advance(2)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_more_seconds_come_too_late_for_a_clock_that_runs(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(3)
+    pod = await evicting.get("Pod", "p")
+    longer = [{**one, "tolerationSeconds": 50} for one in pod["spec"]["tolerations"]]
+    await evicting.merge("Pod", "p", {"spec": {"tolerations": longer}})
+    await evicting.advance(2)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_a_restart_starts_the_clock_again(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(4)
+    await evicting.start("taint-eviction-controller")
+    await evicting.advance(4.9)
+    assert "deletionTimestamp" not in (await evicting.get("Pod", "p"))["metadata"]
+    await evicting.advance(0.1)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_a_terminating_pod_is_marked_again_at_every_new_taint(evicting):
+    await evicting.pod("p", on="n1", metadata={"finalizers": ["example.com/held"]})
+    await evicting.taint("n1", BROKEN)
+    await evicting.taint("n1", {**BROKEN, "value": "more"})
+    assert await evicting.events("p") == [(REASON, "Marking for deletion Pod default/p", 2)]
+
+
+async def test_a_clock_that_was_stopped_does_not_strike(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)], metadata={"finalizers": ["example.com/held"]})
+    await evicting.taint("n1", BROKEN)
+    await evicting.taint("n1", BROKEN, {"key": "worse", "effect": "NoExecute"})
+    await evicting.advance(60)
+    marks = [event for event in await evicting.events("p") if event[1].startswith("Marking")]
+    assert marks == [(REASON, "Marking for deletion Pod default/p", 1)]
