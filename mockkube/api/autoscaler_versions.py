@@ -33,6 +33,8 @@ def to_v1(obj: ReadOnlyObject) -> Object:
         spec["targetCPUUtilizationPercentage"] = target
     if current is not None:
         status["currentCPUUtilizationPercentage"] = current
+    if "status" in obj:
+        status.setdefault("currentReplicas", 0)  # which v1 always writes, v2 only when there are any
     return {**obj, "metadata": _annotated(obj["metadata"], annotations), **_given(obj, parts)}
 
 
@@ -42,6 +44,8 @@ def to_v2(obj: ReadOnlyObject) -> Object:
     annotations = dict(obj["metadata"].get("annotations", {}))
     target = parts["spec"].pop("targetCPUUtilizationPercentage", None)
     current = parts["status"].pop("currentCPUUtilizationPercentage", None)
+    if not parts["status"].get("currentReplicas"):
+        parts["status"].pop("currentReplicas", None)
     for part, name in _KEPT:
         if (value := _read(annotations.pop(_ANNOTATIONS[name], ""))) is not None:
             parts[part][name] = value

@@ -3,12 +3,15 @@
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
+
+from cachetools import LRUCache
 
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.decoding import Decoders
 from mockkube.api.protobuf.encoding import Encoders
+from mockkube.api.protobuf.layout import slots
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import Object, ReadOnlyObject
@@ -16,6 +19,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
 STREAM: Final = f"{MEDIA};stream=watch"
+KEPT_MAX: Final = 8192
+"""How many objects are kept as messages; the one unused for longest is forgotten."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _META_KINDS: Final = ("DeleteOptions", "Status")
 """Kinds that stand in every group and version, and have one type."""
@@ -56,6 +61,8 @@ class Protobuf:
         self._decoders = Decoders(schema)
         self._encoders = Encoders(schema)
         self._nodes: dict[tuple[str, str], Node] = {}
+        self._spoken: dict[tuple[str, str], bool] = {}
+        self._kept: LRUCache[tuple[int, str], tuple[object, bytes]] = LRUCache(KEPT_MAX)
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
         """Read an object; what it does not say of its kind is taken from `expected`. Malformed, UnknownKind.
@@ -77,6 +84,17 @@ class Protobuf:
             raise complaint from error
         return Message(api_version, kind, value)
 
+    def speaks(self, api_version: str, kind: str) -> bool:
+        """Whether there is a message for a kind."""
+        spoken = self._spoken.get((api_version, kind))
+        if spoken is None:
+            try:
+                spoken = bool(slots(self._node(api_version, kind)))
+            except UnknownKind:
+                spoken = False
+            self._spoken[api_version, kind] = spoken
+        return spoken
+
     def write(self, obj: ReadOnlyObject) -> bytes:
         """Write an object as its `kind` and `apiVersion` say; UnknownKind when there is no message for it."""
         return enclose(obj["apiVersion"], obj["kind"], self.content(obj))
@@ -85,11 +103,27 @@ class Protobuf:
         """An object's own message, as it stands in a list and in its envelope."""
         return self._encoders.message(self._node(obj["apiVersion"], obj["kind"]))(obj)
 
+    def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
+        """An object's own message, made once for a source that never changes."""
+        key = (id(source), api_version)
+        found = self._kept.get(key)
+        if found is None or found[0] is not source:
+            found = self._kept[key] = (source, self.content(make()))
+        return found[1]
+
+    def around_list(
+        self, api_version: str, kind: str, metadata: ReadOnlyObject, items_bytes: int
+    ) -> tuple[bytes, bytes]:
+        """What comes before and after the items of a list, which take so many bytes as `listed` makes them."""
+        about = wire.sized(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
+        size = wire.varint(len(about) + items_bytes)
+        return b"".join((MAGIC, _type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
+
     def write_list(self, api_version: str, kind: str, metadata: ReadOnlyObject, items: Iterable[bytes]) -> bytes:
         """A list of objects whose messages are written already."""
-        about = self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata)
-        content = [wire.sized(_FIRST, about), *[wire.sized(_SECOND, item) for item in items]]
-        return enclose(api_version, kind, b"".join(content))
+        content = b"".join(listed(items))
+        before, after = self.around_list(api_version, kind, metadata, len(content))
+        return before + content + after
 
     def _node(self, api_version: str, kind: str) -> Node:
         node = self._nodes.get((api_version, kind))
@@ -102,7 +136,7 @@ class Protobuf:
         node = self._schema.kind(group, version, kind)
         if node is None and kind in _META_KINDS:
             node = self._schema.kind("", "v1", kind)
-        if node is None and (group, version) == ("meta.k8s.io", "v1"):
+        if node is None and group == "meta.k8s.io" and version in ("v1", "v1beta1"):
             node = self._metadata_only(kind)
         if node is None or node.shape is not Shape.STRUCT:
             raise UnknownKind(api_version, kind)
@@ -119,10 +153,18 @@ class Protobuf:
         return None
 
 
+def listed(items: Iterable[bytes]) -> list[bytes]:
+    """Messages as they stand in a list."""
+    return [wire.sized(_SECOND, item) for item in items]
+
+
 def enclose(api_version: str, kind: str, content: bytes) -> bytes:
     """An object's message in its envelope."""
-    type_meta = wire.sized(_FIRST, api_version.encode()) + wire.sized(_SECOND, kind.encode())
-    return b"".join((MAGIC, wire.sized(_FIRST, type_meta), wire.sized(_SECOND, content), _NO_ENCODING_NOR_TYPE))
+    return b"".join((MAGIC, _type_meta(api_version, kind), wire.sized(_SECOND, content), _NO_ENCODING_NOR_TYPE))
+
+
+def _type_meta(api_version: str, kind: str) -> bytes:
+    return wire.sized(_FIRST, wire.sized(_FIRST, api_version.encode()) + wire.sized(_SECOND, kind.encode()))
 
 
 def watch_frame(event_type: str, enclosed: bytes) -> bytes:

@@ -27,7 +27,12 @@ class Asked:
     @property
     def representation(self) -> Representation:
         """How the answer is written."""
-        return negotiation.negotiate(self.exchange.accept, watch=self.target.watch)
+        accept = self.exchange.accept
+        if accept in ("", negotiation.JSON):
+            return negotiation.PLAIN
+        resource = self.resource
+        speaks = resource.services.protobuf.speaks(resource.api_version, resource.kind.kind)
+        return negotiation.negotiate(accept, watch=self.target.watch, protobuf=speaks)
 
     def answer(self, record: Record, *, status: int = 200) -> web.Response:
         """Answer with an object."""

@@ -36,6 +36,8 @@ class Exchange:
     query: Query
     warnings: list[str] = field(default_factory=list)
     streams: Streams = field(default_factory=Streams)
+    protobuf: Protobuf | None = None
+    """Writes what is no stored object, for clients that prefer it so; None: they get JSON."""
 
     @property
     def accept(self) -> str:
@@ -95,6 +97,10 @@ class Exchange:
 
     def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
         """A JSON value in the negotiated format."""
+        if representation.media == PROTOBUF:
+            if self.protobuf is not None and self.protobuf.speaks(value["apiVersion"], value["kind"]):
+                return self.respond(self.protobuf.write(value), status=status, media=PROTOBUF)
+            representation = PLAIN
         body = rendering.to_bytes(value, representation, pretty=self.view().pretty)
         return self.respond(body, status=status, media=representation.media)
 

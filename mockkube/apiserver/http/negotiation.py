@@ -44,6 +44,7 @@ class Representation:
 
 PLAIN: Final = Representation()
 AS_YAML: Final = Representation(YAML)
+AS_PROTOBUF: Final = Representation(PROTOBUF)
 
 
 @lru_cache(maxsize=512)
@@ -68,8 +69,11 @@ def _quality(text: str) -> float:
 
 
 @lru_cache(maxsize=512)
-def negotiate(accept: str, *, watch: bool = False) -> Representation:
-    """Choose a representation; NotAcceptable when there is none the client takes."""
+def negotiate(accept: str, *, watch: bool = False, protobuf: bool = False) -> Representation:
+    """Choose a representation; NotAcceptable when there is none the client takes.
+
+    `protobuf`: whether the objects themselves have messages; their metadata always has.
+    """
     if accept in ("", JSON):
         return PLAIN
     offered = clauses(accept)
@@ -77,31 +81,32 @@ def negotiate(accept: str, *, watch: bool = False) -> Representation:
         listed = ", ".join(_ROUTED)
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {listed}", details={})
     for clause in offered:
-        if (chosen := _chosen(clause, watch)) is not None:
+        if (chosen := _chosen(clause, watch, protobuf)) is not None:
             return chosen
     raise NotAcceptable(_NONE_STREAMED if watch else NONE_ACCEPTED)
 
 
-def _chosen(clause: Clause, watch: bool) -> Representation | None:
+def _chosen(clause: Clause, watch: bool, protobuf: bool) -> Representation | None:
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go, AllowsMediaTypeTransform
     media = {"*/*": JSON, "application/*": JSON}.get(clause.media, clause.media)
-    if media not in (JSON, YAML) or (watch and media == YAML):
+    if media not in _SERVED or (watch and media == YAML) or clause.parameter("stream") not in ("", "watch"):
         return None
     transform = clause.parameter("as")
     if not transform:
-        return Representation(media)
+        return Representation(media) if protobuf or media != PROTOBUF else None
     group, version = clause.parameter("g"), clause.parameter("v")
     if transform not in _TRANSFORMS or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    if transform == "Table" and media == PROTOBUF:
         return None
     return Representation(media, transform, version)
 
 
 def for_error(accept: str) -> Representation:
-    """How an error is written: as YAML if that is what the client prefers, else as JSON."""
+    """How an error is written: as YAML or protobuf if that is what the client prefers, else as JSON."""
     for clause in clauses(accept):
-        if clause.media == YAML:
-            return AS_YAML
-        if clause.media in (JSON, "*/*"):
-            break
+        if not clause.parameter("as") and (chosen := _chosen(clause, watch=False, protobuf=True)) is not None:
+            return chosen
     return PLAIN
 
 

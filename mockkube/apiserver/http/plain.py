@@ -98,7 +98,7 @@ class PlainPaths:
         if len(parts) == 1 and discovery.wants_aggregated(exchange.accept):
             whole = self.discovery.aggregated(core=parts[0] == "api")
             return exchange.respond(orjson.dumps(whole), media=discovery.AGGREGATED)
-        representation = negotiation.negotiate(exchange.accept)
+        representation = negotiation.negotiate(exchange.accept, protobuf=True)
         if representation.transform:
             raise NotAcceptable(negotiation.NONE_ACCEPTED)
         document = self._document(exchange, parts)

@@ -1,6 +1,7 @@
 """What a connection says to bytes that are no request a handler could be given."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
@@ -10,6 +11,8 @@ from aiohttp import http_exceptions, web
 
 from mockkube.api.errors import MethodNotAllowed
 
+_REQUEST_LINE: Final = re.compile(r"b'[!#$%&*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]")
+"""How the parser shows a request of which it knows all but the method."""
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
@@ -39,7 +42,7 @@ class RequestHandler(web.RequestHandler):
 
 def _refusal(error: http_exceptions.HttpProcessingError) -> web.Response:
     match error:
-        case http_exceptions.BadHttpMethod():
+        case http_exceptions.BadHttpMethod() if _REQUEST_LINE.search(error.message):
             refused = MethodNotAllowed()
             return web.Response(body=orjson.dumps(refused.status()), status=refused.code, headers=_HEADERS)
         case http_exceptions.LineTooLong():

@@ -12,7 +12,8 @@ import yaml
 
 from mockkube.api.errors import BadRequest, NotAcceptable
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http.negotiation import YAML, Representation
+from mockkube.apiserver.http.messages import message, message_list
+from mockkube.apiserver.http.negotiation import PROTOBUF, YAML, Representation
 from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.cache import Record, Span
 from mockkube.apiserver.registry.listing import Listed
@@ -68,18 +69,27 @@ def to_bytes(value: Any, representation: Representation, *, pretty: bool = False
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
+def written(resource: Resource, value: Object, representation: Representation, view: "View") -> bytes:
+    """An object that is made for this answer."""
+    if representation.media == PROTOBUF:
+        return resource.services.protobuf.write(value)
+    return to_bytes(value, representation, pretty=view.pretty)
+
+
 def show_object(resource: Resource, record: Record, representation: Representation, view: "View") -> bytes:
     """One object."""
     match representation.transform:
         case "Table":
             return to_bytes(table(resource, [record], representation, view), representation, pretty=view.pretty)
         case "PartialObjectMetadata":
-            return to_bytes(metadata_of(resource, record, representation), representation, pretty=view.pretty)
+            return written(resource, metadata_of(resource, record, representation), representation, view)
         case "PartialObjectMetadataList":
             kind = f"*core.{resource.kind.kind}"
             raise NotAcceptable(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
             )
+    if representation.media == PROTOBUF:
+        return message(resource, record)
     if view.pretty or representation.media == YAML:
         return to_bytes(orjson.loads(resource.body(record)), representation, pretty=view.pretty)
     return resource.body(record) + b"\n"
@@ -102,10 +112,12 @@ def show_list(
                 "metadata": _list_metadata(listed),
                 "items": items,
             }
-            return to_bytes(whole, representation, pretty=view.pretty)
+            return written(resource, whole, representation, view)
         case "PartialObjectMetadata":
             kind = f"*core.{resource.kind.list_kind}"
             raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
+    if representation.media == PROTOBUF:
+        return message_list(resource, listed.records, _list_metadata(listed))
     parts = _parts(resource, listed)
     if view.pretty or representation.media == YAML:
         return to_bytes(orjson.loads(b"".join(part.plain for part in parts)), representation, pretty=view.pretty)

@@ -51,7 +51,8 @@ class Router:
         """Answer one request, whatever happens."""
         started = self._clock.monotonic()
         path, _, query_text = request.raw_path.partition("?")
-        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams)
+        protobuf = self._registry.services.protobuf
+        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf)
         target: Target | None = None
         try:
             exchange.query = query = parse_query(query_text)

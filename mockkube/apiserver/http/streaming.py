@@ -1,4 +1,4 @@
-"""The answer of a watch: events as JSON lines, for as long as the client wants or the request lasts."""
+"""The answer of a watch: events as JSON lines or protobuf frames, while the client wants them and the request lasts."""
 
 import asyncio
 from contextlib import suppress
@@ -10,11 +10,13 @@ from aiohttp import web
 
 from mockkube.api.codec import Found
 from mockkube.api.errors import Expired
+from mockkube.api.protobuf.envelope import STREAM, watch_frame
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
 from mockkube.apiserver.http.exchange import Exchange
-from mockkube.apiserver.http.negotiation import Representation
+from mockkube.apiserver.http.messages import message
+from mockkube.apiserver.http.negotiation import PROTOBUF, Representation
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import ChangeType, Record
 from mockkube.apiserver.registry.options import ListOptions
@@ -38,7 +40,7 @@ async def stream(
     watch = await _opened(resource, call, options)
     try:
         response = web.StreamResponse(
-            headers={"Content-Type": representation.media, "Cache-Control": "no-cache, private"}
+            headers={"Content-Type": _media(representation), "Cache-Control": "no-cache, private"}
         )
         response.enable_chunked_encoding()
         await response.prepare(exchange.request)
@@ -48,6 +50,11 @@ async def stream(
         return response
     finally:
         watch.close()
+
+
+def _media(representation: Representation) -> str:
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/watch.go, serveWatchHandler
+    return STREAM if representation.media == PROTOBUF else representation.media
 
 
 def _only(name: str, options: ListOptions) -> ListOptions:
@@ -90,7 +97,7 @@ class _Sender:
         except TimeoutError:
             pass
         except Expired as error:
-            await self.write(self.line("ERROR", orjson.dumps(error.status())))
+            await self.write(self.line("ERROR", self.made(error.status())))
 
     async def next(self, watch: Watch) -> None:
         """Wait for events, or long enough for a bookmark, and write."""
@@ -123,6 +130,8 @@ class _Sender:
     def shown(self, seen: Seen) -> bytes:
         """The object of an event, in the representation of this watch."""
         match self.representation.transform:
+            case "" if self.representation.media == PROTOBUF:
+                return message(self.resource, seen.record)
             case "":
                 return self.resource.body(seen.record)
             case "Table":
@@ -132,11 +141,18 @@ class _Sender:
                 self.columns_sent = True
                 return orjson.dumps(table)
             case _:
-                return orjson.dumps(rendering.metadata_of(self.resource, seen.record, self.representation))
+                return self.made(rendering.metadata_of(self.resource, seen.record, self.representation))
 
-    @staticmethod
-    def line(kind: str, body: bytes) -> bytes:
-        """One event as a line."""
+    def made(self, obj: Object) -> bytes:
+        """An object that is made for this watch."""
+        if self.representation.media == PROTOBUF:
+            return self.resource.services.protobuf.write(obj)
+        return orjson.dumps(obj)
+
+    def line(self, kind: str, body: bytes) -> bytes:
+        """One event: as a line, or framed by its size."""
+        if self.representation.media == PROTOBUF:
+            return watch_frame(kind, body)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
     def bookmark(self, watch: Watch, *, initial_end: bool = False) -> bytes:
@@ -150,4 +166,4 @@ class _Sender:
         if self.representation.transform:
             record = Record("", "", "", watch.revision, b"", orjson.dumps(obj))
             return self.line("BOOKMARK", self.shown(Seen(ChangeType.MODIFIED, record)))
-        return self.line("BOOKMARK", orjson.dumps(obj))
+        return self.line("BOOKMARK", self.made(obj))

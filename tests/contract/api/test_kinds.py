@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mockkube.api.catalogue import KINDS, Kind, stable
+from mockkube.api.codec import Codec, Found
+from mockkube.api.protobuf.envelope import MEDIA, Protobuf
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT
 
@@ -16,6 +18,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 SCHEMA: Final = Schema(DEFAULT)
+CODEC: Final = Codec(SCHEMA)
+PROTOBUF: Final = Protobuf(SCHEMA)
 
 
 def served(kind: Kind) -> tuple[str, ...]:
@@ -65,6 +69,32 @@ async def test_every_kind_can_be_created_read_listed_watched_and_deleted(
             seen.append(await watch.next())
         assert seen[0][0] == "ADDED"
         assert created in [obj for _, obj in seen]
+
+
+@pytest.mark.parametrize(("kind", "version"), STORED)
+async def test_every_kind_says_the_same_in_protobuf_as_in_json(
+    api: "Api", lab: str, minimal: "Minimal", kind: Kind, version: str
+) -> None:
+    namespace = lab.rpartition("/")[2]
+    path, body = path_of(kind, version, namespace), minimal(kind, version, namespace)
+    name = body["metadata"]["name"]
+    created = await api.ask("POST", path, PROTOBUF.write(body), media=MEDIA, accept=f"{MEDIA},application/json")
+    assert (created.status, created.headers["Content-Type"]) == (201, MEDIA), created.body
+    one, whole = [await api.ask("GET", at, accept=MEDIA) for at in (f"{path}/{name}", path)]
+    assert as_json(one.body) == await api.get(f"{path}/{name}")
+    assert as_json(whole.body)["items"] == (await api.get(path))["items"]
+    gone = await api.ask("DELETE", f"{path}/{name}?gracePeriodSeconds=0", accept=MEDIA)
+    assert as_json(gone.body)["kind"] in (kind.kind, "Status")
+    await unhold(api, f"{path}/{name}")
+
+
+def as_json(message: bytes) -> Object:
+    """What a message says, as the server would write it in JSON."""
+    read = PROTOBUF.read(message)
+    group, _, version = read.api_version.rpartition("/")
+    node = SCHEMA.kind(group, version, read.kind)
+    assert node is not None
+    return {"kind": read.kind, "apiVersion": read.api_version, **CODEC.decode(node, read.value, Found())}
 
 
 async def established(api: "Api", path: str, since: str) -> Object:

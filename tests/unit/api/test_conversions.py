@@ -71,3 +71,11 @@ def test_an_autoscaler_of_version_2_shows_its_cpu_target_in_version_1() -> None:
     obj = {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2", "metadata": {"name": "a"}, "spec": spec}
     converted = convert(obj, "autoscaling/v2", "autoscaling/v1")
     assert converted["spec"] == {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
+
+
+def test_an_autoscaler_of_version_1_counts_replicas_that_version_2_leaves_out() -> None:
+    head = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}, "spec": {"maxReplicas": 3}}
+    newer = {**head, "apiVersion": "autoscaling/v2", "status": {"desiredReplicas": 0}}
+    older = convert(newer, "autoscaling/v2", "autoscaling/v1")
+    assert older["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+    assert convert(older, "autoscaling/v1", "autoscaling/v2") == newer

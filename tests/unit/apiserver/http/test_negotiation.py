@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
 from mockkube.apiserver.http.negotiation import (
+    AS_PROTOBUF,
     AS_YAML,
     JSON,
     PLAIN,
+    PROTOBUF,
     YAML,
     Representation,
     body_media,
@@ -17,6 +19,8 @@ from mockkube.apiserver.http.negotiation import (
     negotiate,
 )
 
+PARTIAL = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA = Representation(PROTOBUF, "PartialObjectMetadata", "v1")
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
@@ -48,6 +52,21 @@ def test_what_cannot_be_had_is_not_acceptable(accept: str) -> None:
         negotiate(accept)
 
 
+@pytest.mark.parametrize(
+    ("accept", "protobuf", "chosen"),
+    [
+        pytest.param(f"{PROTOBUF},{JSON}", True, AS_PROTOBUF, id="preferred"),
+        pytest.param(f"{PROTOBUF};stream=watch,{JSON}", True, AS_PROTOBUF, id="as a stream"),
+        pytest.param(f"{PROTOBUF};stream=else,{JSON}", True, PLAIN, id="as another stream"),
+        pytest.param(f"{PROTOBUF},{JSON}", False, PLAIN, id="no messages"),
+        pytest.param(f"{PROTOBUF};{PARTIAL},{JSON}", False, METADATA, id="metadata of what has no messages"),
+        pytest.param(f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1,{JSON}", True, PLAIN, id="a table, which has none"),
+    ],
+)
+def test_protobuf_is_for_what_has_messages(accept: str, protobuf: bool, chosen: Representation) -> None:
+    assert negotiate(accept, protobuf=protobuf) == chosen
+
+
 def test_a_watch_is_never_yaml() -> None:
     with pytest.raises(NotAcceptable, match="stream=watch"):
         negotiate(YAML, watch=True)
@@ -63,9 +82,18 @@ def test_any_header_is_understood_or_refused(accept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "form"), [("", PLAIN), (YAML, AS_YAML), (f"{JSON},{YAML}", PLAIN), ("text/html", PLAIN), (TABLE, PLAIN)]
+    ("accept", "form"),
+    [
+        ("", PLAIN),
+        (YAML, AS_YAML),
+        (f"{JSON},{YAML}", PLAIN),
+        ("text/html", PLAIN),
+        (TABLE, PLAIN),
+        (f"{PROTOBUF},{JSON}", AS_PROTOBUF),
+        (f"{PROTOBUF};{PARTIAL},{JSON}", PLAIN),
+    ],
 )
-def test_an_error_is_yaml_only_when_that_is_preferred(accept: str, form: Representation) -> None:
+def test_an_error_is_written_as_what_is_preferred_untransformed(accept: str, form: Representation) -> None:
     assert for_error(accept) == form
 
 

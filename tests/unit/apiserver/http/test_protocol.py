@@ -38,6 +38,8 @@ async def test_an_unknown_method_is_not_allowed():
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
+        pytest.param(b"word\r\n\r\n", b"400 Bad Request", id="no request line"),
+        pytest.param(b"FROB / HTTP/2.0\r\n\r\n", b"400 Bad Request", id="another protocol"),
         pytest.param(b"GET / HTTP/1.1\r\nno header\r\n\r\n", b"400 Bad Request", id="no header"),
         pytest.param(
             b"GET /" + b"x" * 512 + b" HTTP/1.1\r\n\r\n", b"431 Request Header Fields Too Large", id="too long a line"

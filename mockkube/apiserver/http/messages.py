@@ -1,0 +1,44 @@
+"""Stored objects and lists of them as protobuf, for clients that prefer it.
+
+upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
+"""
+
+from collections.abc import Sequence
+
+from mockkube.api.protobuf.envelope import enclose, listed
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.registry.cache import Record, Span
+from mockkube.apiserver.registry.resource import Resource
+
+
+def message(resource: Resource, record: Record) -> bytes:
+    """One object, in the version of the resource."""
+    return enclose(resource.api_version, resource.kind.kind, _content(resource, record))
+
+
+def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOnlyObject) -> Sequence[Bulk]:
+    """A list: what comes before the items, the items, what comes after."""
+    items = _items(resource, records)
+    protobuf, kind = resource.services.protobuf, resource.kind.list_kind
+    before, after = protobuf.around_list(resource.api_version, kind, metadata, len(items.plain))
+    return Bulk(before), items, Bulk(after)
+
+
+def _content(resource: Resource, record: Record) -> bytes:
+    return resource.services.protobuf.kept(record, resource.api_version, lambda: resource.served(record.load()))
+
+
+def _items(resource: Resource, records: Sequence[Record]) -> Bulk:
+    """The items, joined; once for all who ask for the same span, while nothing of it changes."""
+    if not isinstance(records, Span):
+        return Bulk(_joined(resource, records))
+    form = f"{resource.api_version} protobuf"
+    known = records.joined.get(form)
+    if known is None:
+        known = records.joined[form] = Bulk(_joined(resource, records))
+    return known
+
+
+def _joined(resource: Resource, records: Sequence[Record]) -> bytes:
+    return b"".join(listed(_content(resource, record) for record in records))
