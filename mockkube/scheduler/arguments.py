@@ -1,0 +1,293 @@
+"""The arguments of plugins in a KubeSchedulerConfiguration: what is assumed, and what is wrong with what was given.
+
+upstream 1.36: pkg/scheduler/apis/config/v1/defaults.go, pkg/scheduler/apis/config/validation/validation_pluginargs.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching.node_selectors import compile_preferred, compile_terms, operators_for
+
+Defaults = Callable[[Object, Capabilities], None]
+Check = Callable[[ReadOnlyObject, str, Capabilities], Sequence[FieldError | str]]
+_STRATEGIES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+_CAPACITY_SCORING: Final = "StorageCapacityScoring"
+_FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
+_BINDING_CONDITIONS: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
+    """Return a plugin's arguments with what is assumed where nothing is said."""
+    filled = dict(args)
+    if name in _DEFAULTS:
+        _DEFAULTS[name](filled, caps)
+    return filled
+
+
+def check(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
+    """Return what is wrong with a plugin's arguments, filled."""
+    wrong: Sequence[FieldError | str] = _check_fields(name, args, at)
+    if not wrong and name in _CHECKS:
+        wrong = _CHECKS[name](args, at, caps)
+    return [str(one) for one in wrong]
+
+
+def takes_arguments(name: str) -> bool:
+    """Whether a plugin has arguments."""
+    return name in _FIELDS
+
+
+_FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
+    "DefaultPreemption": {"minCandidateNodesPercentage": int, "minCandidateNodesAbsolute": int},
+    "DynamicResources": {"filterTimeout": str, "bindingTimeout": str},
+    "InterPodAffinity": {"hardPodAffinityWeight": int, "ignorePreferredTermsOfExistingPods": bool},
+    "NodeAffinity": {"addedAffinity": dict},
+    "NodeResourcesBalancedAllocation": {"resources": list},
+    "NodeResourcesFit": {"ignoredResources": list, "ignoredResourceGroups": list, "scoringStrategy": dict},
+    "PodTopologySpread": {"defaultConstraints": list, "defaultingType": str},
+    "VolumeBinding": {"bindTimeoutSeconds": int, "shape": list},
+}
+
+
+def _check_fields(name: str, args: ReadOnlyObject, at: str) -> list[FieldError]:
+    known = _FIELDS.get(name, {})
+    found = []
+    for field, value in args.items():
+        if field in ("apiVersion", "kind"):
+            continue
+        if field not in known:
+            found.append(forbidden(f"{at}.{field}", "unknown field"))
+        elif not isinstance(value, known[field]) or (isinstance(value, bool) and known[field] is int):
+            found.append(invalid(f"{at}.{field}", value, "is of the wrong type"))
+    return found
+
+
+# What is assumed
+
+
+def _resources(given: Iterable[ReadOnlyObject] | None) -> list[Object]:
+    named = [{**one, "weight": one.get("weight") or 1} for one in given or ()]
+    return named or [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+
+
+def _fill_preemption(args: Object, caps: Capabilities) -> None:
+    args.setdefault("minCandidateNodesPercentage", 10)
+    args.setdefault("minCandidateNodesAbsolute", 100)
+
+
+def _fill_pod_affinity(args: Object, caps: Capabilities) -> None:
+    args.setdefault("hardPodAffinityWeight", 1)
+
+
+def _fill_balanced(args: Object, caps: Capabilities) -> None:
+    args["resources"] = _resources(args.get("resources"))
+
+
+def _fill_fit(args: Object, caps: Capabilities) -> None:
+    strategy = dict(args.get("scoringStrategy") or {"type": "LeastAllocated"})
+    strategy["resources"] = _resources(strategy.get("resources"))
+    args["scoringStrategy"] = strategy
+
+
+def _fill_spread(args: Object, caps: Capabilities) -> None:
+    args.setdefault("defaultingType", "System")
+
+
+def _fill_volumes(args: Object, caps: Capabilities) -> None:
+    args.setdefault("bindTimeoutSeconds", 600)
+    if caps.enabled(_CAPACITY_SCORING) and not args.get("shape"):
+        args["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+
+
+def _fill_devices(args: Object, caps: Capabilities) -> None:
+    if caps.enabled(_FILTER_TIMEOUT):
+        args.setdefault("filterTimeout", "10s")
+    if all(caps.enabled(gate) for gate in _BINDING_CONDITIONS):
+        args.setdefault("bindingTimeout", "10m0s")
+
+
+_DEFAULTS: Final[Mapping[str, Defaults]] = {
+    "DefaultPreemption": _fill_preemption,
+    "DynamicResources": _fill_devices,
+    "InterPodAffinity": _fill_pod_affinity,
+    "NodeResourcesBalancedAllocation": _fill_balanced,
+    "NodeResourcesFit": _fill_fit,
+    "PodTopologySpread": _fill_spread,
+    "VolumeBinding": _fill_volumes,
+}
+
+
+# What is wrong
+
+
+def _check_preemption(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    share, least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
+    in_share, in_least = f"{at}.minCandidateNodesPercentage", f"{at}.minCandidateNodesAbsolute"
+    found = []
+    if not 0 <= share <= 100:
+        found.append(invalid(in_share, share, "not in valid range [0, 100]"))
+    if least < 0:
+        found.append(invalid(in_least, least, "not in valid range [0, inf)"))
+    if share == 0 and least == 0:
+        found.append(invalid(in_share, share, "cannot be zero at the same time as minCandidateNodesAbsolute"))
+        found.append(invalid(in_least, least, "cannot be zero at the same time as minCandidateNodesPercentage"))
+    return found
+
+
+def _check_pod_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    weight = args["hardPodAffinityWeight"]
+    at = f"{at}.hardPodAffinityWeight"
+    return [] if 0 <= weight <= 100 else [invalid(at, weight, "not in valid range [0, 100]")]
+
+
+def _check_balanced(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    found = []
+    seen: set[str] = set()
+    for index, one in enumerate(args["resources"]):
+        here = f"{at}.resources[{index}]"
+        if one.get("name", "") in seen:
+            found.append(duplicate(f"{here}.name", one.get("name", "")))
+        seen.add(one.get("name", ""))
+        if one["weight"] != 1:
+            found.append(invalid(f"{here}.weight", one["weight"], "must be 1"))
+    return found
+
+
+def _check_fit(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    found = _label_names(args.get("ignoredResources") or (), f"{at}.ignoredResources")
+    for index, group in enumerate(args.get("ignoredResourceGroups") or ()):
+        here = f"{at}.ignoredResourceGroups[{index}]"
+        if "/" in group:
+            found.append(invalid(here, group, "resource group name can't contain '/'"))
+        found += [invalid(here, group, text) for text in names.qualified_name(group)]
+    return found + _check_strategy(args["scoringStrategy"], f"{at}.scoringStrategy")
+
+
+def _label_names(given: Sequence[str], at: str) -> list[FieldError]:
+    return [
+        invalid(f"{at}[{index}]", name, text) for index, name in enumerate(given) for text in names.qualified_name(name)
+    ]
+
+
+def _check_strategy(strategy: ReadOnlyObject, at: str) -> list[FieldError]:
+    kind, ratio, in_ratio = (
+        strategy.get("type", ""),
+        strategy.get("requestedToCapacityRatio"),
+        "requestedToCapacityRatio",
+    )
+    found = [] if kind in _STRATEGIES else [not_supported(f"{at}.type", kind, _STRATEGIES)]
+    for index, one in enumerate(strategy["resources"]):
+        if not 0 < one["weight"] <= 100:
+            text = f"resource weight of {one.get('name', '')} not in valid range (0, 100]"
+            found.append(invalid(f"{at}.resources[{index}].weight", one["weight"], text))
+    if kind == "RequestedToCapacityRatio":
+        if ratio is None:
+            return [*found, required(f"{at}.{in_ratio}", f"must be specified when type is {kind}")]
+        return found + _check_shape(ratio.get("shape") or (), f"{at}.{in_ratio}.shape")
+    if ratio is not None:
+        found.append(forbidden(f"{at}.{in_ratio}", "must be nil when type is not RequestedToCapacityRatio"))
+    return found
+
+
+def _check_shape(shape: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    if not shape:
+        return [required(at, "at least one point must be specified")]
+    found = []
+    points = [(one.get("utilization", 0), one.get("score", 0)) for one in shape]
+    for index in range(1, len(points)):
+        if points[index - 1][0] >= points[index][0]:
+            text = "values must be sorted in increasing order"
+            found.append(invalid(f"{at}[{index}].utilization", points[index][0], text))
+            break
+    for index, (utilization, score) in enumerate(points):
+        if not 0 <= utilization <= 100:
+            found.append(invalid(f"{at}[{index}].utilization", utilization, "not in valid range [0, 100]"))
+        if not 0 <= score <= 10:
+            found.append(invalid(f"{at}[{index}].score", score, "not in valid range [0, 10]"))
+    return found
+
+
+def _check_spread(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    kind, constraints = args["defaultingType"], args.get("defaultConstraints") or ()
+    found = []
+    if kind not in ("System", "List"):
+        found.append(not_supported(f"{at}.defaultingType", kind, ("System", "List")))
+    elif kind == "System" and constraints:
+        found.append(invalid(f"{at}.defaultingType", kind, "when .defaultConstraints are not empty"))
+    seen: set[tuple[Any, Any]] = set()
+    for index, one in enumerate(constraints):
+        here = f"{at}.defaultConstraints[{index}]"
+        found += _check_constraint(one, here)
+        key = (one.get("topologyKey", ""), one.get("whenUnsatisfiable", ""))
+        if key in seen:
+            found.append(duplicate(here, f"{{{key[0]}, {key[1]}}}"))
+        seen.add(key)
+    return found
+
+
+def _check_constraint(one: ReadOnlyObject, at: str) -> list[FieldError]:
+    found = []
+    if one.get("maxSkew", 0) <= 0:
+        found.append(invalid(f"{at}.maxSkew", one.get("maxSkew", 0), "not in valid range (0, inf)"))
+    if not (key := one.get("topologyKey", "")):
+        found.append(required(f"{at}.topologyKey", "can not be empty"))
+    else:
+        found += [invalid(f"{at}.topologyKey", key, text) for text in names.qualified_name(key)]
+    action, actions = one.get("whenUnsatisfiable", ""), ("DoNotSchedule", "ScheduleAnyway")
+    if not action:
+        found.append(required(f"{at}.whenUnsatisfiable", "can not be empty"))
+    elif action not in actions:
+        found.append(not_supported(f"{at}.whenUnsatisfiable", action, actions))
+    if "labelSelector" in one:
+        text = "constraint must not define a selector, as they deduced for each pod"
+        found.append(forbidden(f"{at}.labelSelector", text))
+    return found
+
+
+def _check_node_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
+    added, operators = args.get("addedAffinity") or {}, operators_for(caps)
+    at = f"{at}.addedAffinity"
+    terms = (added.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    wrong = compile_terms(terms, operators, f"{at}.{_REQUIRED}.nodeSelectorTerms").errors
+    return wrong + compile_preferred(added.get(_PREFERRED) or (), operators, f"{at}.{_PREFERRED}").errors
+
+
+def _check_volumes(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    seconds, found = args["bindTimeoutSeconds"], []
+    if seconds < 0:
+        text = "invalid BindTimeoutSeconds, should not be a negative value"
+        found.append(invalid(f"{at}.bindTimeoutSeconds", seconds, text))
+    if caps.enabled(_CAPACITY_SCORING):
+        return found + _check_shape(args["shape"], f"{at}.shape")
+    if args.get("shape") is not None:
+        text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+        found.append(invalid(f"{at}.shape", args["shape"], text))
+    return found
+
+
+def _check_devices(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
+    found = []
+    if not caps.enabled(_FILTER_TIMEOUT) and "filterTimeout" in args:
+        found.append(forbidden(f"{at}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled"))
+    if not all(caps.enabled(gate) for gate in _BINDING_CONDITIONS) and "bindingTimeout" in args:
+        text = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"
+        found.append(forbidden(f"{at}.bindingTimeout", text))
+    return found
+
+
+_CHECKS: Final[Mapping[str, Check]] = {
+    "DefaultPreemption": _check_preemption,
+    "DynamicResources": _check_devices,
+    "InterPodAffinity": _check_pod_affinity,
+    "NodeAffinity": _check_node_affinity,
+    "NodeResourcesBalancedAllocation": _check_balanced,
+    "NodeResourcesFit": _check_fit,
+    "PodTopologySpread": _check_spread,
+    "VolumeBinding": _check_volumes,
+}

@@ -1,0 +1,74 @@
+"""The plugins: in the order they are asked, with the weight of their scores."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.plugins import Factory
+from mockkube.scheduler.plugins.default_binder import DefaultBinder
+from mockkube.scheduler.plugins.image_locality import ImageLocality
+from mockkube.scheduler.plugins.node_affinity import NodeAffinity
+from mockkube.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
+from mockkube.scheduler.plugins.node_name import NodeName
+from mockkube.scheduler.plugins.node_ports import NodePorts
+from mockkube.scheduler.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from mockkube.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from mockkube.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from mockkube.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from mockkube.scheduler.plugins.priority_sort import PrioritySort
+from mockkube.scheduler.plugins.scheduling_gates import SchedulingGates
+from mockkube.scheduler.plugins.taint_toleration import TaintToleration
+from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
+from mockkube.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from mockkube.scheduler.plugins.volume_zone import VolumeZone
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One plugin; with a gate it is there only where that is on."""
+
+    name: str
+    factory: Factory
+    weight: int = 0
+    gate: str = ""
+
+
+# upstream 1.36: pkg/scheduler/apis/config/v1/default_plugins.go
+PLUGINS: Final = (
+    Entry("SchedulingGates", SchedulingGates),
+    Entry("PrioritySort", PrioritySort),
+    Entry("NodeUnschedulable", NodeUnschedulable),
+    Entry("NodeName", NodeName),
+    Entry("TaintToleration", TaintToleration, weight=3),
+    Entry("NodeAffinity", NodeAffinity, weight=2),
+    Entry("NodePorts", NodePorts),
+    Entry("NodeResourcesFit", NodeResourcesFit, weight=1),
+    Entry("VolumeRestrictions", VolumeRestrictions),
+    Entry("NodeVolumeLimits", NodeVolumeLimits),
+    Entry("VolumeBinding", VolumeBinding),
+    Entry("VolumeZone", VolumeZone),
+    Entry("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocation, weight=1),
+    Entry("ImageLocality", ImageLocality, weight=1),
+    Entry("DefaultBinder", DefaultBinder),
+    Entry("NodeDeclaredFeatures", NodeDeclaredFeatures, gate="NodeDeclaredFeatures"),
+)
+_BY_NAME: Final = {entry.name: entry for entry in PLUGINS}
+_NAME_FIRST_SINCE: Final = Version(1, 37)
+"""From this version on the name of the node is looked at before its cordon."""
+
+
+def entry_of(name: str) -> Entry | None:
+    """Return the plugin of a name, whether it is enabled by default or not."""
+    return _BY_NAME.get(name)
+
+
+def defaults_for(caps: Capabilities) -> list[Entry]:
+    """Return the plugins that are enabled unless a profile says otherwise, in order."""
+    entries = [entry for entry in PLUGINS if not entry.gate or caps.enabled(entry.gate)]
+    if caps.version >= _NAME_FIRST_SINCE:
+        cordon, name = (
+            next(i for i, one in enumerate(entries) if one.factory is f) for f in (NodeUnschedulable, NodeName)
+        )
+        entries[cordon], entries[name] = entries[name], entries[cordon]
+    return entries

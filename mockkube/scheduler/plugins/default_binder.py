@@ -1,0 +1,33 @@
+"""Binding: writing at the API which node a pod goes to.
+
+upstream 1.36: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
+"""
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.plugins import BindPlugin, Context, CycleState
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+
+
+class DefaultBinder(BindPlugin):
+    """Posts the binding."""
+
+    name = "DefaultBinder"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._client = context.client
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Write the binding, for this very pod and no other of its name."""
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+            "target": {"kind": "Node", "name": node_name},
+        }
+        try:
+            await self._client.create("Pod", binding, subresource="binding", name=pod.name)
+        except ApiError as error:
+            return Status.error(str(error))
+        return SUCCESS

@@ -1,0 +1,34 @@
+"""Node names: a pod whose spec already names a node.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodename/node_name.go
+"""
+
+from collections.abc import Sequence
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import Action, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+
+
+class NodeName(FilterPlugin):
+    """Refuses every node but the one the pod names."""
+
+    name = "NodeName"
+    filter_scope = Scope.NODE
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        """Take no arguments."""
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come."""
+        return (Interest(Subject.NODE, Action.ADD),)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse a node of another name."""
+        wanted = pod.spec.get("nodeName", "")
+        if not wanted or wanted == node.name:
+            return SUCCESS
+        return Status.unresolvable("node(s) didn't match the requested node name", wanted=wanted)

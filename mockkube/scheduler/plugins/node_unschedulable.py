@@ -1,0 +1,56 @@
+"""Cordons: nodes that take no further pods.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.taints import compile_tolerations
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+
+CORDON: Final[ReadOnlyObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""The taint that stands for a cordon."""
+
+
+class NodeUnschedulable(FilterPlugin):
+    """Refuses nodes marked unschedulable, unless the pod tolerates the taint that stands for it."""
+
+    name = "NodeUnschedulable"
+    filter_scope = Scope.NODE
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._rules = context.taints
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for nodes that come or are given free, and for the pod's own tolerations."""
+        return (
+            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, _given_free),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._tolerates_now),
+        )
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse a cordoned node."""
+        if not node.unschedulable or pod.part(self, self._tolerates):
+            return SUCCESS
+        return Status.unresolvable("node(s) were unschedulable", cordoned=True)
+
+    def _tolerates(self, pod: PodInfo) -> bool:
+        tolerations = compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
+        return any(toleration.tolerates(CORDON) for toleration in tolerations)
+
+    def _tolerates_now(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.new is None or event.new["metadata"].get("uid") != pod.uid:
+            return False
+        return self._tolerates(PodInfo(event.new))
+
+
+def _given_free(pod: PodInfo, event: ClusterEvent) -> bool:
+    if event.new is None or event.new["spec"].get("unschedulable"):
+        return False
+    return event.old is None or bool(event.old["spec"].get("unschedulable"))

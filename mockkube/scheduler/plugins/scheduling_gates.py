@@ -1,0 +1,36 @@
+"""Scheduling gates: pods that somebody holds back.
+
+upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go
+"""
+
+from collections.abc import Sequence
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.plugins import Context, PreEnqueuePlugin
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+
+
+class SchedulingGates(PreEnqueuePlugin):
+    """Keeps a pod out of the queue until its last gate is removed."""
+
+    name = "SchedulingGates"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        """Take no arguments."""
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for the pod's own gates."""
+        return (Interest(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, _is_the_pod),)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Refuse a pod that has gates."""
+        gates = [gate["name"] for gate in pod.spec.get("schedulingGates") or ()]
+        if not gates:
+            return SUCCESS
+        return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]", gates=gates)
+
+
+def _is_the_pod(pod: PodInfo, event: ClusterEvent) -> bool:
+    return event.new is not None and event.new["metadata"].get("uid") == pod.uid
