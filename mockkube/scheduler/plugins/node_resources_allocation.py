@@ -96,7 +96,7 @@ def _most_allocated(shares: Sequence[Share]) -> int:
 
 
 def _ratio(shape: Sequence[Any]) -> Scorer:
-    line = [(point["utilization"], point["score"] * (SCORE_MAX // _SHAPE_SCORE_MAX)) for point in shape]
+    line = [(point.get("utilization", 0), point.get("score", 0) * (SCORE_MAX // _SHAPE_SCORE_MAX)) for point in shape]
 
     def score(shares: Sequence[Share]) -> int:
         total = weights = 0

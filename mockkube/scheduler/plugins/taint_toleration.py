@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, unreadable, untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
 from mockkube.proposals.answers import refusal
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo
@@ -70,11 +70,6 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
             for one in tolerations
             if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
         ]
-
-    def unreadable(self, pod: PodInfo, node: NodeInfo) -> list[tuple[ReadOnlyObject, ReadOnlyObject, str]]:
-        """Return toleration, taint and reason wherever a value could not be read."""
-        found = unreadable(node.taints, pod.part(self, self._compile))
-        return [(toleration, taint, why.reason) for toleration, taint, why in found]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Have every pod scored: one without tolerations has most to avoid."""

@@ -1,0 +1,245 @@
+"""Inter-pod affinity: pods that want to be near others, or far from them.
+
+upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import (
+    SCORE_MAX,
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Slot,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.domain_counts import Counts
+from mockkube.scheduler.plugins.inter_pod_affinity_counts import AffinityCounts, readable_terms
+from mockkube.scheduler.plugins.inter_pod_affinity_hints import node_change_helps, pod_change_helps
+from mockkube.scheduler.plugins.inter_pod_affinity_pairs import Pairs
+from mockkube.scheduler.plugins.inter_pod_affinity_terms import Labels, Namespaces, Term, all_mean, any_means, terms_of
+
+_NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
+_NEAR: Final = "node(s) didn't match pod anti-affinity rules"
+_UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+_ONE_TERM_IS_ENOUGH_SINCE: Final = Version(1, 37)
+"""From this version on a pod that goes helps if any term of anti-affinity means it, before if all do."""
+
+
+@dataclass(slots=True)
+class _Rules:
+    """What filtering needs to know."""
+
+    affinity: tuple[Term, ...]
+    near: Pairs
+    """Pods that all terms of the pod's affinity mean."""
+    anti_affinity: tuple[Term, ...]
+    far: Pairs
+    """Pods that a term of its anti-affinity means."""
+    unwelcome: Pairs
+    """Pods with a term of anti-affinity that means the pod."""
+    of_namespace: Labels
+    """The labels of the pod's namespace."""
+    refusals: dict[tuple[str, str], Status] = field(default_factory=dict)
+    """Made once per reason and topology key."""
+
+    def clone(self) -> "_Rules":
+        return replace(self, near=self.near.clone(), far=self.far.clone(), unwelcome=self.unwelcome.clone())
+
+    def suppose(self, pod: PodInfo, other: PodInfo, labels: Labels, change: int) -> None:
+        """Suppose that another pod comes to a node with these labels, or goes from it."""
+        refusing = readable_terms(other).anti_affinity
+        met = (term for term in refusing if term.means(pod.namespace, pod.labels, self.of_namespace))
+        self.unwelcome.suppose(met, labels, change)
+        if all_mean(self.affinity, other.namespace, other.labels):
+            self.near.suppose(self.affinity, labels, change)
+        met = (term for term in self.anti_affinity if term.means(other.namespace, other.labels))
+        self.far.suppose(met, labels, change)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attraction:
+    """What draws a pod to the domains of one topology key, or repels it."""
+
+    tables: list[tuple[Counts, int]]
+    """Pods by domain, and what each weighs."""
+    sums: dict[str, int]
+    """What was summed up already, by domain."""
+
+    def of(self, domain: str) -> int:
+        """Return what a domain draws with."""
+        found = self.sums.get(domain)
+        if found is None:
+            found = self.sums[domain] = sum(counts.get(domain, 0) * weight for counts, weight in self.tables)
+        return found
+
+
+_RULES: Final = Slot[_Rules]("InterPodAffinity")
+_ATTRACTIONS: Final = Slot[dict[str, _Attraction]]("InterPodAffinity")
+
+
+class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes too far from wanted pods or too near unwanted ones; ranks by preferences, theirs too."""
+
+    name = "InterPodAffinity"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        version = context.caps.version
+        self._nodes = context.nodes
+        self._namespaces = Namespaces(context.caches, version)
+        self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods"))
+        self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
+        self._means_unwanted = any_means if version >= _ONE_TERM_IS_ENOUGH_SINCE else all_mean
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods that come, go or are relabelled, the pod itself among them, and for nodes and their labels."""
+        return (
+            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._pod_helps),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, _node_helps),
+        )
+
+    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return pod_change_helps(pod, event, self._means_unwanted)
+        except BadSelector:
+            return True
+
+    # Filtering
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Count pods by domain; skip pods without terms that no other pod's terms mean."""
+        try:
+            terms = terms_of(pod)
+        except BadSelector as error:
+            return PreFiltered(Status.unresolvable(f"parsing pod: {error}"))
+        of_namespace = self._namespaces.labels(pod.namespace)
+        unwelcome = [
+            (term, counts)
+            for term, counts in self._counts.refusing(nodes).items()
+            if term.means(pod.namespace, pod.labels, of_namespace)
+        ]
+        if not unwelcome and not terms.affinity and not terms.anti_affinity:
+            return PreFiltered(SKIP)
+        wanted, unwanted = self._namespaces.resolve(terms.affinity), self._namespaces.resolve(terms.anti_affinity)
+        near = Pairs(self._counts.meant_by_all(wanted, nodes))
+        far = Pairs(self._counts.meant_by_each(unwanted, nodes))
+        state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(unwelcome), of_namespace))
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
+        """Refuse nodes too far from wanted pods, then such too near unwanted ones, then where the pod is unwanted."""
+        rules = state.get(_RULES)
+        assert rules is not None
+        if rules.affinity and not _is_near(rules, pod, node.labels):
+            return _refusal(rules, _NOT_NEAR, "")
+        if (key := rules.far.found(node.labels)) is not None:
+            return _refusal(rules, _NEAR, key)
+        if (key := rules.unwelcome.found(node.labels)) is not None:
+            return _refusal(rules, _UNWELCOME, key)
+        return SUCCESS
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod in."""
+        if (rules := state.get(_RULES)) is not None:
+            rules.suppose(pod, added, node.labels, 1)
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod out."""
+        if (rules := state.get(_RULES)) is not None:
+            rules.suppose(pod, removed, node.labels, -1)
+        return SUCCESS
+
+    # Scoring
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Gather what draws and repels the pod; skip it if nothing does."""
+        try:
+            own = terms_of(pod).preferred
+        except BadSelector as error:
+            return Status.error(f"failed to parse pod: {error}")
+        if self._ignores_others and not own:
+            return SKIP
+        attractions: dict[str, _Attraction] = {}
+        resolved = self._namespaces.resolve(term for term, _ in own)
+        for (term, counts), (_, weight) in zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True):
+            _add(attractions, term, counts, weight)
+        of_namespace = self._namespaces.labels(pod.namespace)
+        for (term, weight), counts in self._counts.preferring(self._nodes).items():
+            if term.means(pod.namespace, pod.labels, of_namespace):
+                _add(attractions, term, counts, weight)
+        if not attractions:
+            return SKIP
+        state.put(_ATTRACTIONS, attractions)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:  # hot: per pod and feasible node
+        """Return how strongly the domains of a node draw the pod."""
+        attractions = state.get(_ATTRACTIONS)
+        assert attractions is not None
+        labels = node.labels
+        return sum(one.of(labels[key]) for key, one in attractions.items() if key in labels)
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Spread the scores from the node that draws least to the one that draws most."""
+        least = min(scores, default=0)
+        span = max(scores, default=0) - least
+        scores[:] = [int(SCORE_MAX * ((score - least) / span)) if span else 0 for score in scores]
+
+
+def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+    try:
+        return node_change_helps(pod, event)
+    except BadSelector:
+        return True
+
+
+def _is_near(rules: _Rules, pod: PodInfo, labels: Labels) -> bool:
+    """Whether wanted pods are in every domain; the first of a group that wants itself goes where there are domains."""
+    there = True
+    for term in rules.affinity:
+        domain = labels.get(term.topology_key)
+        if domain is None:
+            return False
+        there = there and rules.near.count(term.topology_key, domain) > 0
+    return there or (rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels))
+
+
+def _refusal(rules: _Rules, reason: str, key: str) -> Status:
+    refusal = rules.refusals.get((reason, key))
+    if refusal is None:
+        refusal = rules.refusals[reason, key] = _refuse(rules, reason, key)
+    return refusal
+
+
+def _refuse(rules: _Rules, reason: str, key: str) -> Status:
+    match reason:
+        case _ if reason == _NOT_NEAR:
+            return Status.unresolvable(reason, terms=_sources(rules.affinity))
+        case _ if reason == _NEAR:
+            terms = (term for term in rules.anti_affinity if term.topology_key == key)
+        case _:
+            terms = (term for term, _ in rules.unwelcome.tables if term.topology_key == key)
+    return Status.unschedulable(reason, topology_key=key, terms=_sources(terms))
+
+
+def _sources(terms: Iterable[Term]) -> list[ReadOnlyObject]:
+    return [term.source for term in terms]
+
+
+def _add(attractions: dict[str, _Attraction], term: Term, counts: Counts, weight: int) -> None:
+    if counts:
+        attractions.setdefault(term.topology_key, _Attraction([], {})).tables.append((counts, weight))

@@ -1,0 +1,61 @@
+"""What helps a pod that was refused for affinity or anti-affinity, its own or that of pods that are there.
+
+upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
+"""
+
+from collections.abc import Callable, Sequence
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import ClusterEvent
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.plugins.inter_pod_affinity_terms import NO_LABELS, Labels, Term, all_mean, terms_of
+
+Means = Callable[[Sequence[Term], str, Labels], bool]
+"""When terms of anti-affinity count as met by a pod: when all mean it, or since 1.37 when any does."""
+
+
+def pod_change_helps(pod: PodInfo, event: ClusterEvent, means: Means) -> bool:
+    """Whether a pod has come that is wanted near, one has gone that was in the way, or labels changed so."""
+    if event.old is not None and event.new is not None and event.new["metadata"].get("uid") == pod.uid:
+        return True
+    old, new = _placed(event.old), _placed(event.new)
+    if (event.old is not None and old is None) or (event.new is not None and new is None):
+        return False
+    wanted, unwanted = terms_of(pod).affinity, terms_of(pod).anti_affinity
+    if old is None:
+        return new is not None and _meant(all_mean, wanted, new)
+    if new is None:
+        return _meant(means, unwanted, old) or _meant(means, terms_of(old).anti_affinity, pod)
+    comes_near = not _meant(all_mean, wanted, old) and _meant(all_mean, wanted, new)
+    return comes_near or (_meant(means, unwanted, old) and not _meant(means, unwanted, new))
+
+
+def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether a node has come to, or moved between, domains of the pod's terms, or left one it may not share."""
+    if event.new is None:
+        return False
+    now, terms = _labels(event.new), terms_of(pod)
+    if event.old is None:
+        return bool(terms.anti_affinity) or any(term.topology_key in now for term in terms.affinity)
+    was = _labels(event.old)
+    reaches = any(_reaches(term.topology_key, was, now) for term in terms.affinity)
+    return reaches or any(_reaches(term.topology_key, now, was) for term in terms.anti_affinity)
+
+
+def _reaches(key: str, was: Labels, now: Labels) -> bool:
+    """Whether there is a domain now that there was not before."""
+    return key in now and was.get(key) != now[key]
+
+
+def _placed(obj: ReadOnlyObject | None) -> PodInfo | None:
+    """Return a pod that is on a node, or that a node is kept for."""
+    pod = None if obj is None else PodInfo(obj)
+    return pod if pod is not None and (pod.node_name or pod.nominated_node) else None
+
+
+def _meant(means: Means, terms: Sequence[Term], pod: PodInfo) -> bool:
+    return means(terms, pod.namespace, pod.labels)
+
+
+def _labels(obj: ReadOnlyObject) -> Labels:
+    return obj["metadata"].get("labels") or NO_LABELS

@@ -1,0 +1,282 @@
+"""Topology spread: pods of a kind are kept, or preferred, evenly spread over zones, nodes and the like.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filtering,scoring}.go
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import (
+    SCORE_MAX,
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Slot,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, DomainCounts
+from mockkube.scheduler.plugins.pod_topology_spread_constraints import (
+    DO_NOT_SCHEDULE,
+    HOSTNAME,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTS,
+    Constraint,
+    Defaults,
+    compiled,
+)
+from mockkube.scheduler.plugins.pod_topology_spread_hints import node_change_helps, pod_change_helps
+from mockkube.scheduler.plugins.pod_topology_spread_skew import Skew
+from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
+
+_LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
+_FIELD: Final = "topologySpreadConstraints"
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Which nodes are open to a pod, as far as constraints honor that."""
+
+    affinity: RequiredNodeAffinity
+    tolerations: tuple[CompiledToleration, ...]
+    text: bytes
+    """Tells pods apart that need not have the same nodes open to them."""
+
+    def admits(self, constraint: Constraint, node: NodeInfo) -> bool:
+        """Whether the constraint counts the pods on a node."""
+        if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
+            return False
+        return not (constraint.honors_taints and untolerated(node.taints, self.tolerations, KEEPING_AWAY))
+
+
+class _Skews:
+    """What filtering needs to know."""
+
+    __slots__ = ("access", "skews")
+
+    def __init__(self, skews: Sequence[Skew], access: _Access) -> None:
+        self.skews, self.access = skews, access
+
+    def clone(self) -> "_Skews":
+        return _Skews([skew.clone() for skew in self.skews], self.access)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One soft constraint, ready to score."""
+
+    constraint: Constraint
+    counts: Counts
+    """By domain; unused where each node is its own domain."""
+    weight: float
+    """What a pod counts for: more where there are more domains."""
+
+    def score(self, node: NodeInfo) -> float:
+        """Return what the pods in a node's domain count for."""
+        domain = node.labels.get(self.constraint.topology_key)
+        if domain is None:
+            return 0.0
+        own = self.constraint.topology_key == HOSTNAME
+        count = self.constraint.pods_on(node) if own else self.counts.get(domain, 0)
+        return count * self.weight + (self.constraint.max_skew - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What scoring needs to know."""
+
+    parts: Sequence[_Part]
+    left_out: frozenset[str]
+    """The nodes that lack a topology key: they get nothing."""
+
+
+_SKEWS: Final = Slot[_Skews]("PodTopologySpread")
+_SCORING: Final = Slot[_Scoring]("PodTopologySpread")
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes that would make hard constraints too skewed; ranks by soft ones."""
+
+    name = "PodTopologySpread"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._context = context
+        self._label_keys = context.caps.enabled(_LABEL_KEYS_GATE)
+        self._system_defaulted = args["defaultingType"] == "System"
+        defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
+        self._defaults = Defaults(defaults, context.caches)
+        self._counts = CountsByQuestion[int](context.nodes)
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods and nodes that change what is counted, and for the pod's own labels and tolerations."""
+        return (
+            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._pod_helps),
+            Interest(
+                Subject.NODE, Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT, self._node_helps
+            ),
+        )
+
+    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event)
+        except BadSelector:
+            return True
+
+    def _node_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return node_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), event)
+        except BadSelector:
+            return True
+
+    # Filtering
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Count pods by domain; skip pods without hard constraints."""
+        try:
+            constraints = self._constraints(pod, DO_NOT_SCHEDULE)
+        except BadSelector as error:
+            return PreFiltered(Status.error(f"get constraints from pod: {_source(pod, 'hard')}: {error}"))
+        if not constraints:
+            return PreFiltered(SKIP)
+        counts = self._count(pod, nodes, constraints, all_keys=True)
+        skews = [Skew(one, counts.table(at), one.selects(pod.labels)) for at, one in enumerate(constraints)]
+        state.put(_SKEWS, _Skews(skews, pod.part(self, self._read_access)))
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
+        """Refuse nodes on which a constraint would be too skewed, or that lack its key."""
+        found = state.get(_SKEWS)
+        assert found is not None
+        for skew in found.skews:
+            if (refusal := skew.judge(node.labels)) is not None:
+                return refusal
+        return SUCCESS
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod in."""
+        return _suppose(state, pod, added, node, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod out."""
+        return _suppose(state, pod, removed, node, -1)
+
+    # Scoring
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Count pods by domain; skip pods without soft constraints."""
+        try:
+            constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        except BadSelector as error:
+            return Status.error(f"calculating preScoreState: {_source(pod, 'soft')}: {error}")
+        if not constraints:
+            return SKIP
+        # System defaults still spread over nodes where some have no zone.
+        all_keys = _FIELD in pod.spec or not self._system_defaulted
+        counts = self._count(pod, self._context.nodes, constraints, all_keys=all_keys)
+        keys = [one.topology_key for one in constraints]
+        scored = [node for node in nodes if not all_keys or all(key in node.labels for key in keys)]
+        parts = [
+            _Part(one, counts.table(at), math.log(_domains(one.topology_key, scored) + 2))
+            for at, one in enumerate(constraints)
+        ]
+        left_out = frozenset[str]()
+        if len(scored) < len(nodes):
+            left_out = frozenset(node.name for node in nodes) - {node.name for node in scored}
+        state.put(_SCORING, _Scoring(parts, left_out))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:  # hot: per pod and feasible node
+        """Return what the pods in the node's domains count for; less is better."""
+        scoring = state.get(_SCORING)
+        assert scoring is not None
+        if node.name in scoring.left_out:
+            return 0
+        score = 0.0
+        for part in scoring.parts:
+            score += part.score(node)
+        return math.floor(score + 0.5)
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Give most to the node with the least around it."""
+        scoring = state.get(_SCORING)
+        assert scoring is not None
+        left_out = scoring.left_out
+        counted = [score for node, score in zip(nodes, scores, strict=True) if node.name not in left_out]
+        greatest, span = max(counted, default=0), max(counted, default=0) + min(counted, default=0)
+        for at, score in enumerate(scores):
+            if left_out and nodes[at].name in left_out:
+                scores[at] = 0
+            else:
+                scores[at] = SCORE_MAX * (span - score) // greatest if greatest else SCORE_MAX
+
+    # Reading
+
+    def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
+        """Return the pod's constraints with this action, or the defaults if it has none at all; raise BadSelector."""
+        if _FIELD in pod.spec:
+            return pod.part(
+                (self, action), lambda info: compiled(info.spec[_FIELD], action, info, label_keys=self._label_keys)
+            )
+        return self._defaults.of(pod, action)
+
+    def _count(
+        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
+    ) -> DomainCounts[int]:
+        """Return the pods by constraint and domain, on the nodes that a constraint counts."""
+        access = pod.part(self, self._read_access)
+
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if all_keys and not all(one.topology_key in node.labels for one in constraints):
+                return
+            for at, one in enumerate(constraints):
+                if access.admits(one, node):
+                    yield Contribution(at, node.labels.get(one.topology_key, ""), one.pods_on(node))
+
+        return self._counts.ask((tuple(constraints), access.text, all_keys), nodes, read)
+
+    def _read_access(self, pod: PodInfo) -> _Access:
+        spec = pod.spec
+        affinity = required_node_affinity(spec, self._context.selector_operators)
+        required = (spec.get("affinity") or {}).get("nodeAffinity") if affinity.selector else None
+        tolerations = spec.get("tolerations") or ()
+        text = orjson.dumps((spec.get("nodeSelector"), required, tolerations), option=orjson.OPT_SORT_KEYS)
+        return _Access(affinity, compile_tolerations(tolerations, self._context.taints), text)
+
+
+def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, change: int) -> Status:
+    found = state.get(_SKEWS)
+    if found is None or other.namespace != pod.namespace:
+        return SUCCESS
+    if all(skew.constraint.topology_key in node.labels for skew in found.skews):
+        for skew in found.skews:
+            if skew.constraint.selects(other.labels) and found.access.admits(skew.constraint, node):
+                skew.suppose(node.labels[skew.constraint.topology_key], change)
+    return SUCCESS
+
+
+def _domains(topology_key: str, nodes: Sequence[NodeInfo]) -> int:
+    """Return how many domains the nodes make; a node without the key is one with the others that lack it."""
+    if topology_key == HOSTNAME:
+        return len(nodes)
+    return len({node.labels.get(topology_key, "") for node in nodes})
+
+
+def _source(pod: PodInfo, kind: str) -> str:
+    if _FIELD in pod.spec:
+        return f"obtaining pod's {kind} topology spread constraints"
+    return f"setting default {kind} topology spread constraints"
