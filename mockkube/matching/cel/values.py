@@ -80,6 +80,19 @@ class MutableMap(dict[Any, Any]):
     __slots__ = ()
 
 
+class OpenMap(dict[Any, Any]):
+    """A map that has an empty map for every key it does not have, though it does not contain or list it."""
+
+    __slots__ = ()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what is there, or an empty map."""
+        return super().get(key, _EMPTY)
+
+
+_EMPTY: Final[dict[Any, Any]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class BoolKey:
     """A boolean as key of a map."""
@@ -137,6 +150,7 @@ _RUNTIME_TYPES: Final[dict[type, CelType]] = {
     MutableList: types.LIST,
     dict: types.MAP,
     MutableMap: types.MAP,
+    OpenMap: types.MAP,
     Duration: types.DURATION,
     Timestamp: types.TIMESTAMP,
     Optional: types.optional_of(types.DYN),

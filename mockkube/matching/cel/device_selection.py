@@ -1,0 +1,92 @@
+"""What expressions say of devices.
+
+upstream 1.36: dynamic-resource-allocation/cel/compile.go (DeviceMatches)
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching import semver
+from mockkube.matching.cel.devices import devices
+from mockkube.matching.cel.environment import Compiled
+from mockkube.matching.cel.libraries import quantities
+from mockkube.matching.cel.tolerations import COST_MAX, PROGRAMS_MAX
+from mockkube.matching.cel.values import CelError, OpenMap, type_of
+
+
+@lru_cache(PROGRAMS_MAX)
+def selector(expression: str, *, shared: bool, lists: bool) -> Compiled:
+    """Return an expression compiled where devices can be shared, or attributes be lists."""
+    return devices(shared=shared, lists=lists).compile(expression)
+
+
+def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: bool) -> bool | str:
+    """Return whether a device of a driver's slice is selected, or the error that evaluation ends with."""
+    assert compiled.program is not None, "only what compiles is evaluated"
+    try:
+        variables = {
+            "driver": driver,
+            "allowMultipleAllocations": bool(device.get("allowMultipleAllocations")),
+            "attributes": _by_domain(driver, device.get("attributes") or {}, lambda one: _attribute(one, lists=lists)),
+            "capacity": _by_domain(driver, device.get("capacity") or {}, _capacity),
+        }
+    except ValueError as error:
+        return str(error)
+    value = compiled.program.evaluate({"device": variables}, COST_MAX).value
+    if type(value) is CelError:
+        return value.message
+    return value if isinstance(value, bool) else _not_boolean(value)
+
+
+def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]) -> OpenMap:
+    """Sort what a device has by domain, which is the driver's where a name has none."""
+    domains = OpenMap()
+    for name, one in named.items():
+        domain, slash, identifier = name.partition("/")
+        try:
+            value = read(one)
+        except ValueError as error:
+            raise ValueError(f"attribute {name}: {error}") from None
+        domains.setdefault(domain if slash else driver, {})[identifier if slash else name] = value
+    return domains
+
+
+def _attribute(attribute: ReadOnlyObject, *, lists: bool) -> Any:
+    for kind in ("ints", "bools", "strings") if lists else ():
+        if kind in attribute:
+            return list(attribute[kind])
+    if lists and "versions" in attribute:
+        return [_version(text) for text in attribute["versions"]]
+    for kind in ("int", "bool", "string"):
+        if kind in attribute:
+            return attribute[kind]
+    if "version" in attribute:
+        return _version(attribute["version"])
+    raise ValueError("unsupported attribute value")
+
+
+def _version(text: str) -> semver.Version:
+    try:
+        return semver.parse(text)
+    except semver.SemverError as error:
+        raise ValueError(f"parse semantic version: {error}") from None
+
+
+def _capacity(capacity: ReadOnlyObject) -> Any:
+    return quantities.parse(str(capacity["value"]))
+
+
+def _not_boolean(value: Any) -> str:
+    name = type_of(value).name
+    match value:
+        case str():
+            why = "unsupported native conversion from string to 'bool'"
+        case int():
+            why = "unsupported type conversion from 'int' to bool"
+        case semver.Version():
+            why = "type conversion error from 'Semver' to 'bool'"
+        case _:
+            why = f"type conversion error from {name} to 'bool'"
+    return f"CEL result of type {name} could not be converted to bool: {why}"
