@@ -135,7 +135,8 @@ class ListWatch:
         except Expired:
             self._seen = ""
             await self._drop()
-        except Ended:
+        except Ended as ended:
+            self._seen = ended.resource_version or self._seen
             await self._drop()
         except ApiError as error:
             _LOG.warning("%s: %s; asking again in %.0f s", self.name, error, _RETRY_SECONDS)

@@ -120,7 +120,14 @@ class Watch(Protocol):
 
 
 class Ended(Exception):
-    """A watch is over; nothing was missed so far."""
+    """A watch is over; nothing was missed so far.
+
+    `resource_version` is how far it came, where the server told more than the events did; empty where it did not.
+    """
+
+    def __init__(self, resource_version: str = "") -> None:
+        super().__init__(resource_version)
+        self.resource_version = resource_version
 
 
 class Client(Protocol):

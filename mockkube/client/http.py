@@ -1,0 +1,217 @@
+"""The client protocol over HTTP: for a component that runs apart from its API server."""
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from mockkube.api.errors import NotFound, Unavailable
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.answers import error_of
+from mockkube.client.discovery import AGGREGATED, ROOTS, Served, served_kinds
+from mockkube.client.http_watch import HttpWatch
+from mockkube.client.kubeconfig import Access
+from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection, key_of
+from mockkube.client.sight import Sight
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limits import TokenBucket
+
+_ANSWERING: Final = aiohttp.ClientTimeout(total=60.0)
+_CONNECTING: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
+"""A watch lasts as long as the server likes."""
+_JSON: Final = "application/json"
+_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class HttpClient:
+    """A client of the API server at some address, open between entering and leaving.
+
+    `sight`: the types of the component's version; None sees objects as the server sends them. `limits`: how many
+    requests it sends by itself; None leaves that to the server.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        user_agent: str,
+        *,
+        sight: Sight | None = None,
+        clock: Clock | None = None,
+        limits: TokenBucket | None = None,
+    ) -> None:
+        assert limits is None or clock is not None, "who waits needs a clock"
+        self._access, self._sight, self._clock, self._limits = access, sight, clock, limits
+        self._manager = user_agent.partition("/")[0]
+        self._headers = {"User-Agent": user_agent, "Accept": _JSON}
+        if access.token:
+            self._headers["Authorization"] = f"Bearer {access.token}"
+        self._kinds: dict[str, Served] = {}
+        self._group = asyncio.TaskGroup()
+        self._watches: dict[HttpWatch, None] = {}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        tls = self._access.tls()
+        connector = aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls)
+        self._session = aiohttp.ClientSession(connector=connector, headers=self._headers, auto_decompress=True)
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._session is not None
+        for watch in list(self._watches):
+            await watch.close()
+        await self._group.__aexit__(None, None, None)
+        await self._session.close()
+        self._session = None
+
+    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        """Return the object as it is at the server now."""
+        served = await self._served(kind)
+        return served.lens(await self._ask("GET", served.path(key)))
+
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+        """Return the selected objects as of now."""
+        served = await self._served(kind)
+        listed = await self._ask("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
+        items = [served.lens(served.named(item)) for item in listed.get("items") or ()]
+        return Listed(items, listed["metadata"]["resourceVersion"])
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> HttpWatch:
+        """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
+        served = await self._served(kind)
+        query = {**_query(selection), "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": after}
+        path = served.path(Key(selection.namespace, ""))
+        response = await self._sent("GET", path, query=query, patience=_CONNECTING)
+        if response.status != 200:
+            raise error_of(await _read(response), response.status)
+        watch = HttpWatch(response, served, after)
+        self._watches[watch] = None
+        watch.task = self._group.create_task(watch.follow())
+        watch.task.add_done_callback(lambda _: self._watches.pop(watch, None))
+        return watch
+
+    async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """Create the object, or post it to the subresource of the object called `name`."""
+        served = await self._served(kind)
+        metadata = obj.get("metadata", {})
+        about = (name or metadata.get("name", "")) if subresource else ""
+        path = served.path(Key(metadata.get("namespace", ""), about), subresource)
+        answer = await self._ask("POST", path, body=served.named(obj, subresource))
+        return answer if subresource else served.lens(answer)
+
+    async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
+        served = await self._served(kind)
+        body = served.named(obj, subresource)
+        answer = await self._ask("PUT", served.path(key_of(obj), subresource), body=body)
+        return _seen(served, answer)
+
+    async def patch(
+        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+    ) -> ReadOnlyObject:
+        """Change the object."""
+        served = await self._served(kind)
+        query = {"fieldManager": self._manager} if media is PatchType.APPLY else {}
+        path = served.path(key, subresource)
+        return _seen(served, await self._ask("PATCH", path, query=query, body=patch, media=media))
+
+    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+        """Ask for the deletion; the object may stay for its finalizers or its grace period."""
+        served = await self._served(kind)
+        await self._ask("DELETE", served.path(key), body=_options(how))
+
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+        """Delete all selected objects."""
+        served = await self._served(kind)
+        path = served.path(Key(selection.namespace, ""))
+        await self._ask("DELETE", path, query=_query(selection), body=_options(how))
+
+    async def _served(self, kind: str) -> Served:
+        """The kind as the server has it; what is not known is asked for again, for it may have come since."""
+        if kind not in self._kinds:
+            documents = [await self._ask("GET", root, accept=AGGREGATED) for root in ROOTS]
+            self._kinds = served_kinds(documents, self._sight)
+        served = self._kinds.get(kind)
+        if served is None:
+            raise NotFound.path()
+        return served
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        media: str = _JSON,
+        accept: str = _JSON,
+    ) -> Any:
+        headers = {"Accept": accept} | ({"Content-Type": media} if body is not None else {})
+        response = await self._sent(method, path, query=query, body=body, headers=headers)
+        answer = await _read(response)
+        if response.status >= 400:
+            raise error_of(answer, response.status)
+        return answer
+
+    async def _sent(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        patience: aiohttp.ClientTimeout = _ANSWERING,
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None, "a client is used between entering and leaving"
+        if self._limits is not None and self._clock is not None:
+            await self._clock.sleep(self._limits.when(None))
+        url = URL(self._access.server + path, encoded=True).with_query(query or {})
+        data = None if body is None else orjson.dumps(body)
+        name = self._access.server_name or None
+        try:
+            return await self._session.request(
+                method, url, data=data, headers=headers, timeout=patience, server_hostname=name
+            )
+        except _BROKEN as error:
+            raise Unavailable(f"{self._access.server}: {error or type(error).__name__}") from error
+
+
+async def _read(response: aiohttp.ClientResponse) -> Any:
+    """The answer: JSON, or the text of what is none."""
+    try:
+        body = await response.read()
+    except _BROKEN as error:
+        raise Unavailable(f"the answer broke off: {error}") from error
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode(errors="replace").strip()
+
+
+def _seen(served: Served, answer: Object) -> ReadOnlyObject:
+    """What the component sees of an answer, which for a scale is of another kind."""
+    return served.lens(answer) if answer.get("kind") == served.kind else answer
+
+
+def _query(selection: Selection) -> dict[str, str]:
+    given = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+    return {name: value for name, value in given.items() if value}
+
+
+def _options(how: Deletion) -> Object:
+    preconditions = {"uid": how.uid, "resourceVersion": how.resource_version}
+    wanted = {
+        "gracePeriodSeconds": how.grace_seconds,
+        "propagationPolicy": how.propagation,
+        "preconditions": {name: value for name, value in preconditions.items() if value} or None,
+    }
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return {"kind": "DeleteOptions", "apiVersion": "v1", **given}

@@ -1,0 +1,99 @@
+"""A watch over HTTP: a task reads what the server sends; whoever watches takes it from a bounded buffer."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import aiohttp
+import orjson
+
+from mockkube.api.errors import ApiError, Expired
+from mockkube.client.answers import error_of
+from mockkube.client.discovery import Served
+from mockkube.client.protocol import Ended, EventType, WatchEvent
+from mockkube.runtime.steps import Bell
+
+PENDING_MAX: Final = 10_000
+"""Events read and not taken; beyond that the server has to wait, and ends the watch if it likes."""
+_BOOKMARK: Final = "BOOKMARK"
+_ERROR: Final = "ERROR"
+_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+
+
+class HttpWatch:
+    """One open watch. `follow` is its task, which the client owns."""
+
+    def __init__(self, response: aiohttp.ClientResponse, served: Served, after: str) -> None:
+        self.bell = Bell()
+        self._response, self._served = response, served
+        self._waiting: deque[WatchEvent] = deque()
+        self._seen = after
+        self._end: Exception | None = None
+        self._taken = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def ready(self) -> bool:
+        """Whether `take` has something, or would raise."""
+        return bool(self._waiting) or self._end is not None
+
+    def take(self, count_max: int = 0) -> list[WatchEvent]:
+        """Return what has arrived, in order, at most `count_max` of it; raise Expired or Ended after the last."""
+        waiting = self._waiting
+        if not waiting and self._end is not None:
+            raise self._end
+        count = min(count_max, len(waiting)) if count_max else len(waiting)
+        taken = [waiting.popleft() for _ in range(count)]
+        self._taken.set()
+        return taken
+
+    async def close(self) -> None:
+        """Stop; the reading task is gone when this returns."""
+        self._waiting.clear()
+        self._end = Ended()
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+            await asyncio.wait([self.task])
+        self._response.close()
+
+    async def follow(self) -> None:
+        """Read until the server ends it, the connection breaks, or it is closed."""
+        end: Exception | None = None
+        try:
+            async for line in _lines(self._response.content):
+                await self._room()
+                self._receive(orjson.loads(line))
+        except ApiError as error:
+            end = error if isinstance(error, Expired) else None
+        except _BROKEN:
+            pass  # as if it had come to an end: what was missed is sent again
+        finally:
+            self._response.close()
+            self._end = self._end or end or Ended(self._seen)
+            self.bell.ring()
+
+    async def _room(self) -> None:
+        while len(self._waiting) >= PENDING_MAX:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def _receive(self, event: Any) -> None:
+        kind, obj = event["type"], event["object"]
+        if kind == _ERROR:
+            raise error_of(obj, obj.get("code", 500))
+        self._seen = obj["metadata"]["resourceVersion"]
+        if kind != _BOOKMARK:
+            self._waiting.append(WatchEvent(EventType(kind), self._served.lens(obj)))
+            self.bell.ring()
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """The lines of a stream, however long they are."""
+    parts: list[bytes] = []
+    async for chunk in content.iter_any():
+        first, *rest = chunk.split(b"\n")
+        parts.append(first)
+        for line in rest:
+            if whole := b"".join(parts):
+                yield whole
+            parts = [line]

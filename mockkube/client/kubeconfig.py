@@ -1,0 +1,145 @@
+"""Reading a kubeconfig: which server, trusted how, and who to be there."""
+
+# upstream 1.36: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
+import ssl
+import tempfile
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_UNSUPPORTED: Final = {
+    "exec": "runs a program for its credentials",
+    "auth-provider": "asks a provider for its credentials",
+    "username": "logs in with a password",
+}
+
+
+class KubeconfigError(Exception):
+    """A kubeconfig cannot be used. The text names the file, the place and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A server, and the credentials to present there."""
+
+    server: str
+    authority: bytes = b""
+    """Certificates of who may vouch for the server; empty: those the machine trusts."""
+    insecure: bool = False
+    server_name: str = ""
+    """What the server's certificate must say, when not what its address says."""
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return how to speak TLS to the server; None when it is spoken to in plain text."""
+        if not self.server.startswith("https:"):
+            return None
+        context = ssl.create_default_context(cadata=self.authority.decode() or None)
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.certificate:
+            _load(context, self.certificate, self.key)
+        return context
+
+
+def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Present a client certificate; Python reads it from files only, so for a moment there is one, ours alone."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as chain:
+        chain.write(certificate + b"\n" + key)
+        chain.flush()
+        context.load_cert_chain(chain.name)
+
+
+def read(path: Path, context: str = "") -> Access:
+    """Return the access of a context, by default the current one; raise KubeconfigError."""
+    config = _parsed(path)
+    name = context or config.get("current-context") or ""
+    if not name:
+        raise _refused(path, "it has no current context", "set one with `kubectl config use-context`")
+    return _Reading(path, config).access(name)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        config = yaml.load(path.read_bytes(), Loader=_LOADER)
+    except OSError as error:
+        raise _refused(path, f"{error.strerror}", "give a file that can be read") from None
+    except (yaml.YAMLError, ValueError):
+        raise _refused(path, "it is not YAML", "mend it") from None
+    if not isinstance(config, dict):
+        raise _refused(path, "it is not a kubeconfig", "mend it")
+    return config
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One file; paths in it are relative to where it lies."""
+
+    path: Path
+    config: Mapping[str, Any]
+
+    def access(self, context: str) -> Access:
+        chosen = self._entry("context", context)
+        cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
+        cluster = self._entry("cluster", cluster_name)
+        user = self._entry("user", user_name) if user_name else {}
+        server = str(cluster.get("server") or "").rstrip("/")
+        if not server.startswith(("http://", "https://")):
+            raise self._refused(f"cluster {cluster_name!r} has no server that begins with http", "name one")
+        for key, what in _UNSUPPORTED.items():
+            if user.get(key):
+                raise self._refused(f"user {user_name!r} {what} ({key})", "give it a token or a client certificate")
+        return Access(
+            server=server,
+            authority=self._bytes(cluster, "certificate-authority"),
+            insecure=bool(cluster.get("insecure-skip-tls-verify")),
+            server_name=str(cluster.get("tls-server-name") or ""),
+            certificate=self._bytes(user, "client-certificate"),
+            key=self._bytes(user, "client-key"),
+            token=self._token(user),
+        )
+
+    def _entry(self, section: str, name: str) -> Mapping[str, Any]:
+        for entry in self.config.get(f"{section}s") or ():
+            if isinstance(entry, dict) and entry.get("name") == name:
+                found = entry.get(section) or {}
+                if isinstance(found, dict):
+                    return found
+        known = [str(entry.get("name")) for entry in self.config.get(f"{section}s") or () if isinstance(entry, dict)]
+        raise self._refused(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
+
+    def _bytes(self, entry: Mapping[str, Any], name: str) -> bytes:
+        """What stands in the file itself, else what the file named there holds."""
+        if data := entry.get(f"{name}-data"):
+            try:
+                return b64decode(str(data), validate=True)
+            except NotBase64:
+                raise self._refused(f"{name}-data is not base64", "mend it") from None
+        return self._file(str(entry[name])) if entry.get(name) else b""
+
+    def _token(self, user: Mapping[str, Any]) -> str:
+        if token := user.get("token"):
+            return str(token)
+        return self._file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
+
+    def _file(self, name: str) -> bytes:
+        try:
+            return (self.path.parent / name).read_bytes()
+        except OSError as error:
+            raise self._refused(f"{name}: {error.strerror}", "make it readable") from None
+
+    def _refused(self, why: str, remedy: str) -> KubeconfigError:
+        return _refused(self.path, why, remedy)
+
+
+def _refused(path: Path, why: str, remedy: str) -> KubeconfigError:
+    return KubeconfigError(f"kubeconfig {path}: {why}: {remedy}")
