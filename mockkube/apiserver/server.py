@@ -144,6 +144,11 @@ class ApiServer:
             **self._definitions.published(),
         }
 
+    @property
+    def whole(self) -> "ApiServer":
+        """Itself, for those in its process who speak to it without HTTP."""
+        return self
+
     def end_watches(self) -> None:
         """Let every watch come to a clean end, and those that still open."""
         self.handler.streams.end()

@@ -36,6 +36,7 @@ def _switch(names: str, *, text: str) -> Decorator:
 )  # fmt: skip
 @_value("--release-trains", metavar="JSON", text="What if a gate took another train: [{gate, stages}].")
 @_value("--skew-policy", metavar="POLICY", text="Versions that do not go together: enforce, warn, ignore. [warn]")
+@_value("--clock", metavar="MODE", text="real, or virtual: time stands still until it is moved. [real]")
 @_value("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")
 @_value("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")
 @_value("--db", metavar="URL", text="Where to keep the cluster. [SQLite in the state directory]")

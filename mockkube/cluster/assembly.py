@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +17,8 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
 from mockkube_storage.store import Store
 
-from mockkube.cluster.components import API_SERVER, KUBELET, judge, settings_of
-from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.components import KUBELET, judge
+from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.errors import ConfigurationError, StartError
@@ -26,13 +26,17 @@ from mockkube.cluster.files import write_atomically
 from mockkube.cluster.kubeconfig import Access, render
 from mockkube.cluster.listener import bind, url_of
 from mockkube.cluster.nodes import register
+from mockkube.cluster.readings import REAL, VIRTUAL
 from mockkube.cluster.servers import Server, Surroundings, build_api_server
 from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
+from mockkube.cluster.vault import FileVault, MemoryVault
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
+from mockkube.runtime.virtual import VirtualClock
 
 if TYPE_CHECKING:
     from mockkube.cluster.fleet import Fleet
+    from mockkube.cluster.interior import Interior
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
@@ -73,9 +77,12 @@ class Cluster:
         chance: Chance | None = None,
         build: Callable[[Surroundings], Server] | None = None,
     ) -> None:
-        self._configuration = configuration
         self._directory = directory
-        self._clock = clock or RealClock()
+        self._machine = clock or RealClock()
+        """What certificates and files go by, whatever time it is in the cluster."""
+        self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL else self._machine)
+        virtual = isinstance(self._clock, VirtualClock)
+        self._configuration = replace(configuration, clock=VIRTUAL if virtual else REAL)
         self._chance = chance or Chance()
         self._build = build or build_api_server
         self._stack = AsyncExitStack()
@@ -97,14 +104,16 @@ class Cluster:
         stack.enter_context(StateLock(directory))
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
-        credentials = Credentials.keep(configuration, directory, clock=self._clock, chance=self._chance)
+        credentials = Credentials.keep(configuration, directory, clock=self._machine, chance=self._chance)
         store = await self._open_store(stack)
-        fleet = await self._fleet(stack, store, credentials)
+        interior = await self._interior(stack, store, credentials)
+        fleet = interior.fleet
         server = await fleet.start(listening)
-        version = settings_of(configuration, KUBELET).version
+        version = fleet.settings(KUBELET).version
         await register(server, configuration.nodes, version=version, now=self._clock.now())
         stack.callback(fleet.refuse)
         await fleet.listen()
+        await interior.follow(stack)
         running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
         await self._announce(stack, running, credentials, fleet)
         return running
@@ -121,21 +130,26 @@ class Cluster:
         except Unavailable as error:
             raise StartError(f"{error}: make it available, or give another --db") from None
 
-    async def _fleet(self, stack: AsyncExitStack, store: Store, credentials: Credentials) -> "Fleet":
-        """Return the components, not started; they are stopped before the control API is."""
-        from mockkube.apiserver.service_account_tokens import TokenIssuer
-        from mockkube.cluster.control.plane import ControlPlane
-        from mockkube.cluster.fleet import Fleet
+    async def _open_control(self, stack: AsyncExitStack) -> Store:
+        """Return the started store of the control resources."""
+        path = self._directory.control
+        try:
+            url = MEMORY if self._configuration.ephemeral else f"sqlite:///{path}"
+            return await stack.enter_async_context(open_store(url))
+        except Unavailable as error:
+            raise StartError(f"{error}: move {path} away to begin without the settings kept there") from None
 
-        configuration, clock, chance = self._configuration, self._clock, self._chance
-        control = await stack.enter_async_context(ControlPlane(configuration, clock=clock, chance=chance))
-        settings = settings_of(configuration, API_SERVER)
-        around = Surroundings(
-            store, configuration, credentials, clock, chance, settings, control.registry, TokenIssuer()
-        )
-        fleet = Fleet(around, control, self._build)
-        stack.push_async_callback(fleet.stop)
-        return fleet
+    async def _interior(self, stack: AsyncExitStack, store: Store, credentials: Credentials) -> "Interior":
+        """Return the control API, open, and the components, not started."""
+        from mockkube.cluster.interior import Basis, Interior
+
+        configuration, directory = self._configuration, self._directory
+        control = await self._open_control(stack)
+        vault = MemoryVault() if configuration.ephemeral else FileVault(directory.snapshots)
+        basis = Basis(store, control, vault, configuration, credentials, self._clock, self._chance)
+        interior = Interior(basis, self._build)
+        await interior.enter(stack)
+        return interior
 
     async def _announce(
         self, stack: AsyncExitStack, running: Running, credentials: Credentials, fleet: "Fleet"

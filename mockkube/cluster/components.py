@@ -31,6 +31,11 @@ _PARTS: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBE
 _NOTHING: Final = ComponentConfiguration()
 
 
+def is_api_server(component: str) -> bool:
+    """Whether a component is an API server."""
+    return component.partition(".")[0] == API_SERVER
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What one component is told, and what follows from it."""

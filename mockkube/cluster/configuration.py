@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import (
+    REAL,
     ComponentConfiguration,
     Reader,
     read_bind,
+    read_clock,
     read_components,
     read_flag,
     read_gates,
@@ -54,6 +56,7 @@ class ClusterConfiguration:
     release_trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
     skew_policy: str = "warn"
     without: tuple[str, ...] = ()
+    clock: str = REAL
     nodes: int = 0
     db: str | None = None  # None: a SQLite file in the state directory
     kubeconfig: Path | None = None
@@ -64,6 +67,8 @@ class ClusterConfiguration:
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     log_level: str = "warning"
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    """The names of what was said at all, by whatever layer; the rest is as defaults have it."""
 
     @property
     def ephemeral(self) -> bool:
@@ -115,6 +120,7 @@ SETTINGS: Final = (
     Setting("release_trains", read_trains),
     Setting("skew_policy", read_skew_policy),
     Setting("without", read_parts),
+    Setting("clock", read_clock),
     Setting("nodes", read_nodes),
     Setting("db", read_text),
     Setting("ephemeral", read_flag),
@@ -145,7 +151,7 @@ def resolve(
     merged: Values = {}
     for layer in (_of_file(config_file), _of_environment(environment), _of_flags(flags)):
         _lay_over(merged, layer)
-    configuration = ClusterConfiguration(**_split_gates(merged))
+    configuration = ClusterConfiguration(**_split_gates(merged), given=frozenset(merged))
     _check_together(configuration)
     return configuration
 

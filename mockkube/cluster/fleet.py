@@ -1,40 +1,42 @@
-"""The API servers of a cluster, as its components ask for them; and what each component is reported to do.
+"""The components of a cluster, as the control API asks for them; and what each is reported to do.
 
-A worker like any controller: a change of a component wakes it, it reads what is asked now, acts, and reports. The
-scheduler, the controllers and the kubelets do not exist yet, and their components say so.
+A worker like any controller: a change of a component wakes it, it reads what is asked now, acts, and reports.
 """
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from mockkube_storage import errors as store_errors
+from mockkube_storage.store import Store
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.registry.cache import Change, ChangeType, Record
-from mockkube.cluster.components import API_SERVER, components_of, left_out, settings_of
+from mockkube.apiserver.registry.cache import Change
+from mockkube.cluster.components import API_SERVER, Settings, is_api_server
 from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.definitions import GROUP
+from mockkube.cluster.control.following import is_report
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.control.reporting import Doing, status_of
+from mockkube.cluster.crew import Crew
+from mockkube.cluster.faults import Faults
+from mockkube.cluster.interference import Interference
 from mockkube.cluster.listener import bind
-from mockkube.cluster.replica import Replica
+from mockkube.cluster.replica import Entrance, Replica, steers
 from mockkube.cluster.servers import Server, Surroundings
+from mockkube.cluster.stage import Stage
 from mockkube.cluster.state import Summary
+from mockkube.cluster.workshop import Workshop
 
 RETRY_SECONDS: Final = 1.0
-"""How long after a server did not come up it is tried again."""
-_ABSENT: Final = Doing(running=False, reason="NotImplemented", message="mockkube does not have this component yet")
+"""How long after a component did not come up it is tried again."""
 _STOPPED: Final = Doing(running=False, reason="Stopped", message="spec.running is false")
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
-
-
-def is_api_server(component: str) -> bool:
-    """Whether a component is an API server."""
-    return component.partition(".")[0] == API_SERVER
 
 
 class Fleet:
@@ -45,32 +47,31 @@ class Fleet:
         surroundings: Surroundings,
         control: ControlPlane,
         build: Callable[[Surroundings], Server],
+        stage: Stage,
+        faults: Faults,
     ) -> None:
         self.told: Callable[[], None] = lambda: None
         """Called after each report."""
         self._surroundings = surroundings
         self._control = control
         self._build = build
+        self._stage = stage
+        self._faults = faults
+        self.workshop = Workshop(surroundings.clock, surroundings.chance, faults, stage)
+        self._crew = Crew(self.workshop, stage, control, failed=self._fall)
         self._replicas: dict[str, Replica] = {}
         self._failures: dict[str, str] = {}
         self._pending: dict[str, None] = {}
+        self._renewals: list[tuple[Callable[[], Awaitable[None]], asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
         self._group = asyncio.TaskGroup()
-        self._running: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._listening = False
 
     async def start(self, listening: socket.socket) -> Server:
         """Start every API server; return the first, which gets this socket."""
-        configuration = self._surroundings.configuration
-        for name in components_of(configuration):
-            settings = settings_of(configuration, name)
-            spec = {
-                "version": str(settings.version),
-                "featureGates": dict(settings.feature_gates),
-                "running": not left_out(configuration, name),
-            }
-            await self._control.create("components", name, spec)
         components = self._control.components()
-        self._replicas[API_SERVER] = self._replica(listening)
+        self._replicas[API_SERVER] = self._replica(API_SERVER, listening)
         first = await self._replicas[API_SERVER].become(components[API_SERVER])
         for name, asked in components.items():
             if is_api_server(name):
@@ -78,12 +79,17 @@ class Fleet:
         return first
 
     async def listen(self) -> None:
-        """Begin to answer, and to follow the components."""
+        """Begin to answer, start the other components, and follow all."""
         for server in self._replicas.values():
             await server.listen()
-        await self._report()
+        self._listening = True
+        await self._stage.__aenter__()
         await self._group.__aenter__()
-        self._running = self._group.create_task(self._run())
+        for name, asked in self._control.components().items():
+            if not is_api_server(name):
+                await self._crew.follow(name, asked)
+        await self._report()
+        self._tasks.append(self._group.create_task(self._run()))
 
     def refuse(self) -> None:
         """Accept no further connections."""
@@ -91,31 +97,84 @@ class Fleet:
             server.refuse()
 
     async def stop(self) -> None:
-        """Stop following, then every server; also after a start that failed."""
-        if self._running is not None:
-            self._running.cancel()
+        """Stop following, then every component; also after a start that failed."""
+        if self._listening:
+            self._listening = False
+            for task in self._tasks:
+                task.cancel()
             await self._group.__aexit__(None, None, None)
-            self._running = None
+            await self._crew.stop()
+            await self._stage.__aexit__(None, None, None)
         for server in reversed(self._replicas.values()):
             await server.stop()
 
     def summaries(self) -> list[Summary]:
         """Return every component in a line."""
         return [
-            Summary(name, str(asked.settings.version), self._doing(name, asked).running, self._url(name))
+            Summary(name, str(asked.settings.version), self._doing(name, asked).running, self.url(name))
             for name, asked in sorted(self._control.components().items())
         ]
 
-    def _replica(self, listening: socket.socket) -> Replica:
-        def build(asked: Asked) -> Server:
-            return self._build(replace(self._surroundings, settings=asked.settings))
+    async def quiet(self) -> None:
+        """Return when every API server has seen what is stored, and whoever watches has been told."""
+        await self._surroundings.clock.sleep(0)
+        while not all(_is_abreast(replica.server, self._surroundings.store) for replica in self._replicas.values()):
+            await self._surroundings.clock.sleep(0)
 
-        return Replica(listening, build, tls=self._surroundings.credentials.tls())
+    def url(self, name: str) -> str:
+        """Return where an API server answers; empty for other components."""
+        return self._replicas[name].url if name in self._replicas else ""
+
+    def doing(self, name: str) -> Doing:
+        """Return what a component does; NotFound if there is none."""
+        asked = self._control.components().get(name)
+        if asked is None:
+            raise NotFound.object(GROUP, "components", name)
+        return self._doing(name, asked)
+
+    def since(self, name: str) -> datetime:
+        """Return since when a component that runs does so."""
+        since = self._replicas[name].since if is_api_server(name) else self.workshop.made(name)
+        return since or self._surroundings.clock.now()
+
+    def settings(self, name: str) -> Settings:
+        """Return what a component is told."""
+        return self._control.components()[name].settings
+
+    def metrics(self, name: str) -> bytes:
+        """Return the metrics of a component that runs."""
+        server = self._replicas[name].server if is_api_server(name) else None
+        if server is None or server.whole is None:
+            return self.workshop.metrics(name) or b""
+        return server.whole.metrics.render()
+
+    def recheck(self, faults: list[str]) -> None:
+        """Cut what is open where a fault that is new says so."""
+        for server in self._replicas.values():
+            server.recheck(faults)
+        self.workshop.recheck(faults)
+
+    async def renew(self, between: Callable[[], Awaitable[None]]) -> None:
+        """Stop every component, await `between`, start all anew; raises what `between` raises, when all are up."""
+        done = asyncio.get_running_loop().create_future()
+        self._renewals.append((between, done))
+        self._wake.set()
+        await done
+
+    def _replica(self, name: str, listening: socket.socket) -> Replica:
+        around = self._surroundings
+
+        def build(asked: Asked) -> Server:
+            return self._build(replace(around, settings=asked.settings))
+
+        interference = Interference(name, self._faults, around.clock, spares=steers)
+        entrance = Entrance(listening, around.credentials.tls(), interference, self.workshop.door(name))
+        return Replica(entrance, build, around.clock)
 
     def _replica_of(self, name: str) -> Replica:
         """Return the API server of a name, on a free port if it is new."""
         if name not in self._replicas:
-            self._replicas[name] = self._replica(bind(self._surroundings.configuration.bind, 0))
+            self._replicas[name] = self._replica(name, bind(self._surroundings.configuration.bind, 0))
         return self._replicas[name]
 
     async def _run(self) -> None:
@@ -126,45 +185,78 @@ class Fleet:
             while True:
                 await self._wake.wait()
                 await self.step()
-                if self._failures:
-                    await self._surroundings.clock.sleep(RETRY_SECONDS)
-                    self._pending |= dict.fromkeys(self._failures)
-                    self._wake.set()
         finally:
             del collection.listeners[self._heed]
 
     def _heed(self, change: Change) -> None:
-        if change.type is ChangeType.MODIFIED and _generation(change.record) == _generation(change.previous):
-            return  # a report, most likely our own
-        self._pending[change.record.name] = None
+        if not is_report(change):
+            self._look_at(change.record.name)
+
+    def _look_at(self, name: str) -> None:
+        self._pending[name] = None
         self._wake.set()
+
+    async def _retry(self, name: str) -> None:
+        await self._surroundings.clock.sleep(RETRY_SECONDS)
+        self._look_at(name)
 
     async def step(self) -> None:
         """See to every component that has changed, then report on all."""
         self._wake.clear()
+        renewals, self._renewals = self._renewals, []
+        for between, done in renewals:
+            await self._renew(between, done)
+        await self._crew.clear()
         changed, self._pending = self._pending, {}
         components = self._control.components()
-        for name in filter(is_api_server, changed):
+        for name in sorted(changed, key=lambda name: not is_api_server(name)):
             await self._follow(name, components.get(name))
         await self._report()
 
+    async def _renew(self, between: Callable[[], Awaitable[None]], done: "asyncio.Future[None]") -> None:
+        await self._crew.stop()
+        for replica in self._replicas.values():
+            await replica.end()
+        try:
+            await between()
+        except Exception as error:  # it is for whoever asked to tell; the components come up again in any case
+            if not done.done():
+                done.set_exception(error)
+        components = self._control.components()
+        for name in sorted({**components, **self._replicas}, key=lambda name: not is_api_server(name)):
+            await self._follow(name, components.get(name))
+        if not done.done():
+            done.set_result(None)
+
     async def _follow(self, name: str, asked: Asked | None) -> None:
-        if asked is None:
+        if not is_api_server(name):
+            await self._crew.follow(name, asked)
+        elif asked is None:
             self._failures.pop(name, None)
             if (gone := self._replicas.pop(name, None)) is not None:
                 gone.refuse()
                 await gone.stop()
-            return
+        else:
+            await self._follow_server(name, asked)
+
+    async def _follow_server(self, name: str, asked: Asked) -> None:
         fresh = name not in self._replicas
         try:
             await self._replica_of(name).become(asked)
             if fresh:
                 await self._replicas[name].listen()
         except (store_errors.Unavailable, OSError) as error:
-            _LOG.warning("%s does not start, next try in %.0f s: %s", name, RETRY_SECONDS, error)
             self._failures[name] = str(error)
+            self._fall(name)
         else:
             self._failures.pop(name, None)
+
+    def _fall(self, name: str) -> None:
+        """Come back to a component that has failed."""
+        _LOG.warning("%s failed: next try in %.0f s", name, RETRY_SECONDS)
+        self._wake.set()
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks.append(self._group.create_task(self._retry(name)))
 
     async def _report(self) -> None:
         """Tell of every component what it does."""
@@ -181,16 +273,15 @@ class Fleet:
 
     def _doing(self, name: str, asked: Asked) -> Doing:
         if not asked.running:
-            return replace(_STOPPED, url=self._url(name))
+            return replace(_STOPPED, url=self.url(name))
         if not is_api_server(name):
-            return _ABSENT
+            return self._crew.doing(name, asked)
         if name in self._failures:
-            return Doing(running=False, reason="Failed", message=self._failures[name], url=self._url(name))
-        return Doing(running=True, reason="Running", message="answers requests", url=self._url(name))
-
-    def _url(self, name: str) -> str:
-        return self._replicas[name].url if name in self._replicas else ""
+            return Doing(running=False, reason="Failed", message=self._failures[name], url=self.url(name))
+        return Doing(running=True, reason="Running", message="answers requests", url=self.url(name))
 
 
-def _generation(record: Record | None) -> int:
-    return 0 if record is None else int(record.load()["metadata"]["generation"])
+def _is_abreast(server: Server | None, store: Store) -> bool:
+    """Whether a server has seen everything; one that is not there has nobody to tell."""
+    whole = None if server is None else server.whole
+    return whole is None or whole.registry.services.cache.revision >= store.revision

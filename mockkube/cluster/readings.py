@@ -18,6 +18,8 @@ from mockkube.features.versions import NEWEST, OLDEST, Version
 
 PARTS: Final = ("scheduler", "controllers", "kubelets")
 SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
+REAL: Final = "Real"
+VIRTUAL: Final = "Virtual"
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 _COMPONENT: Final = re.compile(
@@ -155,6 +157,14 @@ def read_token(value: Any) -> str:
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
         raise ValueError("not a token (not shown here): use visible ASCII characters without spaces")
     return value
+
+
+def read_clock(value: Any) -> str:
+    """Return whether time passes by itself."""
+    modes = {mode.lower(): mode for mode in (REAL, VIRTUAL)}
+    if not isinstance(value, str) or value.lower() not in modes:
+        raise ValueError(f"{_shown(value)} is not a clock: give one of {', '.join(modes)}")
+    return modes[value.lower()]
 
 
 def read_log_level(value: Any) -> str:

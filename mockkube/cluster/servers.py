@@ -9,6 +9,7 @@ from mockkube.cluster.components import Settings
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.credentials import Credentials, authenticator_of
 from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.flags import flags_of
 from mockkube.cluster.listener import Handler
 from mockkube.cluster.nodes import Registrar
 from mockkube.runtime.chance import Chance
@@ -16,6 +17,7 @@ from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.registry import Registry
+    from mockkube.apiserver.server import ApiServer
     from mockkube.apiserver.service_account_tokens import TokenIssuer
 
 
@@ -29,6 +31,11 @@ class Server(Registrar, Protocol):
 
     async def start(self) -> None:
         """Bring the store to what a new cluster contains, and begin to serve from it."""
+        ...
+
+    @property
+    def whole(self) -> "ApiServer | None":
+        """The server itself, for those in its process who speak to it without HTTP; None if they cannot."""
         ...
 
     def end_watches(self) -> None:
@@ -69,6 +76,7 @@ def build_api_server(surroundings: Surroundings) -> Server:
         authenticator=authenticator_of(configuration, surroundings.credentials.token),
         caps=surroundings.settings.capabilities(),
         gates=tuple(surroundings.settings.states()),
+        flags=flags_of(configuration, surroundings.settings),
         trains=surroundings.settings.trains,
         enable_admission=enable,
         disable_admission=disable,

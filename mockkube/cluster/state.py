@@ -50,6 +50,16 @@ class StateDirectory:
         return self.path / "cluster.db"
 
     @property
+    def control(self) -> Path:
+        """Where SQLite keeps the control resources."""
+        return self.path / "control.db"
+
+    @property
+    def snapshots(self) -> Path:
+        """The directory of what snapshots hold."""
+        return self.path / "snapshots"
+
+    @property
     def certificates(self) -> Path:
         """The directory of keys and certificates."""
         return self.path / "certificates"

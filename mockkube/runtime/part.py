@@ -18,7 +18,7 @@ ClientT = TypeVar("ClientT")
 CapabilitiesT = TypeVar("CapabilitiesT")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # a generic class with slots cannot be made under the name of one of its forms
 class Context(Generic[ClientT, CapabilitiesT]):
     """What a part is built with: all that it knows of the outside."""
 

@@ -22,7 +22,7 @@ from mockkube.features.standing import Standing
 from mockkube.features.versions import Version, binary_text
 
 Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
-_OPENMETRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ISSUER: Final = "/.well-known/openid-configuration"
 _KEYS: Final = "/openid/v1/jwks"
 _KEYS_SECONDS: Final = 3600
@@ -70,7 +70,7 @@ class PlainPaths:
             case ["version"]:
                 return exchange.json(version_info(self._registry.services.caps.version))
             case ["metrics"]:
-                return exchange.respond(self._metrics.render(), media=_OPENMETRICS)
+                return exchange.respond(self._metrics.render(), media=METRICS_MEDIA)
             case [page] if page in self._pages.served:
                 return self._pages.answer(exchange, page)
             case [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"]:

@@ -1,9 +1,10 @@
 """Components: what may be asked of one, in the words its binary would refuse with, and how it is printed."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from mockkube.api.errors import Forbidden
 from mockkube.api.fields import FieldError, forbidden, invalid
@@ -12,8 +13,10 @@ from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, 
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
-from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
+from mockkube.cluster.components import API_SERVER, SINGLE, Settings, is_api_server, settings_of, skews
 from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.control.definitions import GROUP
+from mockkube.cluster.control.reading import condition_of
 from mockkube.cluster.readings import check_component, read_version_up_to
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
@@ -24,6 +27,8 @@ SUPPORTED: Final = "Supported"
 """The condition that its version suits those beside it."""
 RUNNING: Final = "Running"
 
+_API_SERVER_NAME: Final = re.compile(rf"{re.escape(API_SERVER)}(\.[0-9]+)?")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -31,6 +36,8 @@ class Asked:
 
     settings: Settings
     running: bool
+    server: str = ""
+    """The API server it talks to; API servers have none."""
 
     @classmethod
     def read(cls, obj: ReadOnlyObject, trains: tuple[ReleaseTrain, ...]) -> "Asked":
@@ -38,7 +45,7 @@ class Asked:
         spec = obj["spec"]
         version = Version.parse(spec["version"])
         settings = Settings(obj["metadata"]["name"], version, spec.get("featureGates", {}), trains)
-        return cls(settings, spec["running"])
+        return cls(settings, spec["running"], spec.get("server", ""))
 
 
 All = Callable[[], Mapping[str, Asked]]
@@ -62,6 +69,8 @@ class Defaults:
         metadata, spec = obj["metadata"], obj["spec"]
         name = metadata.get("name", "")
         spec.setdefault("running", True)
+        if not is_api_server(name):
+            spec.setdefault("server", API_SERVER)
         first = self._everything().get(name.partition(".")[0]) if "." in name else None
         if first is None:
             spec.setdefault("version", str(settings_of(self._configuration, name).version))
@@ -109,6 +118,8 @@ class ComponentStrategy(StatusStrategy):
 
     def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
         spec = obj["spec"]
+        if errors := _check_server(obj["metadata"]["name"], spec):
+            return errors
         try:
             read_version_up_to(spec["version"], self._configuration.newest)
         except ValueError as error:
@@ -141,8 +152,17 @@ class ComponentStrategy(StatusStrategy):
         return [reason for reason in skews(running_versions(before | {name: asked}), name) if reason not in known]
 
 
+def _check_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
+    server = spec.get("server")
+    if is_api_server(name):
+        return [] if server is None else [forbidden("spec.server", "an API server talks to no other")]
+    if _API_SERVER_NAME.fullmatch(server or ""):
+        return []
+    return [invalid("spec.server", server, f"is no API server: give {API_SERVER} or {API_SERVER}.N")]
+
+
 class Keeper(Plugin):
-    """Keeps the components that every cluster has."""
+    """Keeps the components and the clock that every cluster has."""
 
     name = "Keeper"
     operations = (Operation.DELETE,)
@@ -150,13 +170,11 @@ class Keeper(Plugin):
     def admit(self, request: Request) -> None:
         """Refuse their deletion; what they are replicas or overrides of may go."""
         name = request.call.name
-        if request.about("control.mockkube.dev", "components") and name in SINGLE:
+        if request.about(GROUP, "components") and name in SINGLE:
             why = "every cluster has it: set spec.running to false to stop it"
             raise Forbidden.object(request.resource.group, request.resource.plural, name, why)
-
-
-def _named(status: Any, kind: str) -> ReadOnlyObject:
-    return next((one for one in status.get("conditions", ()) if one["type"] == kind), {})
+        if request.about(GROUP, "clocks"):
+            raise Forbidden.object(request.resource.group, request.resource.plural, name, "every cluster has it")
 
 
 def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -167,9 +185,9 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         spec.get("version", ""),
         gates or NONE,
         str(status.get("running", False)).lower(),
-        _named(status, SUPPORTED).get("reason", ""),
+        condition_of(obj, SUPPORTED).get("reason", ""),
         since(obj["metadata"].get("creationTimestamp", ""), now),
-        _named(status, RUNNING).get("reason", ""),
+        condition_of(obj, RUNNING).get("reason", ""),
         status.get("url") or NONE,
     ]
 

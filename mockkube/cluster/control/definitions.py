@@ -15,6 +15,8 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 _PREFIX: Final = f"dev.mockkube.control.{VERSION}."
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TEXT: Final = {"type": "string"}
+_SWITCH: Final = {"type": "boolean"}
+_NUMBER: Final = {"type": "integer", "format": "int64"}
 _GATES: Final = {"type": "object", "additionalProperties": {"type": "boolean"}}
 
 
@@ -60,29 +62,128 @@ _CONDITION: Final = _part(
     message=_said(_TEXT, "Why, in a sentence."),
     lastTransitionTime={"type": "string", "format": "date-time", "description": "Since when."},
 )
-_SPEC: Final = _part(
+_GENERATION: Final = {"type": "integer", "format": "int64", "description": "The generation this is about."}
+_NAMES: Final = {"type": "array", "items": _TEXT, "x-kubernetes-list-type": "atomic"}
+_COMPONENT_SPEC: Final = _part(
     "What a component is told. A change of version or gates is a restart.",
     version=_said(_TEXT, "The Kubernetes version it is of, like 1.36; by default that of the cluster."),
     featureGates=_said(_GATES, "What --feature-gates would say; other gates are as the version has them."),
-    running={"type": "boolean", "description": "Whether it is to run; true by default."},
+    running=_said(_SWITCH, "Whether it is to run; true by default."),
+    server=_said(_TEXT, "The API server it talks to; kube-apiserver by default. API servers have none."),
 )
-_STATUS: Final = _part(
+_COMPONENT_STATUS: Final = _part(
     "What a component does.",
-    observedGeneration={"type": "integer", "format": "int64", "description": "The generation this is about."},
+    observedGeneration=_GENERATION,
     phase=_said(_TEXT, "Running, Stopped or Failed."),
-    running={"type": "boolean", "description": "Whether it runs."},
+    running=_said(_SWITCH, "Whether it runs."),
     version=_said(_TEXT, "The version it is of."),
     featureGates=_said(_GATES, "Every gate it knows, on or off."),
     url=_said(_TEXT, "Where an API server answers."),
     conditions=_CONDITIONS,
 )
+_CLOCK_SPEC: Final = _part(
+    "What time is told to do.",
+    mode=_said(_TEXT, "Real, or Virtual: time stands still until it is moved. Fixed when the cluster starts."),
+    advanceTo=_said(_TEXT, "Virtual time moves on to this moment, like 2030-01-01T00:05:00Z."),
+    advance=_said(_TEXT, "Move on by this much, like 5m30s. It is turned into advanceTo at once, and not kept."),
+)
+_CLOCK_STATUS: Final = _part(
+    "What time it is.",
+    observedGeneration=_GENERATION,
+    mode=_said(_TEXT, "Real or Virtual."),
+    now=_said(_TEXT, "Virtual: the time. Real: when this was reported."),
+    conditions=_CONDITIONS,
+)
+_SNAPSHOT_SPEC: Final = _part(
+    "What is to be done with what was saved.",
+    restore={
+        "type": "integer",
+        "format": "int64",
+        "description": "How often it has been asked to restore this snapshot: a greater number restores it again.",
+    },
+)
+_SNAPSHOT_STATUS: Final = _part(
+    "What was saved, and how often it was restored.",
+    observedGeneration=_GENERATION,
+    revision=_said(_NUMBER, "The resourceVersion whose state this is."),
+    objects=_said(_NUMBER, "How many objects were saved."),
+    components=_said(_NUMBER, "Of how many components the settings were saved."),
+    bytes=_said(_NUMBER, "How large what was saved is."),
+    restored=_said(_NUMBER, "The spec.restore that was last carried out."),
+    conditions=_CONDITIONS,
+)
+_FAULT_SPEC: Final = _part(
+    "What goes wrong, for whom, and how often.",
+    match={"$ref": _of("FaultMatch")},
+    inject={"$ref": _of("FaultInjection")},
+    count=_said(_NUMBER, "How often at most; without it there is no end."),
+    share={"type": "number", "description": "Which share of the requests, like 0.1; all of them by default."},
+    seed=_said(_NUMBER, "Draws by share repeat themselves for the same seed; without one nobody can tell."),
+)
+_FAULT_MATCH: Final = _part(
+    "Which requests; what is left out matches all.",
+    component=_said(_TEXT, "Who asks: a component, by the beginning of its User-Agent."),
+    server=_said(_TEXT, "Who is asked: an API server by its component's name."),
+    userAgent=_said(_TEXT, "What the User-Agent contains."),
+    verbs=_said(_NAMES, "Verbs as in RBAC: get, list, watch, create, update, patch, delete, deletecollection."),
+    resources=_said(_NAMES, "Resources as in RBAC: pods, pods/status, leases.coordination.k8s.io."),
+    namespace=_said(_TEXT, "The namespace asked about."),
+    name=_said(_TEXT, "The object asked about."),
+)
+_FAULT_INJECTION: Final = _part(
+    "What goes wrong. A delay goes with any of the others, which exclude each other.",
+    delaySeconds={"type": "number", "description": "The answer waits so long."},
+    status={"$ref": _of("FaultStatusAnswer")},
+    dropWatch=_said(_SWITCH, "Watches are cut off, those that are open too."),
+    expired=_said(_SWITCH, "Lists and watches from a resourceVersion are answered 410."),
+    staleReads=_said(_SWITCH, "Reads show what was stored when this was asked for."),
+)
+_FAULT_ANSWER: Final = _part(
+    "The answer instead of the real one.",
+    code={"type": "integer", "format": "int32", "description": "The HTTP status code, 400 to 599."},
+    reason=_said(_TEXT, "The reason in the Status; by default that of the code."),
+    message=_said(_TEXT, "The message in the Status."),
+    retryAfterSeconds={"type": "integer", "format": "int32", "description": "When to come again."},
+)
+_FAULT_STATUS: Final = _part(
+    "What went wrong so far.",
+    observedGeneration=_GENERATION,
+    phase=_said(_TEXT, "Active, or Exhausted when its count is reached."),
+    injected=_said(_NUMBER, "How often it went wrong."),
+    revision=_said(_NUMBER, "The resourceVersion that stale reads show."),
+)
 DEFINITIONS: Final[Mapping[str, Object]] = {
-    f"{_PREFIX}Condition": _CONDITION,
-    f"{_PREFIX}Component": _whole("Component", "Component is a part of the control plane, or a kubelet."),
-    f"{_PREFIX}ComponentSpec": _SPEC,
-    f"{_PREFIX}ComponentStatus": _STATUS,
+    f"{_PREFIX}{name}": schema
+    for name, schema in (
+        ("Condition", _CONDITION),
+        ("Component", _whole("Component", "Component is a part of the control plane, or a kubelet.")),
+        ("ComponentSpec", _COMPONENT_SPEC),
+        ("ComponentStatus", _COMPONENT_STATUS),
+        ("Clock", _whole("Clock", "Clock is the time of the cluster.")),
+        ("ClockSpec", _CLOCK_SPEC),
+        ("ClockStatus", _CLOCK_STATUS),
+        ("Snapshot", _whole("Snapshot", "Snapshot is the state of the cluster at one moment, kept.")),
+        ("SnapshotSpec", _SNAPSHOT_SPEC),
+        ("SnapshotStatus", _SNAPSHOT_STATUS),
+        ("Fault", _whole("Fault", "Fault is something that goes wrong between the cluster and its clients.")),
+        ("FaultSpec", _FAULT_SPEC),
+        ("FaultMatch", _FAULT_MATCH),
+        ("FaultInjection", _FAULT_INJECTION),
+        ("FaultStatusAnswer", _FAULT_ANSWER),
+        ("FaultStatus", _FAULT_STATUS),
+    )
 }
-_POINTERS: Final = {f"{_PREFIX}ComponentSpec": ("running",), f"{_PREFIX}ComponentStatus": ("running",)}
+_POINTERS: Final = {
+    f"{_PREFIX}{name}": fields
+    for name, fields in (
+        ("ComponentSpec", ("running",)),
+        ("ComponentStatus", ("running",)),
+        ("SnapshotStatus", ("objects", "bytes")),
+        ("FaultSpec", ("match", "inject", "count", "share", "seed")),
+        ("FaultInjection", ("status",)),
+        ("FaultStatus", ("injected",)),
+    )
+}
 """Fields whose empty value says something."""
 
 

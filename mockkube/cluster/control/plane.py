@@ -1,43 +1,29 @@
-"""The control resources of one cluster: a registry over a store in memory, apart from what the cluster stores itself.
-
-They are gone with the process, as the settings of real components are unless somebody writes them down: what a
-cluster is started with says where it begins again.
-"""
+"""The control resources of one cluster: a registry over a store of their own, apart from what the cluster stores."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Self
 
-from mockkube_storage.engines.memory import MemoryStore
+from mockkube_storage.store import Store
 
-from mockkube.api.catalogue import STATUS, Kind
 from mockkube.api.types import Object
+from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http.authentication import MASTERS, User
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Collection
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.registry import Family, Registry
+from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.cluster.configuration import ClusterConfiguration
-from mockkube.cluster.control.component import PRINTER, Asked, ComponentStrategy, Defaults, Keeper
-from mockkube.cluster.control.definitions import API_VERSION, GROUP, VERSION, ControlSchema, published
+from mockkube.cluster.control.catalogue import Facts, Pages, family
+from mockkube.cluster.control.component import Asked, Keeper
+from mockkube.cluster.control.definitions import API_VERSION, GROUP, ControlSchema
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
-KINDS: Final = (
-    Kind(
-        GROUP,
-        "Component",
-        "components",
-        namespaced=False,
-        short_names=("comp",),
-        versions=(VERSION,),
-        subresources=(STATUS,),
-    ),
-)
 _MANAGER: Final = "mockkube"
 _USER: Final = User("system:mockkube", groups=(MASTERS,))
 _OPTIONS: Final = WriteOptions(field_manager=_MANAGER)
@@ -46,13 +32,24 @@ _OPTIONS: Final = WriteOptions(field_manager=_MANAGER)
 class ControlPlane:
     """What the control API holds. `registry` is for API servers to adopt while this is entered."""
 
-    def __init__(self, configuration: ClusterConfiguration, *, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        configuration: ClusterConfiguration,
+        store: Store,
+        pages: Pages,
+        *,
+        revision: Callable[[], int],
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        """Hold them in a store that is started; `revision` is that of the other store, the cluster's own."""
         self._trains = configuration.release_trains
-        self._store = MemoryStore()
+        self._store = store
+        self._housekeeping = Housekeeping(store, clock)
         self._group = asyncio.TaskGroup()
-        self._following: asyncio.Task[None] | None = None
+        self._running: list[asyncio.Task[None]] = []
         self.registry = Registry(
-            store=self._store,
+            store=store,
             clock=clock,
             chance=chance,
             caps=Capabilities(DEFAULT),
@@ -60,31 +57,20 @@ class ControlPlane:
             plugins=[Keeper()],
             allocators=Allocators(),
             runtime_config={API_VERSION: True},
-            family=self._family(configuration),
-        )
-
-    def _family(self, configuration: ClusterConfiguration) -> Family:
-        return Family(
-            kinds=KINDS,
-            strategies={(GROUP, "Component"): ComponentStrategy(configuration, self.components)},
-            defaults={(GROUP, VERSION, "Component"): Defaults(configuration, self.components)},
-            printers={(GROUP, "Component"): PRINTER},
-            published={(GROUP, VERSION, kind.kind): published(kind.kind) for kind in KINDS},
+            family=family(Facts(configuration, self.components, revision), pages),
         )
 
     async def __aenter__(self) -> Self:
-        await self._store.start()
         cache = self.registry.services.cache
         await cache.start()
         await self._group.__aenter__()
-        self._following = self._group.create_task(cache.run())
+        self._running = [self._group.create_task(work) for work in (cache.run(), *self._housekeeping.work())]
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        if self._following is not None:
-            self._following.cancel()
-            await self._group.__aexit__(None, None, None)
-        await self._store.close()
+        for task in self._running:
+            task.cancel()
+        await self._group.__aexit__(None, None, None)
 
     def resource(self, plural: str) -> Resource:
         """The resource of a control kind."""
@@ -104,12 +90,34 @@ class ControlPlane:
         """What every component is asked for."""
         return {name: Asked.read(obj, self._trains) for name, obj in self.objects("components").items()}
 
+    async def specs_at(self, plural: str, revision: int) -> dict[str, Object]:
+        """Return the spec of every object of a kind as of a revision; Compacted if that is forgotten."""
+        resource = self.resource(plural)
+        page = await self._store.list(resource.prefix(""), revision=revision)
+        objects = (resource.read_entry(entry).load() for entry in page.entries)
+        return {obj["metadata"]["name"]: obj["spec"] for obj in objects}
+
     async def create(self, plural: str, name: str, spec: Object) -> None:
         """Create an object nobody has created yet."""
         resource = self.resource(plural)
         call = Call(_USER, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
         await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
+
+    async def tell(self, plural: str, name: str, spec: Object) -> None:
+        """Replace the spec of an object; NotFound if there is none, Invalid if it cannot be told that."""
+        resource = self.resource(plural)
+        call = Call(_USER, name=name, user_agent=_MANAGER)
+        obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
+        told = resource.decode(obj, call, "Ignore")["spec"]
+        await updating.update(resource, call, lambda live: {**live, "spec": told}, _OPTIONS)
+
+    async def remove(self, plural: str, name: str) -> None:
+        """Delete an object; nothing happens if there is none."""
+        record = self.resource(plural).record("", name)
+        if record is not None:
+            entry = await self._store.delete(record.key, expected=record.revision)
+            await self.registry.services.cache.reach(entry.revision)
 
     async def report(self, plural: str, obj: Object, status: Object) -> None:
         """Replace the status of an object; NotFound if it is gone."""

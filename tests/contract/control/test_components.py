@@ -121,7 +121,12 @@ async def test_a_nodes_kubelet_begins_as_the_fleet_is_and_may_go(control: Any) -
     await control.tell("kubelet", version="1.35", featureGates={GT: True})
     await control.create(COMPONENTS, {"metadata": {"name": "kubelet.n1"}})
     own = await control.settled("kubelet.n1")
-    assert own["spec"] == {"version": "1.35", "featureGates": {GT: True}, "running": True}
+    assert own["spec"] == {
+        "version": "1.35",
+        "featureGates": {GT: True},
+        "running": True,
+        "server": "kube-apiserver",
+    }
     assert (await control.ask("DELETE", f"{COMPONENTS}/kubelet.n1")).status == 200
     assert (await control.ask("GET", f"{COMPONENTS}/kubelet.n1")).status == 404
 
@@ -138,14 +143,23 @@ async def test_kubectl_gets_a_table(control: Any) -> None:
 async def test_discovery_and_openapi_know_the_group(control: Any) -> None:
     listed = await control.get("/apis/control.mockkube.dev/v1alpha1")
     assert {resource["name"]: resource["kind"] for resource in listed["resources"]} == {
+        "clocks": "Clock",
+        "clocks/status": "Clock",
         "components": "Component",
+        "components/flagz": "Component",
+        "components/metrics": "Component",
+        "components/statusz": "Component",
         "components/status": "Component",
+        "faults": "Fault",
+        "faults/status": "Fault",
+        "snapshots": "Snapshot",
+        "snapshots/status": "Snapshot",
     }
     groups = [group["name"] for group in (await control.get("/apis"))["groups"]]
     assert "control.mockkube.dev" in groups
     document = await control.get("/openapi/v3/apis/control.mockkube.dev/v1alpha1")
     component = document["components"]["schemas"]["dev.mockkube.control.v1alpha1.Component"]
-    assert set(component["properties"]["spec"]["properties"]) == {"version", "featureGates", "running"}
+    assert set(component["properties"]["spec"]["properties"]) == {"version", "featureGates", "running", "server"}
 
 
 async def test_unknown_fields_are_told_of(control: Any) -> None:

@@ -34,6 +34,10 @@ class StubServer:
         assert user is not None
         return Response(text=f"{user.name} {','.join(user.groups)}")
 
+    @property
+    def whole(self) -> None:
+        return None
+
     async def start(self) -> None:
         assert self.surroundings.store.revision >= 0  # the store is started before the server
 

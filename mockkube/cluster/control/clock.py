@@ -1,0 +1,125 @@
+"""The clock: whether time passes by itself, and the moment it is moved to; how it is printed."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported
+from mockkube.api.printers.ages import since
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.times import parse_time, render_micro_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.readings import REAL, VIRTUAL
+from mockkube.matching.cel import gotime
+
+CLOCK: Final = "cluster"
+"""The name of the one clock there is."""
+
+
+def render_moment(moment: datetime) -> str:
+    """Return a moment in whole seconds if it has no fraction."""
+    return render_micro_time(moment) if moment.microsecond else render_time(moment)
+
+
+def target_of(obj: ReadOnlyObject) -> datetime | None:
+    """Return the moment a valid clock is to be moved to."""
+    target = obj["spec"].get("advanceTo")
+    return None if target is None else parse_time(target)
+
+
+class ClockStrategy(StatusStrategy):
+    """Time moves in one direction, and only where nobody else moves it. The mode is that of the cluster's start."""
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+
+    def default(self, obj: Object) -> None:
+        """Fill in the mode."""
+        obj["spec"].setdefault("mode", self._mode)
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """There is one clock."""
+        return [] if name == CLOCK else [f"the one clock is called {CLOCK!r}"]
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Turn `advance` into a moment."""
+        _resolve(obj["spec"], judge.now)
+        super().prepare_create(obj, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Turn `advance` into a moment, before anybody asks whether the spec has changed."""
+        if judge.subresource != "status":
+            _resolve(new["spec"], judge.now)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge mode and moment."""
+        return self._validate(obj["spec"], {}, judge.now)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge mode and moment, if they change."""
+        return [] if new["spec"] == old["spec"] else self._validate(new["spec"], old["spec"], judge.now)
+
+    def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject, now: datetime) -> list[FieldError]:
+        mode = spec["mode"]
+        if mode not in (REAL, VIRTUAL):
+            return [not_supported("spec.mode", mode, (REAL, VIRTUAL))]
+        if mode != self._mode:
+            why = f"the cluster runs in {self._mode.lower()} time: start it with --clock {mode.lower()}"
+            return [forbidden("spec.mode", why)]
+        if "advance" in spec:
+            wrong = "must be a duration that leads into the future, like 90s or 1h30m"
+            return [invalid("spec.advance", spec["advance"], wrong)]
+        target = spec.get("advanceTo")
+        if target is None or target == before.get("advanceTo"):
+            return []
+        if mode == REAL:
+            why = "real time passes by itself: start the cluster with --clock virtual to move it"
+            return [forbidden("spec.advanceTo", why)]
+        return _complaints(target, now)
+
+
+def _resolve(spec: Object, now: datetime) -> None:
+    """Replace a valid `advance` by the moment it leads to, counted from where time is going already."""
+    given = spec.get("advance")
+    span = None if given is None else gotime.parse_duration(given)
+    if span is None or span.nanos <= 0:
+        return
+    try:
+        start = max(now, parse_time(spec.get("advanceTo", render_time(now))))
+        spec["advanceTo"] = render_moment(start + timedelta(microseconds=span.nanos // 1000))
+    except (ValueError, OverflowError):
+        return
+    del spec["advance"]
+
+
+def _complaints(target: str, now: datetime) -> list[FieldError]:
+    try:
+        moment = parse_time(target)
+    except ValueError as error:
+        return [invalid("spec.advanceTo", target, str(error))]
+    if moment < now:
+        return [invalid("spec.advanceTo", target, f"time does not go back: it is {render_moment(now)}")]
+    return []
+
+
+def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    return [
+        obj["metadata"].get("name", ""),
+        obj.get("spec", {}).get("mode", ""),
+        render_moment(now.replace(microsecond=0) if obj.get("spec", {}).get("mode") == REAL else now),
+        obj.get("spec", {}).get("advanceTo", ""),
+        since(obj["metadata"].get("creationTimestamp", ""), now),
+    ]
+
+
+PRINTER: Final = Printer(
+    (
+        NAME,
+        text("Mode", "Whether time passes by itself."),
+        text("Now", "What time it is as this is printed."),
+        text("Advance To", "The moment it was last moved to."),
+        AGE,
+    ),
+    _cells,
+)

@@ -1,0 +1,138 @@
+"""Faults: what may be asked to go wrong, and how a fault is printed. What it does is in `cluster/faults.py`."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.printers.ages import since
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer, text
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.readings import check_component
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+DELAY_SECONDS_MAX: Final = 3600.0
+
+_ANSWERS: Final = ("status", "dropWatch", "expired", "staleReads")
+_API_SERVER: Final = "kube-apiserver"
+
+
+class FaultStrategy(StatusStrategy):
+    """A fault injects one thing, or a delay, or both. What stale reads show is fixed when they are asked for."""
+
+    def __init__(self, revision: Callable[[], int]) -> None:
+        self._revision = revision
+        """The newest revision of the cluster's store."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Fix what stale reads show."""
+        super().prepare_create(obj, judge)
+        if _is_stale(obj):
+            obj["status"]["revision"] = self._revision()
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Fix it anew for reads that were not stale before."""
+        super().prepare_update(new, old, judge)
+        if _is_stale(new) and not _is_stale(old):
+            new["status"] = {**new["status"], "revision": self._revision()}
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the whole spec."""
+        spec = obj["spec"]
+        return [*_check_match(spec.get("match", {})), *_check_injection(spec.get("inject", {})), *_check_amount(spec)]
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the whole spec, if it changes."""
+        return [] if new["spec"] == old["spec"] else self.validate_create(new, judge)
+
+
+def _is_stale(obj: ReadOnlyObject) -> bool:
+    return bool(obj["spec"].get("inject", {}).get("staleReads"))
+
+
+def _check_match(match: ReadOnlyObject) -> list[FieldError]:
+    found = [*_check_name(match, "component"), *_check_name(match, "server")]
+    if "server" in match and not found and match["server"].partition(".")[0] != _API_SERVER:
+        found.append(invalid("spec.match.server", match["server"], f"is no API server: give {_API_SERVER}[.N]"))
+    for index, verb in enumerate(match.get("verbs", ())):
+        if verb not in (*VERBS, "*"):
+            found.append(not_supported(f"spec.match.verbs[{index}]", verb, (*VERBS, "*")))
+    return found
+
+
+def _check_name(match: ReadOnlyObject, field: str) -> list[FieldError]:
+    try:
+        check_component(match.get(field, _API_SERVER))
+    except ValueError as error:
+        return [invalid(f"spec.match.{field}", match[field], str(error))]
+    return []
+
+
+def _check_injection(inject: ReadOnlyObject) -> list[FieldError]:
+    given = [name for name in _ANSWERS if inject.get(name)]
+    if not given and not inject.get("delaySeconds"):
+        return [required("spec.inject", f"give one of delaySeconds, {', '.join(_ANSWERS)}")]
+    found = [forbidden(f"spec.inject.{name}", f"may not go with {given[0]}") for name in given[1:]]
+    delay = inject.get("delaySeconds", 0)
+    if not 0 <= delay <= DELAY_SECONDS_MAX:
+        found.append(invalid("spec.inject.delaySeconds", delay, f"must be from 0 to {DELAY_SECONDS_MAX:.0f}"))
+    return found + _check_answer(inject.get("status", {"code": 500}))
+
+
+def _check_answer(answer: ReadOnlyObject) -> list[FieldError]:
+    code, after = answer.get("code", 0), answer.get("retryAfterSeconds", 0)
+    found = [] if 400 <= code <= 599 else [_out_of_range("inject.status.code", code, "from 400 to 599")]
+    return found if after >= 0 else [*found, _out_of_range("inject.status.retryAfterSeconds", after, "0 or more")]
+
+
+def _check_amount(spec: ReadOnlyObject) -> list[FieldError]:
+    count, share = spec.get("count"), spec.get("share")
+    found = [_out_of_range("count", count, "1 or more")] if count is not None and count < 1 else []
+    if share is not None and not 0 < share <= 1:
+        found.append(_out_of_range("share", share, "more than 0 and at most 1"))
+    return found
+
+
+def _out_of_range(field: str, value: Any, allowed: str) -> FieldError:
+    return invalid(f"spec.{field}", value, f"must be {allowed}")
+
+
+def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    spec, status = obj.get("spec", {}), obj.get("status", {})
+    return [
+        obj["metadata"].get("name", ""),
+        _matched(spec.get("match", {})),
+        _injected(spec.get("inject", {})),
+        str(spec["count"]) if "count" in spec else NONE,
+        status.get("injected", 0),
+        status.get("phase", ""),
+        since(obj["metadata"].get("creationTimestamp", ""), now),
+    ]
+
+
+def _matched(match: ReadOnlyObject) -> str:
+    """Return who and what is matched, in the order of the fields: `kube-scheduler get,list pods`."""
+    words = [",".join(value) if isinstance(value, list) else str(value) for value in match.values() if value]
+    return " ".join(words) or "*"
+
+
+def _injected(inject: ReadOnlyObject) -> str:
+    words = [f"{inject['delaySeconds']:g}s"] if inject.get("delaySeconds") else []
+    if "status" in inject:
+        words.append(str(inject["status"].get("code", "")))
+    return "+".join([*words, *(name for name in _ANSWERS[1:] if inject.get(name))])
+
+
+PRINTER: Final = Printer(
+    (
+        NAME,
+        text("Match", "Which requests."),
+        text("Inject", "What goes wrong."),
+        text("Count", "How often at most."),
+        integer("Injected", "How often it went wrong so far."),
+        text("Phase", "Whether it still does."),
+        AGE,
+    ),
+    _cells,
+)

@@ -1,0 +1,83 @@
+"""The components of a cluster beside its API servers: each started, stopped and built anew as it is asked for."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from mockkube.cluster.components import KUBELET
+from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.control.reporting import Doing
+from mockkube.cluster.parts import Runner, builder_of
+from mockkube.cluster.stage import Stage
+from mockkube.cluster.workshop import Workshop
+
+_ABSENT: Final = Doing(running=False, reason="NotImplemented", message="mockkube does not have this component yet")
+_LOG: Final = logging.getLogger("mockkube.cluster")
+
+
+class Crew:
+    """Every component that is no API server."""
+
+    def __init__(
+        self, workshop: Workshop, stage: Stage, control: ControlPlane, *, failed: Callable[[str], None]
+    ) -> None:
+        self.workshop = workshop
+        self._stage = stage
+        self._control = control
+        self._told = failed
+        """Called with the name of one that has failed: it is to be followed again after a while."""
+        self._runners: dict[str, Runner] = {}
+        self._failures: dict[str, str] = {}
+        self._fallen: dict[str, None] = {}
+
+    async def follow(self, name: str, asked: Asked | None) -> None:
+        """Have a component do what it is asked, or be gone."""
+        self._failures.pop(name, None)
+        if asked is None:
+            if name in self._runners:
+                await self._runners.pop(name).stop()
+                self.workshop.forget(name)
+        elif builder_of(name) is not None:
+            runner = self._runner_of(name)
+            await runner.become(asked)
+            if runner.failure:
+                self._fall(name)
+
+    def _runner_of(self, name: str) -> Runner:
+        runner = self._runners.get(name)
+        if runner is None:
+            owns = self._owned_by(name)
+            runner = Runner(lambda asked: self.workshop.make(asked, owns), self._stage, failed=lambda: self._fall(name))
+            self._runners[name] = runner
+        return runner
+
+    def _fall(self, name: str) -> None:
+        self._failures[name] = self._runners[name].failure
+        self._fallen[name] = None
+        self._told(name)
+
+    async def clear(self) -> None:
+        """End what has failed: it is built anew later."""
+        fallen, self._fallen = self._fallen, {}
+        for name in filter(self._runners.__contains__, fallen):
+            await self._runners[name].stop()
+
+    async def stop(self) -> None:
+        """Stop all; each starts again when it is followed."""
+        for runner in reversed(self._runners.values()):
+            await runner.stop()
+
+    def _owned_by(self, component: str) -> Callable[[str], bool]:
+        """Return whether a node is a kubelet's: one that has its own is not the fleet's."""
+        own = component.partition(".")[2]
+        resource = self._control.resource("components")
+        return lambda node: node == own if own else resource.record("", f"{KUBELET}.{node}") is None
+
+    def doing(self, name: str, asked: Asked) -> Doing:
+        """Return what a component does that is to run."""
+        if name in self._failures:
+            return Doing(running=False, reason="Failed", message=self._failures[name])
+        if builder_of(name) is None:
+            return _ABSENT
+        return Doing(running=True, reason="Running", message=f"works with {asked.server}")

@@ -1,0 +1,46 @@
+"""Brings the faults of the control API into force, and reports how often each has struck."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import Object
+from mockkube.cluster.control.following import Follower
+from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.faults import Fault, Faults
+
+
+class FaultKeeper:
+    """Follows the fault objects of a cluster."""
+
+    def __init__(self, control: ControlPlane, faults: Faults, *, recheck: Callable[[list[str]], None]) -> None:
+        self._control = control
+        self._faults = faults
+        self._recheck = recheck
+        """Cuts what is open where a fault that is new says so."""
+        self._follower = Follower(control.collection("faults"), self._act)
+        faults.told = self._follower.look
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        await self._follower.run()
+
+    async def _act(self, names: Iterable[str]) -> None:
+        objects = self._control.objects("faults")
+        if changed := list(names):
+            self._faults.learn(objects)
+            self._recheck(changed)
+        for name, obj in objects.items():
+            fault = self._faults.get(name)
+            if fault is not None:
+                with suppress(NotFound):
+                    await self._control.report("faults", obj, _status_of(obj, fault))
+
+
+def _status_of(obj: Object, fault: Fault) -> Object:
+    return {
+        **obj.get("status", {}),
+        "observedGeneration": obj["metadata"]["generation"],
+        "phase": "Exhausted" if fault.exhausted else "Active",
+        "injected": fault.injected,
+    }

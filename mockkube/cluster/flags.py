@@ -1,0 +1,37 @@
+"""What the command line of a component would say: as far as it was told what flags tell, under their names."""
+
+# upstream 1.36: cmd/*/app/options; what a mock has no use for is left out
+from collections.abc import Iterable, Mapping
+
+from mockkube.cluster.components import KUBELET, Settings, is_api_server
+from mockkube.cluster.configuration import ClusterConfiguration
+
+
+def flags_of(configuration: ClusterConfiguration, settings: Settings) -> Mapping[str, str]:
+    """Return flags and values, the values as upstream prints them."""
+    if is_api_server(settings.component):
+        return {
+            "bind-address": configuration.bind,
+            "disable-admission-plugins": _listed(configuration.disable_admission_plugins),
+            "enable-admission-plugins": _listed(configuration.enable_admission_plugins),
+            **_emulating(settings),
+        }
+    name, _, node = settings.component.partition(".")
+    if name == KUBELET:
+        gates = ",".join(f"{gate}={_shown(on)}" for gate, on in sorted(settings.feature_gates.items()))
+        return {"feature-gates": gates, "hostname-override": node}
+    return dict(_emulating(settings))
+
+
+def _emulating(settings: Settings) -> Mapping[str, str]:
+    """Return the flags of binaries that can emulate, whose gates each have the prefix of what they belong to."""
+    gates = ",".join(f":{gate}={_shown(on)}" for gate, on in sorted(settings.feature_gates.items()))
+    return {"emulated-version": "[]", "feature-gates": gates}
+
+
+def _listed(values: Iterable[str]) -> str:
+    return f"[{','.join(values)}]"
+
+
+def _shown(on: bool) -> str:
+    return "true" if on else "false"

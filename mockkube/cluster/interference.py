@@ -1,0 +1,158 @@
+"""The outermost link of an API server: what the faults of the cluster make of a request over HTTP."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from aiohttp import web
+from mockkube_storage.errors import Compacted
+
+from mockkube.api.errors import ApiError, Expired, NotFound
+from mockkube.apiserver.http import negotiation, paths, rendering
+from mockkube.apiserver.http.authentication import ANONYMOUS
+from mockkube.apiserver.http.exchange import Exchange, parse_query
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.registry.options import Query, flag
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Resource
+from mockkube.cluster.faults import Asking, Faults, Injection
+from mockkube.cluster.listener import Handler
+from mockkube.runtime.clock import Clock
+
+_VERSION: Final = "resourceVersion"
+_MATCH: Final = "resourceVersionMatch"
+_STALE_STATUSES: Final = (200, 404)
+
+
+class Interference:
+    """Passes requests on to one server, except for what faults do to them. The control API is never hit."""
+
+    def __init__(self, server: str, faults: Faults, clock: Clock, *, spares: Callable[[str], bool]) -> None:
+        self._server = server
+        self._faults = faults
+        self._clock = clock
+        self._spares = spares
+        self._watches: dict[asyncio.Transport, Asking] = {}
+
+    def around(self, handler: Handler, registry: Registry | None) -> Handler:
+        """Return a handler that stands before this one; `registry` is where stale reads are made."""
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:  # hot: per request
+            if not self._faults and not _may_watch(request):
+                return await handler(request)
+            asking, target = self._read(request)
+            injection = None if self._spares(request.path) else self._faults.strike(asking)
+            if injection is not None and injection.delay_seconds:
+                await self._clock.sleep(injection.delay_seconds)
+            with self._watching(asking, request):
+                return await self._answer(request, injection, target, registry, handler)
+
+        return handle
+
+    def recheck(self, names: Iterable[str]) -> None:
+        """Cut the open watches that faults of these names, which are new, are about."""
+        names = tuple(names)
+        for transport, asking in list(self._watches.items()):
+            if self._faults.cuts(asking, names):
+                transport.abort()
+
+    def _read(self, request: web.BaseRequest) -> tuple[Asking, Target | None]:
+        query = parse_query(request.query_string)
+        target = paths.parse(request.method, request.path, watch="watch" in query and flag(query, "watch"))
+        user_agent = request.headers.get("User-Agent", "")
+        if target is None:
+            return Asking(self._server, user_agent, request.method.lower()), None
+        return (
+            Asking(
+                server=self._server,
+                user_agent=user_agent,
+                verb=target.verb,
+                group=target.group,
+                resource=target.resource,
+                subresource=target.subresource,
+                namespace=target.namespace,
+                name=target.name,
+                from_version=query.get(_VERSION, ["0"])[0] not in ("", "0") or "continue" in query,
+            ),
+            target,
+        )
+
+    @contextmanager
+    def _watching(self, asking: Asking, request: web.BaseRequest) -> Iterator[None]:
+        """Count a watch as open, so that it can be cut."""
+        transport = request.transport
+        if asking.verb != "watch" or transport is None:
+            yield
+            return
+        self._watches[transport] = asking
+        try:
+            yield
+        finally:
+            self._watches.pop(transport, None)
+
+    async def _answer(
+        self,
+        request: web.BaseRequest,
+        injection: Injection | None,
+        target: Target | None,
+        registry: Registry | None,
+        handler: Handler,
+    ) -> web.StreamResponse:
+        if injection is None:
+            return await handler(request)
+        if injection.error is not None:
+            return Exchange(request, ANONYMOUS, {}).error(injection.error)
+        if injection.cut:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        if injection.stale_revision and target is not None and registry is not None:
+            return await _stale(request, target, injection.stale_revision, registry, handler)
+        return await handler(request)
+
+
+def _may_watch(request: web.BaseRequest) -> bool:
+    """Whether a request may be a watch, which stays open until a fault comes to cut it."""
+    return "watch" in request.query_string or "/watch/" in request.path
+
+
+async def _stale(
+    request: web.BaseRequest, target: Target, revision: int, registry: Registry, handler: Handler
+) -> web.StreamResponse:
+    """Answer a read with what was stored at a revision, to whom the real answer would have been given."""
+    if target.verb == "list":
+        query = parse_query(request.query_string)
+        return await handler(request.clone(rel_url=request.rel_url.with_query(_exactly(query, revision))))
+    answer = await handler(request)
+    resource = registry.find(target.group, target.version, target.resource)
+    if answer.status not in _STALE_STATUSES or resource is None:
+        return answer
+    exchange = Exchange(request, ANONYMOUS, parse_query(request.query_string))
+    try:
+        return await _past(exchange, resource, target, revision)
+    except ApiError as error:
+        return exchange.error(error)
+
+
+def _exactly(query: Query, revision: int) -> list[tuple[str, str]]:
+    """Return the query of a list, about a revision instead of the present; a page that goes on has one already."""
+    pairs = [(name, value) for name, values in query.items() for value in values]
+    if "continue" in query:
+        return pairs
+    kept = [(name, value) for name, value in pairs if name not in (_VERSION, _MATCH)]
+    return [*kept, (_VERSION, str(revision)), (_MATCH, "Exact")]
+
+
+async def _past(exchange: Exchange, resource: Resource, target: Target, revision: int) -> web.Response:
+    """Answer with an object as it was."""
+    namespace = target.namespace if resource.kind.namespaced else ""
+    try:
+        entry = await resource.services.store.get(resource.key(namespace, target.name), revision=revision)
+    except Compacted as error:
+        raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
+    if entry is None:
+        raise NotFound.object(resource.group, resource.plural, target.name)
+    representation = negotiation.negotiate(exchange.accept)
+    body = rendering.show_object(resource, resource.home.read_entry(entry), representation, exchange.view())
+    return exchange.respond(body, media=representation.media)

@@ -1,0 +1,101 @@
+"""What runs inside a cluster once its stores are open: the control API, the components, and who follows the rest."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from mockkube_storage.store import Store
+
+from mockkube.api.times import parse_time
+from mockkube.apiserver.service_account_tokens import TokenIssuer
+from mockkube.cluster.components import API_SERVER, settings_of
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.control.clock import CLOCK
+from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.credentials import Credentials
+from mockkube.cluster.fault_keeper import FaultKeeper
+from mockkube.cluster.faults import Faults
+from mockkube.cluster.fleet import Fleet
+from mockkube.cluster.inheritance import settle_in
+from mockkube.cluster.pages import ComponentPages
+from mockkube.cluster.servers import Server, Surroundings
+from mockkube.cluster.snapshot_keeper import SnapshotKeeper
+from mockkube.cluster.stage import RealStage
+from mockkube.cluster.timekeeper import TimeKeeper
+from mockkube.cluster.vault import Vault
+from mockkube.cluster.virtual_stage import VirtualStage
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.virtual import VirtualClock
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the inside of a cluster stands on."""
+
+    store: Store
+    """The cluster's own, started."""
+    control_store: Store
+    """That of the control resources, started."""
+    vault: Vault
+    configuration: ClusterConfiguration
+    credentials: Credentials
+    clock: Clock
+    chance: Chance
+
+
+class Interior:
+    """The control API and the components, none of them started."""
+
+    def __init__(self, basis: Basis, build: Callable[[Surroundings], Server]) -> None:
+        self._basis = basis
+        configuration, clock, chance = basis.configuration, basis.clock, basis.chance
+        self._pages = ComponentPages(configuration, clock)
+        self.control = ControlPlane(
+            configuration,
+            basis.control_store,
+            self._pages.handlers(),
+            revision=lambda: basis.store.revision,
+            clock=clock,
+            chance=chance,
+        )
+        self._faults = Faults(chance)
+        self._virtual = VirtualStage(clock, quiet=self._quiet) if isinstance(clock, VirtualClock) else None
+        settings = settings_of(configuration, API_SERVER)
+        around = Surroundings(
+            basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
+        )
+        self.fleet = Fleet(around, self.control, build, self._virtual or RealStage(clock), self._faults)
+        self._pages.fleet = self.fleet
+
+    async def _quiet(self) -> None:
+        await self.fleet.quiet()
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        """Open the control API, with all that this start says; the components are stopped before it is closed."""
+        await stack.enter_async_context(self.control)
+        self._resume()
+        await settle_in(self._basis.configuration, self.control)
+        stack.push_async_callback(self.fleet.stop)
+
+    def _resume(self) -> None:
+        """Let virtual time go on from where it was."""
+        clock, kept = self._basis.clock, self.control.objects("clocks").get(CLOCK, {})
+        if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
+            clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
+
+    async def follow(self, stack: AsyncExitStack) -> None:
+        """Follow clock, faults and snapshots until the stack is left; to be called when the components run."""
+        basis = self._basis
+        move = None if self._virtual is None else self._virtual.move_to
+        keepers = (
+            TimeKeeper(self.control, basis.clock, basis.configuration.clock, move),
+            FaultKeeper(self.control, self._faults, recheck=self.fleet.recheck),
+            SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=self.fleet.renew),
+        )
+        group = asyncio.TaskGroup()
+        await group.__aenter__()
+        stack.push_async_callback(group.__aexit__, None, None, None)
+        for keeper in keepers:
+            stack.callback(group.create_task(keeper.run()).cancel)

@@ -1,0 +1,117 @@
+"""The components beside the API servers: which room builds each, and one of them between its start and its end."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final
+
+from mockkube.client.protocol import Client
+from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.cluster.control.component import Asked
+from mockkube.cluster.stage import Stage
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.part import Context, Part
+from mockkube.runtime.steps import Bell, Worker
+
+PartContext = Context[Client, Capabilities]
+Build = Callable[[PartContext], Part]
+
+_ROOMS: Final[Mapping[str, str]] = {
+    SCHEDULER: "mockkube.scheduler.part",
+    CONTROLLER_MANAGER: "mockkube.controllers.part",
+    KUBELET: "mockkube.kubelet.part",
+}
+_LOG: Final = logging.getLogger("mockkube.cluster")
+
+
+def builder_of(component: str) -> Build | None:
+    """Return what builds a component; None if mockkube does not have it yet. Its room is imported only now."""
+    module = _ROOMS[component.partition(".")[0]]
+    if find_spec(module) is None:
+        return None
+    build: Build = import_module(module).build
+    return build
+
+
+class Guarded:
+    """A worker whose bugs end its part, and nothing else."""
+
+    def __init__(self, worker: Worker, failed: Callable[[Exception], None]) -> None:
+        self._worker = worker
+        self._failed: Callable[[Exception], None] | None = failed
+
+    @property
+    def name(self) -> str:
+        """That of the worker."""
+        return self._worker.name
+
+    @property
+    def bell(self) -> Bell:
+        """That of the worker."""
+        return self._worker.bell
+
+    def ready(self) -> bool:
+        """Whether the worker is, and has not failed."""
+        return self._failed is not None and self._worker.ready()
+
+    def wake_at(self) -> float | None:
+        """When the worker wakes, unless it has failed."""
+        return None if self._failed is None else self._worker.wake_at()
+
+    async def step(self) -> None:
+        """Let the worker take a step; what it raises is its last."""
+        try:
+            await self._worker.step()
+        except Exception as error:  # a bug of one component leaves the others alone
+            _LOG.exception("%s failed", self.name)
+            failed, self._failed = self._failed, None
+            if failed is not None:
+                failed(error)
+
+
+class Runner:
+    """One component. A change of what is asked of it is a restart: all that it had in memory is lost."""
+
+    def __init__(self, make: Callable[[Asked], Part], stage: Stage, *, failed: Callable[[], None]) -> None:
+        self.asked: Asked | None = None
+        """What it follows; None when it does not run."""
+        self.failure = ""
+        """Why it does not run although it is to."""
+        self._make = make
+        self._stage = stage
+        self._told = failed
+        self._part: Part | None = None
+        self._workers: Sequence[Worker] = ()
+
+    async def become(self, asked: Asked) -> None:
+        """Follow this; nothing happens if it does so already."""
+        if self._part is not None and self.asked == asked and not self.failure:
+            return
+        await self.stop()
+        if not asked.running:
+            return
+        try:
+            part = self._part = self._make(asked)
+            await part.start()
+        except Exception as error:  # whatever it is, the other components go on
+            _LOG.exception("%s does not start", asked.settings.component)
+            await self.stop()
+            self.failure = str(error) or type(error).__name__
+            return
+        self.asked = asked
+        self._workers = [Guarded(worker, self._fail) for worker in part.workers]
+        self._stage.enter(self._workers)
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = str(error) or type(error).__name__
+        self._told()
+
+    async def stop(self) -> None:
+        """End it, and forget all it knew."""
+        workers, self._workers = self._workers, ()
+        part, self._part = self._part, None
+        self.asked, self.failure = None, ""
+        await self._stage.leave(workers)
+        if part is not None:
+            await part.stop()

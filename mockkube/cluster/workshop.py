@@ -1,0 +1,88 @@
+"""Where the parts of a cluster are made: each with its line to an API server, its gates, clock, chance and metrics."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+
+from mockkube.apiserver.http.metrics import describe, render
+from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.client import identity
+from mockkube.client.identity import Identity
+from mockkube.client.sight import Sight
+from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.cluster.control.component import Asked
+from mockkube.cluster.faults import Faults
+from mockkube.cluster.line import End, Line
+from mockkube.cluster.parts import PartContext, builder_of
+from mockkube.cluster.stage import Stage
+from mockkube.features.standing import Standing
+from mockkube.features.versions import Version
+from mockkube.proposals.lending import schema_for
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.part import Part
+
+
+class Workshop:
+    """Makes parts, and knows what each was last given."""
+
+    def __init__(self, clock: Clock, chance: Chance, faults: Faults, stage: Stage) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._faults = faults
+        self._stage = stage
+        self._doors: dict[str, LocalDoor] = {}
+        self._lines: dict[str, Line] = {}
+        self._metrics: dict[str, CollectorRegistry] = {}
+        self._made: dict[str, datetime] = {}
+
+    def door(self, server: str) -> LocalDoor:
+        """The way in to an API server of this name, whether there is one or not."""
+        return self._doors.setdefault(server, LocalDoor())
+
+    def make(self, asked: Asked, owns: Callable[[str], bool]) -> Part:
+        """Return a new part; there must be a room that builds it."""
+        settings = asked.settings
+        name = settings.component
+        build = builder_of(name)
+        assert build is not None, f"{name} is asked for only where there is one"
+        schema = schema_for(settings.version, settings.trains)
+        end = End(_identity_of(name, settings.version), Sight(schema))
+        line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
+        metrics = CollectorRegistry()
+        describe(metrics, Standing.of(settings.version), settings.states())
+        self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
+        chance = Chance.seeded(self._chance.random.getrandbits(64), name)
+        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns)
+        return build(context)
+
+    def forget(self, component: str) -> None:
+        """Forget what a part was given that is gone."""
+        for known in (self._lines, self._metrics, self._made):
+            known.pop(component, None)
+
+    def recheck(self, faults: Iterable[str]) -> None:
+        """Cut the open watches where a fault that is new says so."""
+        names = tuple(faults)
+        for line in self._lines.values():
+            line.recheck(names)
+
+    def metrics(self, component: str) -> bytes | None:
+        """Return the metrics of a part that runs, as Prometheus scrapes them."""
+        registry = self._metrics.get(component)
+        return None if registry is None else render(registry)
+
+    def made(self, component: str) -> datetime | None:
+        """Return since when a part is up."""
+        return self._made.get(component)
+
+
+def _identity_of(component: str, version: Version) -> Identity:
+    name, _, node = component.partition(".")
+    if name == SCHEDULER:
+        return identity.scheduler(version)
+    if name == CONTROLLER_MANAGER:
+        return identity.controller_manager(version)
+    assert name == KUBELET, f"{name} is no API server, so it is a kubelet"
+    return identity.kubelet(node, version) if node else identity.kubelets(version)
