@@ -8,7 +8,7 @@ shared and only read. Validators return every complaint, in upstream's order; wa
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mockkube.api import names
@@ -30,6 +30,8 @@ class Judge:
     subresource: str = ""
     namespace_labels: Callable[[str], Mapping[str, str] | None] = _no_namespaces
     """The labels of a namespace; None of one that is not there."""
+    requester: ReadOnlyObject = field(default_factory=dict)
+    """Who asks, as a UserInfo, where that is kept."""
 
 
 class Strategy:
@@ -39,6 +41,8 @@ class Strategy:
     """A PUT to a name that does not exist creates it."""
     allow_unconditional_update = True
     """A PUT without resourceVersion overwrites whatever is stored."""
+    keeps_requester = False
+    """`Judge.requester` says who creates an object."""
     native = True
     """Its finalizers must be Kubernetes' own or qualified; kinds of other servers are not judged so."""
     tracks_generation = False

@@ -106,6 +106,7 @@ class ApiServer:
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
         authorizer = Authorizer(self.registry)
         services = self.registry.services
+        services.authorize = authorizer.decide
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))

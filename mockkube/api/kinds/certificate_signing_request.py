@@ -5,6 +5,7 @@ import json
 from typing import Any, Final
 
 from cryptography import x509
+from cryptography.x509 import NameOID
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.kinds.signer_names import validate_signer_name
@@ -14,8 +15,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 SECONDS_MIN: Final = 600
 LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
-REQUESTER: Final = ("username", "uid", "groups", "extra")
-"""What the server says of who asks; a registry sets it after `prepare_create`."""
+_REQUESTER: Final = ("username", "uid", "groups", "extra")
+"""What the server says of who asks."""
 _USAGES: Final = tuple(
     sorted(
         (
@@ -36,6 +37,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
     """A request that never changes; conditions come by `approval`, the certificate by `status`."""
 
     tracks_generation = False
+    keeps_requester = True
     selectable = ("spec.signerName",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
@@ -47,10 +49,11 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         return []
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status, and without what a client says of who asks."""
+        """Start without a status; who asks is whom the server knows them to be."""
         super().prepare_create(obj, judge)
-        for name in REQUESTER:
+        for name in _REQUESTER:
             obj["spec"].pop(name, None)
+        obj["spec"].update(judge.requester)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the spec, and of the status what the subresource may not touch."""
@@ -194,14 +197,33 @@ def _certificate(obj: ReadOnlyObject) -> Any:
     return (obj.get("status") or {}).get("certificate") or ""
 
 
-def _request_complaint(encoded: str) -> str | None:
+def parse_request(encoded: str) -> x509.CertificateSigningRequest:
+    """Read what `spec.request` holds; ValueError, with what is wrong, if it is no request."""
+    # upstream 1.36: pkg/apis/certificates/helpers.go, ParseCSR
     text = base64.b64decode(encoded)
     if b"-----BEGIN CERTIFICATE REQUEST-----" not in text:
-        return "PEM block type must be CERTIFICATE REQUEST"
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
     try:
-        signed = x509.load_pem_x509_csr(text).is_signature_valid
-    except ValueError:
-        return "asn1: structure error: malformed certificate request"
+        return x509.load_pem_x509_csr(text)
+    except ValueError as error:
+        raise ValueError("asn1: structure error: malformed certificate request") from error
+
+
+def common_name(request: x509.CertificateSigningRequest) -> str:
+    """Return whom a request is for."""
+    return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
+
+
+def organizations(request: x509.CertificateSigningRequest) -> list[str]:
+    """Return the groups of whom a request is for."""
+    return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
+def _request_complaint(encoded: str) -> str | None:
+    try:
+        signed = parse_request(encoded).is_signature_valid
+    except ValueError as error:
+        return str(error)
     return None if signed else "x509: signature check failed"
 
 

@@ -6,6 +6,12 @@ from typing import Final
 
 from mockkube.apiserver.admission.always_deny import AlwaysDeny
 from mockkube.apiserver.admission.always_pull_images import AlwaysPullImages
+from mockkube.apiserver.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
+)
 from mockkube.apiserver.admission.chain import Plugin
 from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -15,6 +21,7 @@ from mockkube.apiserver.admission.limit_pod_hard_anti_affinity_topology import L
 from mockkube.apiserver.admission.limit_ranger import LimitRanger
 from mockkube.apiserver.admission.namespace_exists import NamespaceExists
 from mockkube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from mockkube.apiserver.admission.node_restriction import NodeRestriction
 from mockkube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockkube.apiserver.admission.pod_node_selector import PodNodeSelector
 from mockkube.apiserver.admission.pod_resize_validator import PodResizeValidator
@@ -48,7 +55,7 @@ PLUGINS: Final = (
     Entry("LimitPodHardAntiAffinityTopology", LimitPodHardAntiAffinityTopology),
     Entry("LimitRanger", LimitRanger, on=True),
     Entry("ServiceAccount", ServiceAccount, on=True),
-    Entry("NodeRestriction"),
+    Entry("NodeRestriction", NodeRestriction),
     Entry("TaintNodesByCondition", TaintNodesByCondition, on=True),
     Entry("AlwaysPullImages", AlwaysPullImages),
     Entry("ImagePolicyWebhook"),
@@ -65,10 +72,10 @@ PLUGINS: Final = (
     Entry("OwnerReferencesPermissionEnforcement"),
     Entry("PersistentVolumeClaimResize", PersistentVolumeClaimResize, on=True),
     Entry("RuntimeClass", RuntimeClass, on=True),
-    Entry("CertificateApproval", on=True),
-    Entry("CertificateSigning", on=True),
-    Entry("ClusterTrustBundleAttest", on=True),
-    Entry("CertificateSubjectRestriction", on=True),
+    Entry("CertificateApproval", CertificateApproval, on=True),
+    Entry("CertificateSigning", CertificateSigning, on=True),
+    Entry("ClusterTrustBundleAttest", ClusterTrustBundleAttest, on=True),
+    Entry("CertificateSubjectRestriction", CertificateSubjectRestriction, on=True),
     Entry("DefaultIngressClass", DefaultIngressClass, on=True),
     Entry("DenyServiceExternalIPs", DenyServiceExternalIPs),
     Entry("PodTopologyLabels", PodTopologyLabels, on=True),

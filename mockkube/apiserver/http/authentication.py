@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiohttp.web import BaseRequest
 
 from mockkube.api.errors import aggregate
+from mockkube.api.types import Object
 
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
@@ -28,6 +29,12 @@ class User:
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def info(self) -> Object:
+        """The identity as a UserInfo."""
+        extra = {key: list(values) for key, values in self.extra.items()}
+        whole = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {name: value for name, value in whole.items() if value}
 
 
 ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))

@@ -115,7 +115,7 @@ def _record(resource: Resource, obj: ReadOnlyObject) -> Record:
 def _who(registry: Registry, user: User) -> Object:
     # upstream 1.36: pkg/registry/authentication/selfsubjectreview/rest.go
     metadata = {"creationTimestamp": render_time(registry.services.clock.now())}
-    return {"metadata": metadata, "status": {"userInfo": _user_info(user)}}
+    return {"metadata": metadata, "status": {"userInfo": user.info()}}
 
 
 def _whose(authenticator: Authenticator, question: Object) -> Object:
@@ -128,15 +128,9 @@ def _whose(authenticator: Authenticator, question: Object) -> Object:
     except InvalidCredentials as error:
         question["status"] = {"user": {}, "error": str(error)}
     else:
-        user, audiences = _user_info(reviewed.user), list(reviewed.audiences)
+        user, audiences = reviewed.user.info(), list(reviewed.audiences)
         question["status"] = {"authenticated": True, "user": user, "audiences": audiences}
     return question
-
-
-def _user_info(user: User) -> Object:
-    extra = {key: list(values) for key, values in user.extra.items()}
-    whole = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return {name: value for name, value in whole.items() if value}
 
 
 def _may(authorizer: Authorizer, question: Object, user: User | None) -> Object:

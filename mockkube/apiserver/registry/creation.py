@@ -85,7 +85,7 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
     services, strategy = home.services, request.resource.strategy
     new = request.obj
     assert new is not None
-    judge = home.judge()
+    judge = home.judge(user=call.user if strategy.keeps_requester else None)
     reserved = services.allocators.reserve(home, new, None, dry_run=options.dry_run)
     try:
         strategy.prepare_create(new, judge)

@@ -27,6 +27,7 @@ from mockkube.api.schema import Node
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.allocators import Allocators
@@ -38,6 +39,7 @@ from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
+    from mockkube.apiserver.authorization.rules import Attributes
     from mockkube.apiserver.registry.tracking import Trackers
 
 PATCHES: Final = (
@@ -46,6 +48,7 @@ PATCHES: Final = (
     "application/apply-patch+yaml",
     "application/strategic-merge-patch+json",
 )
+_NOBODY: Final = Decision(allowed=False)
 _ETCD_FOLDERS: Final = {
     "services": "services/specs",
     "endpoints": "services/endpoints",
@@ -95,6 +98,8 @@ class Services:
     """What is awaited before the creation of a namespace is answered."""
     definition_created: Callable[[str], Awaitable[None]] | None = None
     """The same for a definition of custom resources."""
+    authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
+    """Who may do what, where a plugin asks."""
 
     def namespace_labels(self, name: str) -> ReadOnlyObject | None:
         """The labels of a namespace; None of one that is not there."""
@@ -158,10 +163,11 @@ class Resource:
         folder = f"/registry/{_ETCD_FOLDERS.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
-    def judge(self, subresource: str = "") -> Judge:
+    def judge(self, subresource: str = "", *, user: User | None = None) -> Judge:
         """What a strategy may know of this moment."""
         services = self.services
-        return Judge(services.caps, services.clock.now(), subresource, services.namespace_labels)
+        requester = {} if user is None else user.info()
+        return Judge(services.caps, services.clock.now(), subresource, services.namespace_labels, requester)
 
     def record(self, namespace: str, name: str) -> Record | None:
         """The stored object, as far as this server has seen the store."""

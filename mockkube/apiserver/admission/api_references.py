@@ -1,0 +1,57 @@
+"""Whether a pod refers to other objects, which nobody but the API can give it."""
+
+# upstream 1.36: pkg/api/pod/util.go, HasAPIObjectReference
+from collections.abc import Iterator
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.secret_references import secret_names
+
+_VOLUMES: Final = {
+    "configMap": "configmaps (via configmap volumes)",
+    "secret": "secrets (via secret volumes)",
+    "csi": "csidrivers (via CSI volumes)",
+    "glusterfs": "endpoints (via glusterFS volumes)",
+    "persistentVolumeClaim": "persistentvolumeclaims",
+    "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+    "azureFile": "secrets (via azureFile volumes)",
+}
+_PROJECTED: Final = {
+    "configMap": "configmaps (via projected volumes)",
+    "secret": "secrets (via projected volumes)",
+    "serviceAccountToken": "serviceaccounts (via projected volumes)",
+    "clusterTrustBundle": "clustertrustbundles",
+    "podCertificate": "podcertificates",
+}
+
+
+def reference_to(spec: ReadOnlyObject) -> str:
+    """What a pod first refers to; empty if it stands alone."""
+    return next(_references(spec), "")
+
+
+def _references(spec: ReadOnlyObject) -> Iterator[str]:
+    if spec.get("serviceAccountName"):
+        yield "serviceaccounts"
+    if any(True for _ in secret_names(spec)):
+        yield "secrets"
+    if any(_names_config_maps(spec)):
+        yield "configmaps"
+    if spec.get("resourceClaims"):
+        yield "resourceclaims"
+    for volume in spec.get("volumes") or ():
+        yield from (what for source, what in _VOLUMES.items() if source in volume)
+        for projection in (volume.get("projected") or {}).get("sources") or ():
+            yield from (what for source, what in _PROJECTED.items() if source in projection)
+
+
+def _names_config_maps(spec: ReadOnlyObject) -> Iterator[bool]:
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(group) or ():
+            for variable in container.get("env") or ():
+                yield "configMapKeyRef" in (variable.get("valueFrom") or {})
+            for source in container.get("envFrom") or ():
+                yield "configMapRef" in source
+    for volume in spec.get("volumes") or ():
+        yield "configMap" in volume
+        yield any("configMap" in one for one in (volume.get("projected") or {}).get("sources") or ())

@@ -1,0 +1,107 @@
+"""The plugins about certificates: who may approve and sign requests and vouch for trust bundles, and for whom."""
+
+# upstream 1.36: plugin/pkg/admission/certificates/, pkg/certauthorization/authorization.go
+from typing import Final
+
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.authorization.rules import Attributes
+from mockkube.apiserver.http.authentication import MASTERS
+
+GROUP: Final = "certificates.k8s.io"
+_REQUESTS: Final = "certificatesigningrequests"
+_CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+_TRACKED: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+
+
+def _may(request: Request, verb: str, signer: str) -> bool:
+    """Whether the user may do this for a signer, by its name or for all signers of its domain."""
+    user, decide = request.call.user, request.resource.services.authorize
+    names = (signer, f"{signer.partition('/')[0]}/*")
+    return any(decide(Attributes(user, verb, GROUP, "signers", name=name)).allowed for name in names)
+
+
+class CertificateApproval(Plugin):
+    """Lets those approve and deny who may for the signer of the request."""
+
+    name = "CertificateApproval"
+    operations = (Operation.UPDATE,)
+
+    def validate(self, request: Request) -> None:
+        """Judge by the signer there was: a change of it is refused elsewhere."""
+        if not request.about(GROUP, _REQUESTS, "approval"):
+            return
+        assert request.old is not None
+        signer = request.old["spec"].get("signerName", "")
+        if not _may(request, "approve", signer):
+            raise refuse(request, f'user not permitted to approve requests with signerName "{signer}"')
+
+
+class CertificateSigning(Plugin):
+    """Lets those issue certificates, or say that they failed to, who may for the signer of the request."""
+
+    name = "CertificateSigning"
+    operations = (Operation.UPDATE,)
+
+    def validate(self, request: Request) -> None:
+        """Judge a change of the certificate or the conditions."""
+        if not request.about(GROUP, _REQUESTS, "status"):
+            return
+        assert request.old is not None
+        new, old = request.given.get("status") or {}, request.old.get("status") or {}
+        if all(new.get(field) == old.get(field) for field in ("certificate", "conditions")):
+            return
+        signer = request.old["spec"].get("signerName", "")
+        if not _may(request, "sign", signer):
+            raise refuse(request, f'user not permitted to sign requests with signerName "{signer}"')
+
+
+class CertificateSubjectRestriction(Plugin):
+    """Keeps administrators from being made of client certificates."""
+
+    name = "CertificateSubjectRestriction"
+    operations = (Operation.CREATE,)
+
+    def validate(self, request: Request) -> None:
+        """Refuse a client's request for the group of administrators."""
+        if not request.about(GROUP, _REQUESTS):
+            return
+        spec = request.given["spec"]
+        if spec.get("signerName") != _CLIENT_SIGNER:
+            return
+        # the kind is read by now, and with it what reads certificates
+        from mockkube.api.kinds.certificate_signing_request import organizations, parse_request
+
+        try:
+            groups = organizations(parse_request(spec.get("request", "")))
+        except ValueError as error:
+            raise refuse(request, f"failed to parse CSR: {error}") from error
+        if MASTERS in groups:
+            raise refuse(request, f"use of {_CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
+
+
+class ClusterTrustBundleAttest(Plugin):
+    """Lets those publish the trust bundle of a signer who may vouch for it."""
+
+    name = "ClusterTrustBundleAttest"
+
+    def validate(self, request: Request) -> None:
+        """Judge a new bundle, or a change of more than what the garbage collector looks at."""
+        if not request.of_kind(GROUP, "clustertrustbundles"):
+            return
+        if not request.resource.services.caps.enabled("ClusterTrustBundle"):
+            return
+        signer = request.given["spec"].get("signerName", "")
+        if not signer or _only_tracks(request) or _may(request, "attest", signer):
+            return
+        raise refuse(request, f'user not permitted to attest for signerName "{signer}"')
+
+
+def _only_tracks(request: Request) -> bool:
+    if request.old is None:
+        return False
+    new, old = (
+        {**obj, "metadata": {name: value for name, value in obj["metadata"].items() if name not in _TRACKED}}
+        for obj in (request.given, request.old)
+    )
+    return new == old

@@ -1,0 +1,240 @@
+"""NodeRestriction: a node changes itself and what runs on it, and nothing that would give it power over others.
+
+Not here: what a node asks of tokens and evictions, which come by without admission.
+"""
+
+# upstream 1.36: plugin/pkg/admission/noderestriction/admission.go
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.fields import quoted
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.api_references import reference_to
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.authorization.node import PREFIX, node_of
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_LEASES_IN: Final = "kube-node-lease"
+_SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
+_RESTRICTED: Final = "node-restriction.kubernetes.io"
+_OWN_LABELS: Final = frozenset(
+    (
+        *("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"),
+        *("topology.kubernetes.io/zone", "topology.kubernetes.io/region", "node.kubernetes.io/instance-type"),
+        *("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"),
+        *("beta.kubernetes.io/instance-type", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"),
+    )
+)
+"""Labels of Kubernetes' own that a kubelet sets on its node."""
+_OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_REPORTED: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
+
+
+class NodeRestriction(Plugin):
+    """Refuses what a node may not do with objects that its rules let it write."""
+
+    name = "NodeRestriction"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+
+    def admit(self, request: Request) -> None:
+        """Judge a request of a node."""
+        node = node_of(request.call.user)
+        if node is None:
+            return
+        if not node:
+            raise refuse(request, f"could not determine node from user {quoted(request.call.user.name)}")
+        resource = request.resource.home
+        judge = _JUDGES.get((resource.group, resource.plural))
+        if judge is not None:
+            judge(node, request)
+
+
+def _pod(node: str, request: Request) -> None:
+    who = f"node {quoted(node)}"
+    match request.call.subresource, request.operation:
+        case "", Operation.CREATE:
+            _mirror_pod(node, request)
+        case "" | "eviction", Operation.DELETE:
+            if _node_name(request.old) != node:
+                raise refuse(request, f"{who} can only delete pods with spec.nodeName set to itself")
+        case "", operation:
+            why = f'unexpected operation "{operation}", {who} can only create and delete mirror pods'
+            raise refuse(request, why)
+        case "status", _:
+            _pod_status(node, request)
+        case subresource, _:
+            why = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
+            raise refuse(request, why)
+
+
+def _node_name(pod: ReadOnlyObject | None) -> str:
+    assert pod is not None, "a change or deletion is of an object"
+    name: str = (pod.get("spec") or {}).get("nodeName", "")
+    return name
+
+
+def _mirror_pod(node: str, request: Request) -> None:
+    who, pod = f"node {quoted(node)}", request.given
+    if _MIRROR not in request.annotations:
+        why = f"pod does not have {quoted(_MIRROR)} annotation, {who} can only create mirror pods"
+        raise refuse(request, why)
+    if _node_name(pod) != node:
+        raise refuse(request, f"{who} can only create pods with spec.nodeName set to itself")
+    owners = pod["metadata"].get("ownerReferences") or []
+    if len(owners) > 1:
+        raise refuse(request, f"{who} can only create pods with a single owner reference set to itself")
+    if not owners:
+        raise refuse(request, f"{who} can only create pods with an owner reference set to itself")
+    _owning_node(node, owners[0], request)
+    if what := reference_to(pod["spec"]):
+        raise refuse(request, f"{who} can not create pods that reference {what}")
+
+
+def _owning_node(node: str, owner: ReadOnlyObject, request: Request) -> None:
+    who = f"node {quoted(node)}"
+    if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
+        raise refuse(request, f"{who} can only create pods with an owner reference set to itself")
+    if not owner.get("controller"):
+        raise refuse(request, f"{who} can only create pods with a controller owner reference set to itself")
+    if owner.get("blockOwnerDeletion"):
+        raise refuse(request, f"{who} must not set blockOwnerDeletion on an owner reference")
+    record = request.find("", "nodes").record("", node)
+    if record is None:
+        raise NotFound.object("", "node", node)
+    uid = record.load()["metadata"]["uid"]
+    if owner.get("uid") != uid:
+        raise refuse(request, f"node {node} UID mismatch: expected {owner.get('uid', '')} got {uid}")
+
+
+def _pod_status(node: str, request: Request) -> None:
+    who, new, old = f"node {quoted(node)}", request.given, request.old
+    assert old is not None, "a status belongs to an object that is there"
+    if _node_name(old) != node:
+        raise refuse(request, f"{who} can only update pod status for pods with spec.nodeName set to itself")
+    if (new["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
+        raise refuse(request, f"{who} cannot update labels through pod status")
+    status, before = new.get("status") or {}, old.get("status") or {}
+    if (status.get("resourceClaimStatuses") or []) != (before.get("resourceClaimStatuses") or []):
+        raise refuse(request, f"{who} cannot update resource claim statues")
+    if status.get("extendedResourceClaimStatus") != before.get("extendedResourceClaimStatus"):
+        raise refuse(request, f"{who} cannot update extended resource claim status")
+
+
+def _node(node: str, request: Request) -> None:
+    who = f"node {quoted(node)}"
+    name = request.call.name or request.given["metadata"].get("name", "")
+    if name != node:
+        raise refuse(request, f"{who} is not allowed to modify node {quoted(name)}")
+    if request.operation is Operation.DELETE:
+        return
+    new, old = request.given, request.old
+    source = new["spec"].get("configSource")
+    if old is None:
+        if source is not None:
+            raise refuse(request, f"{who} is not allowed to create pods with a non-nil configSource")
+    else:
+        if source is not None and source != old["spec"].get("configSource"):
+            raise refuse(request, f"{who} is not allowed to update configSource to a new non-nil configSource")
+        if (new["spec"].get("taints") or []) != (old["spec"].get("taints") or []):
+            raise refuse(request, f"{who} is not allowed to modify taints")
+        if (new["metadata"].get("ownerReferences") or []) != (old["metadata"].get("ownerReferences") or []):
+            raise refuse(request, f"{who} is not allowed to modify ownerReferences")
+    if forbidden := ", ".join(_forbidden_labels(_labels(new), _labels(old) if old else {})):
+        what = "is not allowed to modify labels" if old else f"{who} is not allowed to set the following labels"
+        raise refuse(request, f"{what}: {forbidden}")
+
+
+def _labels(obj: ReadOnlyObject) -> Mapping[str, str]:
+    return obj["metadata"].get("labels") or {}
+
+
+def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
+    """The labels that differ and are not for a node to change."""
+    changed = [key for key in sorted({*new, *old}) if new.get(key) != old.get(key)]
+    return [key for key in changed if not _may_set(key)]
+
+
+def _may_set(key: str) -> bool:
+    domain = key.partition("/")[0] if "/" in key else ""
+    if _within(domain, _RESTRICTED):
+        return False
+    if not _within(domain, "kubernetes.io") and not _within(domain, "k8s.io"):
+        return True
+    return key in _OWN_LABELS or any(_within(domain, own) for own in _OWN_DOMAINS)
+
+
+def _within(domain: str, parent: str) -> bool:
+    return domain == parent or domain.endswith(f".{parent}")
+
+
+def _claim(node: str, request: Request) -> None:
+    if request.call.subresource != "status":
+        raise refuse(request, "may only update PVC status")
+    assert request.old is not None, "a status belongs to an object that is there"
+    if _unreported(request.given) != _unreported(request.old):
+        why = f"node {quoted(node)} is not allowed to update fields other than status.quantity and status.conditions"
+        raise refuse(request, why)
+
+
+def _unreported(claim: ReadOnlyObject) -> Object:
+    """All of a claim that a node does not report."""
+    metadata = {
+        key: value for key, value in claim["metadata"].items() if key not in ("resourceVersion", "managedFields")
+    }
+    status = {key: value for key, value in (claim.get("status") or {}).items() if key not in _REPORTED}
+    return {**claim, "metadata": metadata, "status": status}
+
+
+def _lease(node: str, request: Request) -> None:
+    if request.call.namespace != _LEASES_IN:
+        raise refuse(request, f"can only access leases in the {quoted(_LEASES_IN)} system namespace")
+    _named_alike(node, request, "can only access node lease with the same name as the requesting node")
+
+
+def _csi_node(node: str, request: Request) -> None:
+    _named_alike(node, request, "can only access CSINode with the same name as the requesting node")
+
+
+def _named_alike(node: str, request: Request, why: str) -> None:
+    created = request.operation is Operation.CREATE
+    name = request.given["metadata"].get("name", "") if created else request.call.name
+    if name != node:
+        raise refuse(request, why)
+
+
+def _slice(node: str, request: Request) -> None:
+    if request.operation is Operation.UPDATE:
+        return
+    created = request.operation is Operation.CREATE
+    if _node_name(request.given if created else request.old) != node:
+        verb = "create" if created else "delete"
+        raise refuse(request, f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
+
+
+def _signing_request(node: str, request: Request) -> None:
+    if request.resource.services.caps.enabled("AllowInsecureKubeletCertificateSigningRequests"):
+        return
+    if request.operation is not Operation.CREATE or request.given["spec"].get("signerName") not in _SIGNERS:
+        return
+    # the kind is read by now, and with it what reads certificates
+    from mockkube.api.kinds.certificate_signing_request import common_name, parse_request
+
+    try:
+        name = common_name(parse_request(request.given["spec"].get("request", "")))
+    except ValueError as error:
+        raise refuse(request, f"unable to parse csr: {error}") from error
+    if name != f"{PREFIX}{node}":
+        raise refuse(request, f"can only create a node CSR with CN={PREFIX}{node}")
+
+
+_JUDGES: Final[Mapping[tuple[str, str], Callable[[str, Request], None]]] = {
+    ("", "pods"): _pod,
+    ("", "nodes"): _node,
+    ("", "persistentvolumeclaims"): _claim,
+    ("coordination.k8s.io", "leases"): _lease,
+    ("storage.k8s.io", "csinodes"): _csi_node,
+    ("resource.k8s.io", "resourceslices"): _slice,
+    ("certificates.k8s.io", "certificatesigningrequests"): _signing_request,
+}
