@@ -10,6 +10,9 @@ from typing import Final
 
 from mockkube.controllers import node_lifecycle
 from mockkube.controllers.controller import Controller, Setting
+from mockkube.controllers.namespace import NamespaceController
+from mockkube.controllers.pod_gc import PodGC
+from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
 from mockkube.features.capabilities import Capabilities
@@ -57,17 +60,17 @@ CONTROLLERS: Final = (
     Entry("endpoints-controller", "endpoint"),
     Entry("endpointslice-controller", "endpointslice"),
     Entry("endpointslice-mirroring-controller", "endpointslicemirroring"),
-    Entry("replicationcontroller-controller", "replicationcontroller"),
-    Entry("pod-garbage-collector-controller", "podgc"),
+    Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationControllers)),
+    Entry("pod-garbage-collector-controller", "podgc", one(PodGC)),
     Entry("resourcequota-controller", "resourcequota"),
-    Entry("namespace-controller", "namespace"),
+    Entry("namespace-controller", "namespace", one(NamespaceController)),
     Entry("serviceaccount-controller", "serviceaccount"),
     Entry("garbage-collector-controller", "garbagecollector"),
     Entry("daemonset-controller", "daemonset"),
     Entry("job-controller", "job"),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     Entry("deployment-controller", "deployment"),
-    Entry("replicaset-controller", "replicaset"),
+    Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
     Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Entry("disruption-controller", "disruption"),
     Entry("statefulset-controller", "statefulset"),

@@ -1,0 +1,245 @@
+"""replicaset-controller and replicationcontroller-controller: as many pods as asked for, by selector.
+
+upstream 1.36: pkg/controller/replicaset/replica_set.go, replica_set_utils.go
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.selectors.labels import LabelSelector, from_label_selector
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.expectations import Expectations
+from mockkube.controllers.family import Heirs, candidates, owned_by
+from mockkube.controllers.ownership import Claims, controller_uid
+from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, pod_from
+from mockkube.controllers.pod_readiness import (
+    is_active,
+    is_available,
+    is_ready,
+    is_terminating,
+    seconds_to_availability,
+)
+from mockkube.controllers.pod_status import find_condition
+from mockkube.controllers.slow_start import slow_start
+from mockkube.controllers.victims import victims
+
+BURST_MAX: Final = 500
+"""How many pods one reconciliation creates or deletes."""
+_FAILURE: Final = "ReplicaFailure"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a set has."""
+
+    active: Sequence[ReadOnlyObject]
+    terminating: int | None
+    """How many are on their way out; None when nobody counts them."""
+
+
+def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now: datetime) -> Object:
+    """Return the status of a set that has these pods, after an attempt that failed, if it did."""
+    spec, labels = owner["spec"], ((owner["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
+    status: Object = {name: value for name, value in (owner.get("status") or {}).items() if name != "conditions"}
+    conditions = list((owner.get("status") or {}).get("conditions") or ())
+    status["replicas"] = len(counts.active)
+    least = spec.get("minReadySeconds", 0)
+    amounts = {
+        "fullyLabeledReplicas": sum(_has_labels(pod, labels) for pod in counts.active),
+        "readyReplicas": sum(is_ready(pod) for pod in counts.active),
+        "availableReplicas": sum(is_available(pod, least, now) for pod in counts.active),
+    }
+    status.update(amounts)
+    status.pop("terminatingReplicas", None)
+    if counts.terminating is not None:
+        status["terminatingReplicas"] = counts.terminating
+    known = find_condition(conditions, _FAILURE)
+    if error is not None and known is None:
+        reason = "FailedCreate" if len(counts.active) < spec.get("replicas", 1) else "FailedDelete"
+        condition = {"type": _FAILURE, "status": "True", "reason": reason, "message": error.message}
+        conditions.append({**condition, "lastTransitionTime": render_time(now)})
+    elif error is None:
+        conditions = [one for one in conditions if one is not known]
+    if conditions:
+        status["conditions"] = conditions
+    status["observedGeneration"] = owner["metadata"].get("generation", 0)
+    return {name: value for name, value in status.items() if name not in amounts or value}
+
+
+def _has_labels(pod: ReadOnlyObject, labels: ReadOnlyObject) -> bool:
+    own = pod["metadata"].get("labels") or {}
+    return all(own.get(name) == value for name, value in labels.items())
+
+
+class ReplicaSets(Controller):
+    """Keys are sets."""
+
+    name: ClassVar[str] = "replicaset-controller"
+    queue: ClassVar[str] = "replicaset"
+    kind: ClassVar[str] = "ReplicaSet"
+    api_version: ClassVar[str] = "apps/v1"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.sets = self.follow(self.kind)
+        self._expectations = Expectations(self.clock)
+        heirs = Heirs(
+            self.sets,
+            self.kind,
+            self._matching,
+            added=self._pod_added,
+            updated=self._pod_updated,
+            deleted=self._pod_deleted,
+        )
+        self.pods = self.follow("Pod", heirs.heed)
+        self._hand = PodHand(self.client, self.events)
+        self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+
+    def selector(self, owner: ReadOnlyObject) -> LabelSelector:
+        """Return which pods a set selects."""
+        return from_label_selector(owner["spec"].get("selector"))
+
+    # What feeds it
+
+    def _matching(self, pod: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
+        labels = pod["metadata"].get("labels") or {}
+        if not labels:
+            return ()
+        in_namespace = self.sets.list(pod["metadata"]["namespace"])
+        return [owner for owner in in_namespace if not self._is_empty(owner) and self.selector(owner).matches(labels)]
+
+    def _is_empty(self, owner: ReadOnlyObject) -> bool:
+        return self.selector(owner).empty
+
+    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.creation_seen(key)
+        self.keys.add(key)
+
+    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        self.keys.add(key)
+        owner = self.sets.get(key)
+        least = owner["spec"].get("minReadySeconds", 0) if owner else 0
+        if old is not None and least > 0 and is_ready(pod) and not is_ready(old):
+            self.keys.add_after(key, least + 1)  # a second more: its time is cut to whole seconds
+
+    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+        self.keys.add(key)
+
+    # Acting
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Create or delete pods until there are as many as asked for, and tell the status."""
+        owner = self.sets.get(key)
+        if owner is None:
+            self._expectations.forget(key)
+            return DONE
+        due = self._expectations.satisfied(key)
+        counts = await self._count(owner)
+        error = None
+        if due and not owner["metadata"].get("deletionTimestamp"):
+            error = await self._manage(key, owner, counts.active)
+        now = self.clock.now()
+        status = status_of(owner, counts, error, now)
+        await self._report(owner, status)
+        if error is not None:
+            raise error
+        least = owner["spec"].get("minReadySeconds", 0)
+        if least > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
+            left = seconds_to_availability(counts.active, least, now)
+            return Again(after=float(least) if left is None else left)
+        return DONE
+
+    async def _count(self, owner: ReadOnlyObject) -> Counts:
+        selector, uid = self.selector(owner), owner["metadata"]["uid"]
+        near = candidates(self.pods, owner)
+        claims = Claims(self.client, "Pod", owner, self.kind, self.api_version)
+        active = await claims.claim(
+            [pod for pod in near if is_active(pod)],
+            lambda pod: selector.matches(pod["metadata"].get("labels") or {}),
+        )
+        if claims.errors:
+            raise claims.errors[0]
+        leaving = sum(is_terminating(pod) and controller_uid(pod) == uid for pod in near)
+        return Counts(active, leaving if self._counts_terminating else None)
+
+    async def _manage(self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]) -> ApiError | None:
+        surplus = len(active) - owner["spec"].get("replicas", 1)
+        if surplus < 0:
+            return await self._create(key, owner, min(-surplus, BURST_MAX))
+        if surplus > 0:
+            return await self._delete(key, owner, active, min(surplus, BURST_MAX))
+        return None
+
+    async def _create(self, key: Key, owner: ReadOnlyObject, count: int) -> ApiError | None:
+        self._expectations.expect_creations(key, count)
+        template = owner["spec"].get("template") or {}
+
+        async def create(index: int) -> None:
+            try:
+                await self._hand.create(pod_from(template, owner, self.api_version, self.kind), owner)
+            except ApiError as error:
+                if not is_namespace_terminating(error):
+                    raise
+
+        done = await slow_start(count, create)
+        if done.successes < count:
+            self._expectations.creation_seen(key, count - done.successes)
+        return done.error
+
+    async def _delete(
+        self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject], count: int
+    ) -> ApiError | None:
+        chosen = victims(active, self._related(owner), count, self.clock.now())
+        self._expectations.expect_deletions(key, [pod["metadata"]["uid"] for pod in chosen])
+        first: ApiError | None = None
+        for pod in chosen:
+            try:
+                await self._hand.delete(key_of(pod), owner)
+            except ApiError as error:
+                self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+                if not isinstance(error, NotFound):
+                    first = first or error
+        return first
+
+    def _related(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+        """Return the pods of all sets with the same controller, once each."""
+        uid = controller_uid(owner)
+        sets = owned_by(self.sets, uid) if uid else [owner]
+        related: dict[str, ReadOnlyObject] = {}
+        for one in sets:
+            selector = self.selector(one)
+            for pod in self.pods.list(one["metadata"]["namespace"]):
+                if selector.matches(pod["metadata"].get("labels") or {}):
+                    related.setdefault(pod["metadata"]["uid"], pod)
+        return list(related.values())
+
+    async def _report(self, owner: ReadOnlyObject, status: Object) -> None:
+        """Write the status if it says anything new; a conflict is met once with what is stored now."""
+        if status == owner.get("status"):
+            return
+        try:
+            await self.client.update(self.kind, {**owner, "status": status}, subresource="status")
+        except Conflict:
+            fresh = await self.client.get(self.kind, key_of(owner))
+            await self.client.update(self.kind, {**fresh, "status": status}, subresource="status")
+
+
+class ReplicationControllers(ReplicaSets):
+    """The same for the older kind, whose selector is a plain set of labels."""
+
+    name: ClassVar[str] = "replicationcontroller-controller"
+    source: ClassVar[str] = "replication-controller"
+    queue: ClassVar[str] = "replicationmanager"
+    kind: ClassVar[str] = "ReplicationController"
+    api_version: ClassVar[str] = "v1"
+
+    def selector(self, owner: ReadOnlyObject) -> LabelSelector:
+        """Return which pods a controller selects."""
+        return from_label_selector({"matchLabels": owner["spec"].get("selector") or {}})
