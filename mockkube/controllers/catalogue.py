@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import node_lifecycle
+from mockkube.controllers import garbage_collector, node_lifecycle
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.namespace import NamespaceController
 from mockkube.controllers.pod_gc import PodGC
@@ -65,7 +65,7 @@ CONTROLLERS: Final = (
     Entry("resourcequota-controller", "resourcequota"),
     Entry("namespace-controller", "namespace", one(NamespaceController)),
     Entry("serviceaccount-controller", "serviceaccount"),
-    Entry("garbage-collector-controller", "garbagecollector"),
+    Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
     Entry("daemonset-controller", "daemonset"),
     Entry("job-controller", "job"),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),

@@ -22,7 +22,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_limits
-from mockkube.runtime.steps import Worker
+from mockkube.runtime.steps import Bell, Worker
 from mockkube.runtime.work_queue import WorkQueue
 
 SWEEP: Final = Key("", "")
@@ -100,10 +100,14 @@ class Controller(ABC):
     retries_max: ClassVar[int | None] = None
     """After how many failures in a row it gives a key up until something changes."""
 
+    pace: ClassVar[float] = 1.0
+    """How many times faster than others it may ask the API server."""
+
     def __init__(self, setting: Setting) -> None:
         self.setting, self.clock, self.loops = setting, setting.clock, setting.loops
         options = setting.options
-        bucket = TokenBucket(self.clock, options.requests_per_second, options.requests_burst)
+        burst = int(options.requests_burst * self.pace)
+        bucket = TokenBucket(self.clock, options.requests_per_second * self.pace, burst)
         self.client = Throttled(setting.client, self.clock, bucket if options.requests_per_second else None)
         self.events = setting.recorders.of(self.source or self.name, self.client)
         observer = setting.queue_metrics.of(self.queue or self.name)
@@ -131,6 +135,14 @@ class Controller(ABC):
     def enqueue_changed(self, change: Change) -> None:
         """Look at an object that changed."""
         self.keys.add(key_of(change.object))
+
+    def synced(self) -> bool:
+        """Whether all it decides from holds what there was at some moment."""
+        return all(cache.synced for cache in self.caches)
+
+    def tell_synced(self, bell: Bell) -> None:
+        """Ring the bell once it may be synced by something else than its caches."""
+        return
 
     def workers(self) -> Sequence[Worker]:
         """Return what works beside its queue."""

@@ -19,6 +19,7 @@ class ControllerWorker:
         self.controller = controller
         self.bell = Bell()
         controller.keys.bell = self.bell
+        controller.tell_synced(self.bell)
         self._synced = False
 
     def ready(self) -> bool:
@@ -37,8 +38,8 @@ class ControllerWorker:
         return None if due is None else max(due, controller.client.paid_at)
 
     def synced(self) -> bool:
-        """Whether its caches have all held what there was at some moment."""
-        self._synced = self._synced or all(cache.synced for cache in self.controller.caches)
+        """Whether it knows enough to begin; once it does it always does."""
+        self._synced = self._synced or self.controller.synced()
         return self._synced
 
     async def step(self) -> None:

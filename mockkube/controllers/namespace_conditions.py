@@ -1,0 +1,76 @@
+"""What a namespace says of its own deletion.
+
+upstream 1.36: pkg/controller/namespace/deletion/status_condition_utils.go
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.pod_status import find_condition
+
+_CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
+_CONTENT_REMAINING: Final = "NamespaceContentRemaining"
+_FINALIZERS_REMAINING: Final = "NamespaceFinalizersRemaining"
+_WELL: Final = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    _CONTENT_FAILURE: ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    _CONTENT_REMAINING: ("ContentRemoved", "All content successfully removed"),
+    _FINALIZERS_REMAINING: ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left in a namespace after a pass, and what went wrong in it."""
+
+    resources: Counter[str] = field(default_factory=Counter)
+    """Objects left, by `plural.group`."""
+    finalizers: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    estimate_seconds: int = 0
+    """How much longer it may take; zero when nobody knows or nothing is left."""
+
+
+def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime, *, counted: bool) -> list[Object]:
+    """Return the conditions of a namespace after a pass; what is left is told only when all of it was counted."""
+    new = {one["type"]: one for one in _troubles(remains, counted=counted)}
+    old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
+    kept = [dict(one) for one in old if one["type"] not in _WELL]
+    own = [_updated(find_condition(old, kind), new.get(kind) or _well(kind), now) for kind in _WELL]
+    order = {one["type"]: at for at, one in enumerate(old)}
+    return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
+
+
+def _troubles(remains: Remains, *, counted: bool) -> Iterator[Object]:
+    if remains.errors:
+        texts = ", ".join(sorted(remains.errors))
+        message = f"Failed to delete all resource types, {len(remains.errors)} remaining: {texts}"
+        yield _condition(_CONTENT_FAILURE, "True", "ContentDeletionFailed", message)
+    if counted and remains.resources:
+        parts = sorted(f"{name} has {count} resource instances" for name, count in remains.resources.items())
+        message = f"Some resources are remaining: {', '.join(parts)}"
+        yield _condition(_CONTENT_REMAINING, "True", "SomeResourcesRemain", message)
+    if counted and remains.finalizers:
+        parts = sorted(f"{name} in {count} resource instances" for name, count in remains.finalizers.items())
+        message = f"Some content in the namespace has finalizers remaining: {', '.join(parts)}"
+        yield _condition(_FINALIZERS_REMAINING, "True", "SomeFinalizersRemain", message)
+
+
+def _well(kind: str) -> Object:
+    return _condition(kind, "False", *_WELL[kind])
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> Object:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def _updated(old: ReadOnlyObject | None, new: Object, now: datetime) -> Object:
+    same = old is not None and old["status"] == new["status"]
+    moved = old["lastTransitionTime"] if same and old is not None else render_time(now)
+    return {**new, "lastTransitionTime": moved}
