@@ -1,28 +1,31 @@
 """Reads what test runners have written: counts of tests, agreement with recorded answers, the floors under it."""
 
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
+
+from recordings import RECORDINGS, Case, split_transcripts
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many of the cases agree."""
+    """How many steps, and how many whole cases, agree."""
 
-    agree: int
-    total: int
+    steps: int
+    steps_total: int
+    cases: int
+    cases_total: int
 
     @property
     def percent(self) -> float:
-        """The share that agrees; 0 when there are no cases."""
-        return 100 * self.agree / self.total if self.total else 0.0
+        """The share of steps that agree; 0 when there are none."""
+        return 100 * self.steps / self.steps_total if self.steps_total else 0.0
 
-    def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(self.agree + other.agree, self.total + other.total)
+    def row(self, name: str) -> str:
+        """Return the line of a table."""
+        return f"{name:24} {self.steps:5}/{self.steps_total:<5} {self.percent:4.0f}%  {self.cases:4}/{self.cases_total}"
 
 
 def tests(report: str) -> int:
@@ -47,43 +50,38 @@ def names(floors: str) -> int:
     return 0
 
 
-def areas(directory: str) -> int:
-    """Print the areas of transcripts, those that wait for other components least first."""
-    documents = [(path.stem, json.loads(path.read_text())) for path in sorted(Path(directory).glob("*.json"))]
-    for area, _ in sorted(documents, key=lambda document: _waits(document[1])):
-        print(area)
+def transcripts(oracle: str, target: str, seconds: str) -> int:
+    """Write transcripts' cases into files of their own and print these in the order to replay them."""
+    print("\n".join(str(path) for path in split_transcripts(Path(oracle), Path(target), float(seconds))))
     return 0
 
 
-def _waits(document: dict[str, Any]) -> int:
-    return sum("until" in step for case in document["cases"] for step in case["steps"])
-
-
-def agreement(name: str, floors: str, *results: str) -> int:
-    """Print how far results agree and whether that is enough; fail if it is below the floor.
-
-    After `--of DIRECTORY` the cases of the transcripts there are the whole, also those without a result.
-    """
-    whole: int | None = None
-    if results[:1] == ("--of",):
-        whole = sum(len(json.loads(path.read_text())["cases"]) for path in Path(results[1]).glob("*.json"))
-        results = results[2:]
-    found = sum((_agreement(Path(result)) for result in results if Path(result).exists()), Agreement(0, 0))
-    if whole is not None:
-        found = Agreement(found.agree, whole)
+def agreement(name: str, floors: str, oracle: str, results: str) -> int:
+    """Print how far results agree, by area and in all, and whether that is enough; fail if it is below the floor."""
+    recording = RECORDINGS[name]
+    cases = recording.cases(Path(oracle))
+    agreeing = recording.agreeing(Path(results), cases)
+    print(f"{name + ' area':24} {'steps':>11}        whole cases")
+    for area in sorted({case.area for case in cases.values()}):
+        print(_agreement({key: case for key, case in cases.items() if case.area == area}, agreeing).row(area))
+    whole = _agreement(cases, agreeing)
+    print(whole.row("all"))
     floor = _floors(Path(floors)).get(name, 0.0)
-    enough = found.total > 0 and found.percent >= floor
-    verdict = "ok" if enough else "BELOW THE FLOOR"
-    print(f"{name}: {found.agree} of {found.total} cases agree, {found.percent:.1f}% (floor {floor:g}%): {verdict}")
+    enough = whole.steps_total > 0 and whole.percent >= floor
+    print(
+        f"{name}: {whole.percent:.1f}% of the steps agree (floor {floor:g}%): {'ok' if enough else 'BELOW THE FLOOR'}"
+    )
     return 0 if enough else 1
 
 
-def _agreement(result: Path) -> Agreement:
-    document = json.loads(result.read_text())
-    if "agree" in document:
-        return Agreement(document["agree"], document["total"])
-    cases = document["cases"]
-    return Agreement(sum(case["agree"] == case["steps"] for case in cases), len(cases))
+def _agreement(cases: Mapping[str, Case], agreeing: Mapping[str, int]) -> Agreement:
+    pairs: Iterable[tuple[int, int]] = [(agreeing.get(name, 0), case.steps) for name, case in cases.items()]
+    return Agreement(
+        steps=sum(agree for agree, _ in pairs),
+        steps_total=sum(steps for _, steps in pairs),
+        cases=sum(agree == steps for agree, steps in pairs),
+        cases_total=len(cases),
+    )
 
 
 def _floors(path: Path) -> dict[str, float]:
@@ -91,7 +89,12 @@ def _floors(path: Path) -> dict[str, float]:
     return {line[0]: float(line[1]) for line in lines if line}
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"tests": tests, "names": names, "areas": areas, "agreement": agreement}
+COMMANDS: dict[str, Callable[..., int]] = {
+    "tests": tests,
+    "names": names,
+    "transcripts": transcripts,
+    "agreement": agreement,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
