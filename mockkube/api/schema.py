@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, cached_property
-from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -245,15 +246,16 @@ def _map_text(go: str, package: str) -> str:
 
 @cache
 def _facts() -> Any:
-    return orjson.loads(resources.files("mockkube.api").joinpath("data/gotypes.json").read_bytes())
+    return orjson.loads((Path(__file__).parent / "data/gotypes.json").read_bytes())
 
 
 @cache
 def _published(version: Version) -> dict[str, dict[str, Any]]:
-    path = f"kubernetes-json-schema/v{version}.0-local/_definitions.json"
-    definitions: dict[str, dict[str, Any]] = orjson.loads(
-        resources.files("kubernetes_validate").joinpath(path).read_bytes()
-    )["$defs"]
+    found = find_spec("kubernetes_validate")  # its code, and the validator that needs, is not loaded
+    assert found is not None, "a dependency is installed"
+    folder = Path(next(iter(found.submodule_search_locations or ())))
+    path = folder / f"kubernetes-json-schema/v{version}.0-local/_definitions.json"
+    definitions: dict[str, dict[str, Any]] = orjson.loads(path.read_bytes())["$defs"]
     return definitions
 
 

@@ -9,8 +9,7 @@ from typing import Final
 
 from mockkube.api.custom.structural import Structural
 from mockkube.matching.cel import types
-from mockkube.matching.cel.estimator import Path
-from mockkube.matching.cel.sizes import Size
+from mockkube.matching.cel.sizes import Path, Size
 from mockkube.matching.cel.types import CelType
 
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024

@@ -12,9 +12,8 @@ from mockkube.api.fields import FieldError
 from mockkube.api.strategy import Judge
 from mockkube.matching.cel import types
 from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.estimator import Path
 from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.sizes import Size
+from mockkube.matching.cel.sizes import Path, Size
 from mockkube.matching.cel.tolerations import PROGRAMS_MAX, admission_errors
 from mockkube.matching.cel.types import CelType
 

@@ -1,65 +1,22 @@
-"""An environment: variables and functions, and how an expression becomes a program in it.
+"""An environment: the variables an expression may speak of, and what becomes of it there.
 
-The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `validators` refuse what can only fail,
-`planner` makes closures of it, `estimator` says what they may cost.
-upstream 1.36: apiserver/pkg/cel/environment/base.go
+This module is light. The `compiler` with its stages and libraries is loaded when the first expression is compiled: most
+servers never see one.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from mockkube.matching.cel import macros, syntax_errors
-from mockkube.matching.cel.checker import Checker
-from mockkube.matching.cel.declarations import Function
-from mockkube.matching.cel.estimator import Estimator, Path
-from mockkube.matching.cel.issues import Issue, Source
-from mockkube.matching.cel.lexer import BadSyntax
-from mockkube.matching.cel.libraries import (
-    authorization,
-    conversions,
-    formats,
-    lists,
-    maps,
-    networks,
-    operators,
-    optionals,
-    quantities,
-    regexes,
-    sets,
-    standard,
-    strings,
-    urls,
-    versions,
-)
-from mockkube.matching.cel.parser import DEPTH_MAX, Parser
-from mockkube.matching.cel.planner import PlanError, Planner
-from mockkube.matching.cel.program import Program
-from mockkube.matching.cel.recursion import room_for
-from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.sizes import Cost, Size
-from mockkube.matching.cel.syntax import Ident, Node
-from mockkube.matching.cel.types import ANY, BOOL, CelType
-from mockkube.matching.cel.validators import validate
-
-# In the order in which upstream's base environment adds them: it decides which overloads are tried first.
-_LIBRARIES: Final = (
-    operators, conversions, standard, urls, regexes, lists, authorization, optionals, quantities, strings, sets,
-    networks, formats, maps, versions,
-)  # fmt: skip
-
-
-def _all_functions() -> dict[str, Function]:
-    functions: dict[str, Function] = {}
-    for library in _LIBRARIES:
-        for function in library.FUNCTIONS:
-            known = functions.get(function.name)
-            functions[function.name] = known.merged(function) if known else function
-    return functions
-
-
-FUNCTIONS: Final[Mapping[str, Function]] = _all_functions()
-_MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, **macros.LISTS}
+if TYPE_CHECKING:
+    from mockkube.matching.cel.compiler import Compiler
+    from mockkube.matching.cel.program import Program
+    from mockkube.matching.cel.schema import Schema
+    from mockkube.matching.cel.sizes import Cost, Path, Size
+    from mockkube.matching.cel.types import CelType
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,48 +43,14 @@ class Environment:
     def __init__(self, schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> None:
         self._schema = schema
         self._sizes = sizes
-        self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
+        self._bindings = bindings
 
     def compile(self, text: str, *, boolean: bool = True) -> Compiled:
         """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
-        with room_for(2 * DEPTH_MAX):
-            return self._compile(text, boolean=boolean)
+        return self._compiler.compile(text, boolean=boolean)
 
-    def _compile(self, text: str, *, boolean: bool) -> Compiled:
-        source = Source(text)
-        tree, error = self._checked(source)
-        if tree is None:
-            return Compiled(text, error=f"compilation failed: {error}")
-        if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
-            return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
-        try:
-            program = Planner(self._schema, FUNCTIONS).plan(tree)
-        except PlanError as failure:
-            return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
-        estimate = Estimator(FUNCTIONS, self._sizes).cost(tree)
-        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
+    @cached_property
+    def _compiler(self) -> Compiler:
+        from mockkube.matching.cel.compiler import Compiler
 
-    def _checked(self, source: Source) -> tuple[Node | None, str]:
-        """Return the tree with its types, or None and what is wrong."""
-        parser = Parser(source.text, self._macros)
-        try:
-            tree = parser.parse()
-        except BadSyntax:
-            return None, source.render(syntax_errors.describe(source))
-        if parser.issues:
-            return None, _rendered(source, parser.issues)
-        checker = Checker(self._schema, FUNCTIONS)
-        checker.check(tree)
-        issues = checker.issues or validate(tree)
-        return (None, _rendered(source, issues)) if issues else (tree, "")
-
-
-def _names(tree: Node) -> Iterator[str]:
-    if isinstance(tree, Ident):
-        yield tree.name
-    for child in tree.children():
-        yield from _names(child)
-
-
-def _rendered(source: Source, issues: list[Issue]) -> str:
-    return source.render([source.locate(issue) for issue in issues])
+        return Compiler(self._schema, self._sizes, bindings=self._bindings)

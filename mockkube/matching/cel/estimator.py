@@ -20,6 +20,7 @@ from mockkube.matching.cel.sizes import (
     UNKNOWN,
     Cost,
     Interval,
+    Path,
     Size,
     fixed,
 )
@@ -37,7 +38,6 @@ from mockkube.matching.cel.syntax import (
 from mockkube.matching.cel.types import CelType, Kind
 
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
-Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

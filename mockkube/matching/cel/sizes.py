@@ -41,6 +41,8 @@ class Interval:
 
 Size = Interval
 Cost = Interval
+Path = tuple[str, ...]
+"""From a variable to a part of it, by the names on the way."""
 
 
 def fixed(number: int) -> Interval:

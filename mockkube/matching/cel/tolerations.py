@@ -1,7 +1,9 @@
 """Expressions over taints: the environment of KEP-5500, what admission asks of them, and what they say of a taint."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
@@ -9,11 +11,12 @@ from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_lo
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.cel import types
 from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.program import Evaluation
 from mockkube.matching.cel.schema import Schema
 from mockkube.matching.cel.sizes import NOTHING, Size
-from mockkube.matching.cel.values import CelError
 from mockkube.matching.taints import Expression, Outcome, Unreadable
+
+if TYPE_CHECKING:
+    from mockkube.matching.cel.program import Evaluation
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 COST_MAX: Final = 1_000_000
@@ -85,6 +88,8 @@ class ExpressionCache:
         if compiled.error is not None:
             unreadable = Unreadable("toleration", text, compiled.error)
             return lambda taint: unreadable
+
+        from mockkube.matching.cel.values import CelError  # late, like the compiler that is loaded by now
 
         def test(taint: ReadOnlyObject) -> Outcome:
             value = evaluate(compiled, taint).value

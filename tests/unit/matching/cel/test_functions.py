@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockkube.matching.cel.compiler import FUNCTIONS
 from mockkube.matching.cel.declarations import Function
-from mockkube.matching.cel.environment import FUNCTIONS
 
 _PLANNED_APART = {
     "_?:_", "_?_:_", "_&&_", "_||_", "_==_", "_!=_", "_[_]", "_?._", "_[?_]", "or", "orValue",

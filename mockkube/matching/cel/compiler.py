@@ -1,0 +1,114 @@
+"""How an expression becomes a program.
+
+The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `validators` refuse what can only fail,
+`planner` makes closures of it, `estimator` says what they may cost.
+upstream 1.36: apiserver/pkg/cel/environment/base.go
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from mockkube.matching.cel import macros, syntax_errors
+from mockkube.matching.cel.checker import Checker
+from mockkube.matching.cel.declarations import Function
+from mockkube.matching.cel.environment import Compiled
+from mockkube.matching.cel.estimator import Estimator
+from mockkube.matching.cel.issues import Issue, Source
+from mockkube.matching.cel.lexer import BadSyntax
+from mockkube.matching.cel.libraries import (
+    authorization,
+    conversions,
+    formats,
+    lists,
+    maps,
+    networks,
+    operators,
+    optionals,
+    quantities,
+    regexes,
+    sets,
+    standard,
+    strings,
+    urls,
+    versions,
+)
+from mockkube.matching.cel.parser import DEPTH_MAX, Parser
+from mockkube.matching.cel.planner import PlanError, Planner
+from mockkube.matching.cel.recursion import room_for
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.sizes import Path, Size
+from mockkube.matching.cel.syntax import Ident, Node
+from mockkube.matching.cel.types import ANY, BOOL
+from mockkube.matching.cel.validators import validate
+
+# In the order in which upstream's base environment adds them: it decides which overloads are tried first.
+_LIBRARIES: Final = (
+    operators, conversions, standard, urls, regexes, lists, authorization, optionals, quantities, strings, sets,
+    networks, formats, maps, versions,
+)  # fmt: skip
+
+
+def _all_functions() -> dict[str, Function]:
+    functions: dict[str, Function] = {}
+    for library in _LIBRARIES:
+        for function in library.FUNCTIONS:
+            known = functions.get(function.name)
+            functions[function.name] = known.merged(function) if known else function
+    return functions
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = _all_functions()
+_MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, **macros.LISTS}
+
+
+class Compiler:
+    """Takes expressions over some variables through the stages."""
+
+    def __init__(self, schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool) -> None:
+        self._schema = schema
+        self._sizes = sizes
+        self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
+
+    def compile(self, text: str, *, boolean: bool) -> Compiled:
+        """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
+        with room_for(2 * DEPTH_MAX):
+            return self._compile(text, boolean=boolean)
+
+    def _compile(self, text: str, *, boolean: bool) -> Compiled:
+        source = Source(text)
+        tree, error = self._checked(source)
+        if tree is None:
+            return Compiled(text, error=f"compilation failed: {error}")
+        if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
+            return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
+        try:
+            program = Planner(self._schema, FUNCTIONS).plan(tree)
+        except PlanError as failure:
+            return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
+        estimate = Estimator(FUNCTIONS, self._sizes).cost(tree)
+        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
+
+    def _checked(self, source: Source) -> tuple[Node | None, str]:
+        """Return the tree with its types, or None and what is wrong."""
+        parser = Parser(source.text, self._macros)
+        try:
+            tree = parser.parse()
+        except BadSyntax:
+            return None, source.render(syntax_errors.describe(source))
+        if parser.issues:
+            return None, _rendered(source, parser.issues)
+        checker = Checker(self._schema, FUNCTIONS)
+        checker.check(tree)
+        issues = checker.issues or validate(tree)
+        return (None, _rendered(source, issues)) if issues else (tree, "")
+
+
+def _names(tree: Node) -> Iterator[str]:
+    if isinstance(tree, Ident):
+        yield tree.name
+    for child in tree.children():
+        yield from _names(child)
+
+
+def _rendered(source: Source, issues: list[Issue]) -> str:
+    return source.render([source.locate(issue) for issue in issues])
