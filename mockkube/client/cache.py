@@ -12,11 +12,13 @@ from mockkube.api.errors import ApiError, Expired
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent, key_of
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.rate_limits import ItemExponentialFailure
 from mockkube.runtime.steps import Bell
 
 _LOG: Final = logging.getLogger("mockkube.client")
-_RETRY_SECONDS: Final = 1.0
-"""How long after a server did not answer it is asked again."""
+RETRY_SECONDS: Final = 0.8
+RETRY_SECONDS_MAX: Final = 30.0
+"""How long after a server did not answer it is asked again: at first, and after many times."""
 
 
 class Change(NamedTuple):
@@ -83,7 +85,9 @@ class ListWatch:
         self._watch: Watch | None = None
         self._seen = ""
         """The resourceVersion to watch from; empty: list first."""
+        self._retries = ItemExponentialFailure(RETRY_SECONDS, RETRY_SECONDS_MAX)
         self._retry_at: float | None = None
+        self._waiting: list[Bell] = []
 
     # Reading
 
@@ -112,6 +116,10 @@ class ListWatch:
         for obj in list(self.objects.values()):
             handler(Change(EventType.ADDED, obj, None))
 
+    def tell_synced(self, bell: Bell) -> None:
+        """Ring this bell, too, when the cache holds all there was for the first time."""
+        self._waiting.append(bell)
+
     # Working
 
     def ready(self) -> bool:
@@ -139,9 +147,11 @@ class ListWatch:
             self._seen = ended.resource_version or self._seen
             await self._drop()
         except ApiError as error:
-            _LOG.warning("%s: %s; asking again in %.0f s", self.name, error, _RETRY_SECONDS)
+            # upstream 1.36: staging/src/k8s.io/client-go/tools/cache/reflector.go; differs: without jitter
+            seconds = self._retries.when(self.kind)
+            _LOG.warning("%s: %s; asking again in %.1f s", self.name, error, seconds)
             await self._drop()
-            self._retry_at = self._clock.monotonic() + _RETRY_SECONDS
+            self._retry_at = self._clock.monotonic() + seconds
 
     async def close(self) -> None:
         """Stop watching."""
@@ -156,9 +166,17 @@ class ListWatch:
         if not self._seen:
             listed = await self._client.list(self.kind, self._selection)
             self._replace(listed.items)
-            self._seen, self.synced = listed.resource_version, True
+            self._seen = listed.resource_version
+            self._sync()
         self._watch = await self._client.watch(self.kind, self._selection, self._seen)
         self._watch.bell = self.bell
+        self._retries.forget(self.kind)
+
+    def _sync(self) -> None:
+        if not self.synced:
+            self.synced = True
+            for bell in self._waiting:
+                bell.ring()
 
     def _replace(self, items: Sequence[ReadOnlyObject]) -> None:
         present = {key_of(obj): obj for obj in items}

@@ -135,13 +135,14 @@ async def settle(
     *,
     quiet: Callable[[], Awaitable[None]] = _nothing,
     stepped: Callable[[Worker], None] = lambda worker: None,
+    steps_max: int = STEPS_MAX,
 ) -> int:
     """Step the workers until none has work left; return the steps taken.
 
     `workers` is asked anew each time, for a step may start or stop some. `quiet` is awaited before each choice: it
     returns when everything written so far has reached those who watch. `stepped` is told after each step.
     """
-    for taken in range(STEPS_MAX):
+    for taken in range(steps_max):
         await quiet()
         ready = [worker for worker in workers() if worker.ready()]
         if not ready:
@@ -149,4 +150,4 @@ async def settle(
         worker = chooser.choice(ready)
         await worker.step()
         stepped(worker)
-    raise LivelockError(f"no rest after {STEPS_MAX} steps: workers undo each other")
+    raise LivelockError(f"no rest after {steps_max} steps: workers undo each other")

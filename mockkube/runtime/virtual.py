@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from typing import Final
 
-from mockkube.runtime.steps import Worker
+from mockkube.runtime.steps import LivelockError, Worker
 
 EPOCH: Final = datetime(2030, 1, 1, tzinfo=UTC)
 """Where virtual time begins unless told otherwise."""
+STANDSTILLS_MAX: Final = 1000
+"""How often in a row something may be due at one moment before that is an error."""
 
 
 class VirtualClock:
@@ -70,11 +72,17 @@ async def advance(
 ) -> None:
     """Let `seconds` pass, stopping at each moment at which something happens; `settled` brings all to rest there.
 
-    It is awaited at the start, at every such moment, and at the end.
+    It is awaited at the start, at every such moment, and at the end. Raises LivelockError when something is due again
+    and again at one moment: a worker names a time, and has nothing to do then.
     """
     target = clock.monotonic() + seconds
+    standstills = 0
     await settled()
     while (moment := next_moment(clock, workers())) is not None and moment <= target:
+        standstills = 0 if moment > clock.monotonic() else standstills + 1
+        if standstills > STANDSTILLS_MAX:
+            due = [worker.name for worker in workers() if (at := worker.wake_at()) is not None and at <= moment]
+            raise LivelockError(f"time stands still at {moment:.3f} s: {', '.join(due) or 'a sleeper'}")
         clock.move_to(moment)
         await settled()
     clock.move_to(target)
