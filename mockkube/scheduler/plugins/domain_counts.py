@@ -5,7 +5,7 @@ into which tables, is the asker's affair; a domain is a value of a topology key.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
@@ -15,17 +15,11 @@ T = TypeVar("T", bound=Hashable)
 REMEMBERED_MAX: Final = 256
 """How many questions a plugin keeps the counts of; the least recently asked is forgotten."""
 
-
-class Contribution(NamedTuple, Generic[T]):
-    """What a node adds to a domain in a table. A domain exists while some node contributes to it, be it 0."""
-
-    table: T
-    domain: str
-    amount: int
-
-
+Contribution = tuple[T, str, int]
+"""Table, domain and what a node adds there, which is never 0. Plain tuples: there are many."""
 Read = Callable[[NodeInfo], Iterable[Contribution[T]]]
 Counts = Mapping[str, int]
+"""Sums by domain; what would be 0 is not there."""
 _NONE: Final[Counts] = {}
 
 
@@ -37,54 +31,49 @@ class DomainCounts(Generic[T]):
         self._seen = -1
         self._given: dict[str, tuple[Contribution[T], ...]] = {}
         """What each node contributes at present; nodes that contribute nothing are left out."""
-        self._sums: dict[T, dict[str, int]] = {}
-        self._members: dict[T, dict[str, int]] = {}
-        """How many nodes contribute to a domain."""
+        self._tables: dict[T, dict[str, int]] = {}
 
     @property
     def tables(self) -> Mapping[T, Counts]:
-        """The tables that have a domain."""
-        return self._sums
+        """The tables that are not empty."""
+        return self._tables
 
     def table(self, name: T) -> Counts:
-        """Return the sums of a table; they follow the nodes with each `refresh`."""
-        return self._sums.get(name, _NONE)
+        """Return the sums of a table, as they are until the next `refresh`."""
+        return self._tables.get(name, _NONE)
 
-    def refresh(self) -> None:
+    def refresh(self) -> None:  # hot: per pod; the first time per node
         """Take in which nodes have come, changed and gone."""
-        generation = self._nodes.generation
-        if generation == self._seen:
+        nodes, given = self._nodes, self._given
+        if nodes.generation == self._seen:
             return
-        for name in self._nodes.changed_since(self._seen):
-            node = self._nodes.get(name)
-            self._replace(name, () if node is None else tuple(self._read(node)))
-        self._seen = generation
+        for name in nodes.changed_since(self._seen):
+            node = nodes.get(name)
+            new = () if node is None else tuple(self._read(node))
+            old = given.get(name, ())
+            if new != old:
+                self._replace(name, old, new)
+        self._seen = nodes.generation
 
-    def _replace(self, name: str, new: tuple[Contribution[T], ...]) -> None:
-        old = self._given.get(name, ())
-        if new == old:
-            return
+    def _replace(self, name: str, old: tuple[Contribution[T], ...], new: tuple[Contribution[T], ...]) -> None:
         for table, domain, amount in new:
-            sums, members = self._sums.setdefault(table, {}), self._members.setdefault(table, {})
-            sums[domain] = sums.get(domain, 0) + amount
-            members[domain] = members.get(domain, 0) + 1
-        for one in old:
-            self._take_back(one)
+            self._add(table, domain, amount)
+        for table, domain, amount in old:
+            self._add(table, domain, -amount)
         if new:
             self._given[name] = new
         else:
-            self._given.pop(name, None)
+            del self._given[name]
 
-    def _take_back(self, given: Contribution[T]) -> None:
-        table, domain, amount = given
-        sums, members = self._sums[table], self._members[table]
-        if members[domain] > 1:
-            sums[domain] -= amount
-            members[domain] -= 1
+    def _add(self, table: T, domain: str, amount: int) -> None:
+        sums = self._tables.setdefault(table, {})
+        total = sums.get(domain, 0) + amount
+        if total:
+            sums[domain] = total
             return
-        del sums[domain], members[domain]
+        del sums[domain]
         if not sums:
-            del self._sums[table], self._members[table]
+            del self._tables[table]
 
 
 class CountsByQuestion(Generic[T]):

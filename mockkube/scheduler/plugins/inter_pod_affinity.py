@@ -82,7 +82,10 @@ class _Attraction:
         """Return what a domain draws with."""
         found = self.sums.get(domain)
         if found is None:
-            found = self.sums[domain] = sum(counts.get(domain, 0) * weight for counts, weight in self.tables)
+            found = 0
+            for counts, weight in self.tables:
+                found += counts.get(domain, 0) * weight
+            self.sums[domain] = found
         return found
 
 
@@ -143,9 +146,13 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Refuse nodes too far from wanted pods, then such too near unwanted ones, then where the pod is unwanted."""
         rules = state.get(_RULES)
         assert rules is not None
-        if rules.affinity and not _is_near(rules, pod, node.labels):
+        if (
+            rules.affinity
+            and not (near := rules.near.near(node.labels))
+            and (near is None or not _is_first(rules, pod))
+        ):
             return _refusal(rules, _NOT_NEAR, "")
-        if (key := rules.far.found(node.labels)) is not None:
+        if rules.anti_affinity and (key := rules.far.found(node.labels)) is not None:
             return _refusal(rules, _NEAR, key)
         if (key := rules.unwelcome.found(node.labels)) is not None:
             return _refusal(rules, _UNWELCOME, key)
@@ -190,8 +197,11 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Return how strongly the domains of a node draw the pod."""
         attractions = state.get(_ATTRACTIONS)
         assert attractions is not None
-        labels = node.labels
-        return sum(one.of(labels[key]) for key, one in attractions.items() if key in labels)
+        score, labels = 0, node.labels
+        for key, attraction in attractions.items():
+            if key in labels:
+                score += attraction.of(labels[key])
+        return score
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Spread the scores from the node that draws least to the one that draws most."""
@@ -207,15 +217,9 @@ def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
         return True
 
 
-def _is_near(rules: _Rules, pod: PodInfo, labels: Labels) -> bool:
-    """Whether wanted pods are in every domain; the first of a group that wants itself goes where there are domains."""
-    there = True
-    for term in rules.affinity:
-        domain = labels.get(term.topology_key)
-        if domain is None:
-            return False
-        there = there and rules.near.count(term.topology_key, domain) > 0
-    return there or (rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels))
+def _is_first(rules: _Rules, pod: PodInfo) -> bool:
+    """Whether a pod that wants to be near its like is the first of them: it may go anywhere where there are domains."""
+    return rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
 
 
 def _refusal(rules: _Rules, reason: str, key: str) -> Status:

@@ -1,5 +1,6 @@
 """What inter-pod affinity counts by topology domain: pods that terms mean, and the terms of pods that are there."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mockkube.api.selectors.errors import BadSelector
@@ -29,17 +30,17 @@ class AffinityCounts:
     def meant_by_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that all the terms mean."""
 
-        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+        def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             pods = sum(all_mean(terms, pod.namespace, pod.labels) for pod in node.pods.values())
-            return _contributions(((term, pods) for term in terms), node.labels)
+            return _contributions(((term, pods) for term in terms), node.labels) if pods else ()
 
         return self._of_terms("all", terms, nodes, read)
 
     def meant_by_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that it means."""
 
-        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
-            return _contributions(((term, term.pods_on(node)) for term in terms), node.labels)
+        def read(node: NodeInfo) -> Iterable[Contribution[int]]:
+            return _contributions(((term, term.pods_on(node)) for term in terms), node.labels) if node.pods else ()
 
         return self._of_terms("each", terms, nodes, read)
 
@@ -60,15 +61,20 @@ class AffinityCounts:
         return self._preferring.ask("preferences", nodes, self._read_preferences).tables
 
     def _read_preferences(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
-        for pod in node.pods.values():
-            terms = readable_terms(pod)
-            for weighted in terms.preferred:
+        for terms, pods in _pods_by_terms(node):
+            required = terms.affinity if self._hard_weight else ()
+            for weighted in (*terms.preferred, *(WeightedTerm(term, self._hard_weight) for term in required)):
                 if (domain := node.labels.get(weighted.term.topology_key)) is not None:
-                    yield Contribution(weighted, domain, 1)
-            if self._hard_weight:
-                for term in terms.affinity:
-                    if (domain := node.labels.get(term.topology_key)) is not None:
-                        yield Contribution(WeightedTerm(term, self._hard_weight), domain, 1)
+                    yield weighted, domain, pods
+
+
+def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
+    """Return the terms there are on a node, and how many pods have them."""
+    if not node.pods:
+        return ()
+    found = Counter(map(readable_terms, node.pods.values()))
+    del found[NO_TERMS]
+    return found.items()
 
 
 def readable_terms(pod: PodInfo) -> PodTerms:
@@ -82,11 +88,11 @@ def readable_terms(pod: PodInfo) -> PodTerms:
 def _contributions(pods: Iterable[tuple[Term, int]], labels: Labels) -> Iterator[Contribution[int]]:
     for at, (term, count) in enumerate(pods):
         if count and (domain := labels.get(term.topology_key)) is not None:
-            yield Contribution(at, domain, count)
+            yield at, domain, count
 
 
 def _read_refusals(node: NodeInfo) -> Iterator[Contribution[Term]]:
-    for pod in node.pods.values():
-        for term in readable_terms(pod).anti_affinity:
+    for terms, pods in _pods_by_terms(node):
+        for term in terms.anti_affinity:
             if (domain := node.labels.get(term.topology_key)) is not None:
-                yield Contribution(term, domain, 1)
+                yield term, domain, pods

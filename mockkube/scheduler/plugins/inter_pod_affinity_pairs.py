@@ -37,7 +37,18 @@ class Pairs:
         there = sum(sum(counts.values()) for _, counts in self.tables)
         return there + sum(self.supposed.values()) == 0
 
-    def count(self, key: str, domain: str) -> int:
+    def near(self, labels: Labels) -> bool | None:  # hot: per pod and node
+        """Whether pods count in the domains of every table; None for a node that has not all of the domains."""
+        found: bool | None = True
+        for term, counts in self.tables:
+            domain = labels.get(term.topology_key)
+            if domain is None:
+                return None
+            if domain not in counts if not self.supposed else self._count(term.topology_key, domain) <= 0:
+                found = False
+        return found
+
+    def _count(self, key: str, domain: str) -> int:
         """Return how many pods count in a domain."""
         there = sum(counts.get(domain, 0) for term, counts in self.tables if term.topology_key == key)
         return there + self.supposed.get((key, domain), 0)
@@ -54,4 +65,4 @@ class Pairs:
 
     def _found_supposing(self, labels: Labels) -> str | None:
         keys = dict.fromkeys((*(term.topology_key for term, _ in self.tables), *(key for key, _ in self.supposed)))
-        return next((key for key in keys if key in labels and self.count(key, labels[key]) > 0), None)
+        return next((key for key in keys if key in labels and self._count(key, labels[key]) > 0), None)

@@ -4,8 +4,11 @@ upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
+
+import orjson
 
 from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
@@ -18,21 +21,36 @@ from mockkube.scheduler.framework.pods import PodInfo
 
 Labels = Mapping[str, str]
 NO_LABELS: Final[Labels] = {}
+REMEMBERED_MAX: Final = 1024
+"""How many affinities are remembered compiled; the least recently read is forgotten."""
 _KEEPS_TO_LISTED_SINCE: Final = Version(1, 37)
 """Before this version a namespace selector that matches no labels at all means every namespace."""
 
 
-@dataclass(frozen=True, slots=True)
 class Term:
-    """One term; two that are equal mean the same pods."""
+    """One term; two that are equal mean the same pods within the same domains."""
 
-    topology_key: str
-    text: str
-    """Tells the selectors apart."""
-    namespaces: frozenset[str]
-    selector: LabelSelector = field(compare=False)
-    namespace_selector: LabelSelector = field(compare=False)
-    source: ReadOnlyObject = field(compare=False)
+    __slots__ = ("_hash", "key", "namespace_selector", "namespaces", "selector", "source", "topology_key")
+
+    def __init__(
+        self,
+        source: ReadOnlyObject,
+        namespaces: frozenset[str],
+        selector: LabelSelector,
+        namespace_selector: LabelSelector,
+    ) -> None:
+        self.source = source
+        self.topology_key: str = source["topologyKey"]
+        self.namespaces, self.selector, self.namespace_selector = namespaces, selector, namespace_selector
+        text = f"{selector.empty:d}{selector}/{namespace_selector.empty:d}{namespace_selector}"
+        self.key = (self.topology_key, text, namespaces)
+        self._hash = hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Term) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def means(self, namespace: str, labels: Labels, namespace_labels: Labels = NO_LABELS) -> bool:
         """Whether a pod is meant, by its namespace and labels and those of its namespace."""
@@ -42,7 +60,7 @@ class Term:
 
     def pods_on(self, node: NodeInfo) -> int:
         """Return how many pods on a node are meant."""
-        return node.load((self.text, self.namespaces), self._count)
+        return node.load(self, self._count) if node.pods else 0
 
     def _count(self, node: NodeInfo) -> int:
         return sum(self.means(pod.namespace, pod.labels) for pod in node.pods.values())
@@ -55,9 +73,9 @@ class WeightedTerm(NamedTuple):
     weight: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PodTerms:
-    """The terms of a pod."""
+    """The terms of a pod; pods with equal affinity mostly share them."""
 
     affinity: tuple[Term, ...]
     anti_affinity: tuple[Term, ...]
@@ -70,7 +88,7 @@ NO_TERMS: Final = PodTerms((), (), ())
 
 def terms_of(pod: PodInfo) -> PodTerms:
     """Return the terms of a pod, compiled once; raise BadSelector."""
-    return pod.part(PodTerms, _read)
+    return pod.part(PodTerms, _terms)
 
 
 def all_mean(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
@@ -83,15 +101,21 @@ def any_means(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     return any(term.means(namespace, labels) for term in terms)
 
 
-def _read(pod: PodInfo) -> PodTerms:
+def _terms(pod: PodInfo) -> PodTerms:
     affinity = pod.spec.get("affinity") or {}
-    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-    if not near and not far:
+    if not affinity.get("podAffinity") and not affinity.get("podAntiAffinity"):
         return NO_TERMS
+    return _read(orjson.dumps(affinity), pod.namespace)
+
+
+@lru_cache(REMEMBERED_MAX)
+def _read(text: bytes, namespace: str) -> PodTerms:
+    affinity = orjson.loads(text)
+    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
     return PodTerms(
-        tuple(_term(one, pod.namespace) for one in near.get(REQUIRED) or ()),
-        tuple(_term(one, pod.namespace) for one in far.get(REQUIRED) or ()),
-        (*_weighted(near, pod.namespace, 1), *_weighted(far, pod.namespace, -1)),
+        tuple(_term(one, namespace) for one in near.get(REQUIRED) or ()),
+        tuple(_term(one, namespace) for one in far.get(REQUIRED) or ()),
+        (*_weighted(near, namespace, 1), *_weighted(far, namespace, -1)),
     )
 
 
@@ -103,12 +127,7 @@ def _weighted(affinity: ReadOnlyObject, namespace: str, sign: int) -> Iterable[W
 def _term(term: ReadOnlyObject, namespace: str) -> Term:
     named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     namespaces = frozenset(named if named or selector is not None else (namespace,))
-    return _made(term, namespaces, from_label_selector(term.get("labelSelector")), from_label_selector(selector))
-
-
-def _made(term: ReadOnlyObject, namespaces: frozenset[str], pods: LabelSelector, selector: LabelSelector) -> Term:
-    text = f"{pods.empty:d}{pods}/{selector.empty:d}{selector}"
-    return Term(term["topologyKey"], text, namespaces, pods, selector, term)
+    return Term(term, namespaces, from_label_selector(term.get("labelSelector")), from_label_selector(selector))
 
 
 class Namespaces:
@@ -138,4 +157,4 @@ class Namespaces:
         )
         everywhere = not self._keeps_to_listed and selector.matches(NO_LABELS)
         left = EVERYTHING if everywhere else NOTHING
-        return _made(term.source, term.namespaces.union(selected), term.selector, left)
+        return Term(term.source, term.namespaces.union(selected), term.selector, left)

@@ -79,20 +79,14 @@ class _Skews:
 class _Part:
     """One soft constraint, ready to score."""
 
-    constraint: Constraint
+    topology_key: str
     counts: Counts
-    """By domain; unused where each node is its own domain."""
+    """Pods by domain, or by node where each node is a domain of its own."""
+    by_node: bool
     weight: float
     """What a pod counts for: more where there are more domains."""
-
-    def score(self, node: NodeInfo) -> float:
-        """Return what the pods in a node's domain count for."""
-        domain = node.labels.get(self.constraint.topology_key)
-        if domain is None:
-            return 0.0
-        own = self.constraint.topology_key == HOSTNAME
-        count = self.constraint.pods_on(node) if own else self.counts.get(domain, 0)
-        return count * self.weight + (self.constraint.max_skew - 1)
+    slack: int
+    """What every domain counts for: differences weigh less where more skew is fine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +147,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return PreFiltered(Status.error(f"get constraints from pod: {_source(pod, 'hard')}: {error}"))
         if not constraints:
             return PreFiltered(SKIP)
-        counts = self._count(pod, nodes, constraints, all_keys=True)
-        skews = [Skew(one, counts.table(at), one.selects(pod.labels)) for at, one in enumerate(constraints)]
+        domains, counts = self._domains(pod, nodes, constraints), self._pods(pod, nodes, constraints, all_keys=True)
+        skews = [
+            Skew(one, domains.table(at), counts.table(at), self_counts=one.selects(pod.labels))
+            for at, one in enumerate(constraints)
+        ]
         state.put(_SKEWS, _Skews(skews, pod.part(self, self._read_access)))
         return PreFiltered()
 
@@ -187,13 +184,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return SKIP
         # System defaults still spread over nodes where some have no zone.
         all_keys = _FIELD in pod.spec or not self._system_defaulted
-        counts = self._count(pod, self._context.nodes, constraints, all_keys=all_keys)
+        counts = self._pods(pod, self._context.nodes, constraints, all_keys=all_keys)
         keys = [one.topology_key for one in constraints]
         scored = [node for node in nodes if not all_keys or all(key in node.labels for key in keys)]
-        parts = [
-            _Part(one, counts.table(at), math.log(_domains(one.topology_key, scored) + 2))
-            for at, one in enumerate(constraints)
-        ]
+        parts = [self._part(one, counts.table(at), scored) for at, one in enumerate(constraints)]
         left_out = frozenset[str]()
         if len(scored) < len(nodes):
             left_out = frozenset(node.name for node in nodes) - {node.name for node in scored}
@@ -206,9 +200,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         assert scoring is not None
         if node.name in scoring.left_out:
             return 0
-        score = 0.0
+        score, labels = 0.0, node.labels
         for part in scoring.parts:
-            score += part.score(node)
+            domain = labels.get(part.topology_key)
+            if domain is not None:
+                score += part.counts.get(node.name if part.by_node else domain, 0) * part.weight + part.slack
         return math.floor(score + 0.5)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
@@ -234,20 +230,49 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             )
         return self._defaults.of(pod, action)
 
-    def _count(
-        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
-    ) -> DomainCounts[int]:
-        """Return the pods by constraint and domain, on the nodes that a constraint counts."""
+    def _domains(self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]) -> DomainCounts[int]:
+        """Return how many nodes make each domain, by constraint."""
         access = pod.part(self, self._read_access)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
-            if all_keys and not all(one.topology_key in node.labels for one in constraints):
+            if all(one.topology_key in node.labels for one in constraints):
+                for at, one in enumerate(constraints):
+                    if access.admits(one, node):
+                        yield at, node.labels[one.topology_key], 1
+
+        asked = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("domains", tuple(asked), access.text), nodes, read)
+
+    def _pods(
+        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
+    ) -> DomainCounts[int]:
+        """Return the pods in each domain, by constraint."""
+        access = pod.part(self, self._read_access)
+
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if not node.pods or (all_keys and not all(one.topology_key in node.labels for one in constraints)):
                 return
             for at, one in enumerate(constraints):
-                if access.admits(one, node):
-                    yield Contribution(at, node.labels.get(one.topology_key, ""), one.pods_on(node))
+                if (count := one.pods_on(node)) and access.admits(one, node):
+                    yield at, node.labels.get(one.topology_key, ""), count
 
-        return self._counts.ask((tuple(constraints), access.text, all_keys), nodes, read)
+        asked = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("pods", tuple(asked), access.text, all_keys), nodes, read)
+
+    def _pods_by_node(self, constraint: Constraint) -> Counts:
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if node.pods and (count := constraint.pods_on(node)):
+                yield 0, node.name, count
+
+        return self._counts.ask(("by node", constraint.pods), self._context.nodes, read).table(0)
+
+    def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> _Part:
+        """Return a constraint ready to score nodes; those without its key make one domain together."""
+        key = constraint.topology_key
+        by_node = key == HOSTNAME
+        domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
+        counts = self._pods_by_node(constraint) if by_node else counts
+        return _Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
 
     def _read_access(self, pod: PodInfo) -> _Access:
         spec = pod.spec
@@ -267,13 +292,6 @@ def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, ch
             if skew.constraint.selects(other.labels) and found.access.admits(skew.constraint, node):
                 skew.suppose(node.labels[skew.constraint.topology_key], change)
     return SUCCESS
-
-
-def _domains(topology_key: str, nodes: Sequence[NodeInfo]) -> int:
-    """Return how many domains the nodes make; a node without the key is one with the others that lack it."""
-    if topology_key == HOSTNAME:
-        return len(nodes)
-    return len({node.labels.get(topology_key, "") for node in nodes})
 
 
 def _source(pod: PodInfo, kind: str) -> str:

@@ -53,11 +53,11 @@ class Constraint:
         return 0 if self.selector.empty else node.load(self.pods, self._count)
 
     def _count(self, node: NodeInfo) -> int:
-        matches = self.selector.matches
-        return sum(
-            pod.namespace == self.namespace and not pod.terminating and matches(pod.labels)
-            for pod in node.pods.values()
-        )
+        namespace, matches, count = self.namespace, self.selector.matches, 0
+        for pod in node.pods.values():
+            if pod.namespace == namespace and matches(pod.labels) and not pod.terminating:
+                count += 1
+        return count
 
 
 def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, *, label_keys: bool) -> list[Constraint]:
