@@ -80,16 +80,12 @@ class WorkQueue(Generic[ItemT]):
         self._drawn = 0
 
     def __len__(self) -> int:
+        self._catch_up()
         return len(self._queue)
 
     def add(self, item: ItemT) -> None:
         """Let the item be worked on."""
-        if item in self._dirty:
-            return
-        self._observer.added()
-        self._dirty[item] = self._clock.monotonic()
-        if item not in self._in_hand:
-            self._queue.append(item)
+        if self._want(item, self._clock.monotonic()):
             self.bell.ring()
 
     def add_after(self, item: ItemT, seconds: float) -> None:
@@ -120,19 +116,17 @@ class WorkQueue(Generic[ItemT]):
 
     def ready(self) -> bool:
         """Whether there is something to get now."""
-        return bool(self._queue) or self._next_is_due()
+        self._catch_up()
+        return bool(self._queue)
 
     def wake_at(self) -> float | None:
         """Return when the next item becomes ready by itself; None if none will."""
-        self._drop_stale()
+        self._catch_up()
         return self._timers[0][0] if self._timers else None
 
     def get(self) -> ItemT:
         """Return the next item, which is in hand until it is `done`. Asked only when `ready`."""
-        while self._next_is_due():
-            _, _, item = heappop(self._timers)
-            del self._due[item]
-            self.add(item)
+        self._catch_up()
         item = self._queue.popleft()
         now = self._clock.monotonic()
         self._observer.taken(now - self._dirty.pop(item))
@@ -147,10 +141,22 @@ class WorkQueue(Generic[ItemT]):
             self._queue.append(item)
             self.bell.ring()
 
-    def _next_is_due(self) -> bool:
-        self._drop_stale()
-        return bool(self._timers) and self._timers[0][0] <= self._clock.monotonic()
+    def _want(self, item: ItemT, since: float) -> bool:
+        """Note that the item is to be worked on; return whether that makes it ready."""
+        if item in self._dirty:
+            return False
+        self._observer.added()
+        self._dirty[item] = since
+        if item in self._in_hand:
+            return False
+        self._queue.append(item)
+        return True
 
-    def _drop_stale(self) -> None:
-        while self._timers and self._due.get(self._timers[0][2]) != self._timers[0][0]:
-            heappop(self._timers)
+    def _catch_up(self) -> None:
+        """Want what has fallen due since anybody looked, and forget timers that are over."""
+        timers, now = self._timers, self._clock.monotonic()
+        while timers and (self._due.get(timers[0][2]) != timers[0][0] or timers[0][0] <= now):
+            at, _, item = heappop(timers)
+            if self._due.get(item) == at:
+                del self._due[item]
+                self._want(item, at)

@@ -143,12 +143,6 @@ class Plays(RuleBasedStateMachine):
         self.in_hand: list[str] = []
         self.due: dict[str, float] = {}
 
-    def fall_due(self) -> None:
-        for item, at in list(self.due.items()):
-            if at <= self.clock.monotonic():
-                del self.due[item]
-                self.wanted[item] = None
-
     @rule(item=items)
     def add(self, item: str) -> None:
         self.queue.add(item)
@@ -163,12 +157,15 @@ class Plays(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 3))
     def wait(self, seconds: int) -> None:
         self.clock.move_to(self.clock.monotonic() + seconds)
+        for item, at in list(self.due.items()):
+            if at <= self.clock.monotonic():
+                del self.due[item]
+                self.wanted[item] = None
 
     @precondition(lambda self: self.queue.ready())
     @rule()
     def get(self) -> None:
         item = self.queue.get()
-        self.fall_due()
         assert item in self.wanted
         assert item not in self.in_hand
         del self.wanted[item]
@@ -181,9 +178,7 @@ class Plays(RuleBasedStateMachine):
 
     @invariant()
     def ready_when_something_wanted_is_free(self) -> None:
-        due = any(at <= self.clock.monotonic() for at in self.due.values())
-        free = any(item not in self.in_hand for item in self.wanted)
-        assert self.queue.ready() == (free or due)
+        assert self.queue.ready() == any(item not in self.in_hand for item in self.wanted)
         assert self.queue.wake_at() == min(self.due.values(), default=None)
 
 
