@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import garbage_collector, node_lifecycle
+from mockkube.controllers import disruption, garbage_collector, node_lifecycle
 from mockkube.controllers.controller import Controller, Setting
+from mockkube.controllers.deployment import Deployments
 from mockkube.controllers.namespace import NamespaceController
 from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
@@ -69,10 +70,10 @@ CONTROLLERS: Final = (
     Entry("daemonset-controller", "daemonset"),
     Entry("job-controller", "job"),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
-    Entry("deployment-controller", "deployment"),
+    Entry("deployment-controller", "deployment", one(Deployments)),
     Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
     Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
-    Entry("disruption-controller", "disruption"),
+    Entry("disruption-controller", "disruption", disruption.build),
     Entry("statefulset-controller", "statefulset"),
     Entry("cronjob-controller", "cronjob"),
     Entry("certificatesigningrequest-signing-controller", "csrsigning"),

@@ -1,0 +1,176 @@
+"""How many pods each replica set of a deployment may have: the arithmetic of rollouts and of scaling.
+
+upstream 1.36: pkg/controller/deployment/util/deployment_util.go, sync.go, rolling.go
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+
+DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+MAX: Final = "deployment.kubernetes.io/max-replicas"
+_INT32_MAX: Final = 2**31 - 1
+
+
+def wanted(obj: ReadOnlyObject) -> int:
+    """Return how many pods a deployment or a set asks for."""
+    replicas: int = obj["spec"].get("replicas", 1)
+    return replicas
+
+
+def counted(obj: ReadOnlyObject, name: str) -> int:
+    """Return a number of the status; absent is zero."""
+    number: int = (obj.get("status") or {}).get(name, 0)
+    return number
+
+
+def total(sets: Iterable[ReadOnlyObject]) -> int:
+    """Return how many pods sets ask for together."""
+    return sum(wanted(one) for one in sets)
+
+
+def total_counted(sets: Iterable[ReadOnlyObject], name: str) -> int:
+    """Return a number of their statuses, added up."""
+    return sum(counted(one, name) for one in sets)
+
+
+def active(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """Return the sets that ask for pods."""
+    return [one for one in sets if wanted(one) > 0]
+
+
+def is_rolling(deployment: ReadOnlyObject) -> bool:
+    """Whether a deployment replaces its pods bit by bit."""
+    strategy = deployment["spec"].get("strategy") or {}
+    return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
+
+
+def scaled(value: Any, whole: int, rounding: Callable[[float], int]) -> int:
+    """Return a number, or so much per cent of the whole."""
+    if isinstance(value, str):
+        return rounding(int(value.removesuffix("%")) * whole / 100) if value.endswith("%") else int(value)
+    return int(value)
+
+
+def _fence(deployment: ReadOnlyObject) -> tuple[int, int]:
+    """Return surge and unavailability, which are not both zero: no rollout would move."""
+    rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+    surge = scaled(rolling.get("maxSurge", 0), wanted(deployment), math.ceil)
+    unavailable = scaled(rolling.get("maxUnavailable", 0), wanted(deployment), math.floor)
+    return (surge, 1) if surge == 0 and unavailable == 0 else (surge, unavailable)
+
+
+def max_surge(deployment: ReadOnlyObject) -> int:
+    """Return how many pods there may be beyond those asked for."""
+    return _fence(deployment)[0] if is_rolling(deployment) else 0
+
+
+def max_unavailable(deployment: ReadOnlyObject) -> int:
+    """Return how many of the pods asked for may be missing."""
+    if not is_rolling(deployment) or wanted(deployment) == 0:
+        return 0
+    return min(_fence(deployment)[1], wanted(deployment))
+
+
+def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
+    """Return how large the new set may be now; `every` includes it, at `new_replicas`."""
+    if not is_rolling(deployment):
+        return wanted(deployment)
+    room = wanted(deployment) + max_surge(deployment) - total(every)
+    if room <= 0:
+        return new_replicas
+    return new_replicas + min(room, wanted(deployment) - new_replicas)
+
+
+def is_saturated(deployment: ReadOnlyObject, new: ReadOnlyObject | None) -> bool:
+    """Whether the new set has all pods of the deployment, and they are available."""
+    if new is None:
+        return False
+    size = wanted(deployment)
+    return wanted(new) == size and annotated(new, DESIRED) == size and counted(new, "availableReplicas") == size
+
+
+def annotated(obj: ReadOnlyObject, name: str) -> int | None:
+    """Return a number that an annotation holds; None if it holds none."""
+    text = (obj["metadata"].get("annotations") or {}).get(name, "")
+    return int(text) if text.isdecimal() and int(text) <= _INT32_MAX else None
+
+
+def proportional_sizes(
+    deployment: ReadOnlyObject, new: ReadOnlyObject | None, old: Sequence[ReadOnlyObject]
+) -> list[tuple[ReadOnlyObject, int]]:
+    """Return the sizes of all active sets once a change of scale in the midst of a rollout is spread over them."""
+    sets = active([*old, *([new] if new else [])])
+    size = wanted(deployment)
+    allowed = size + max_surge(deployment) if size > 0 else 0
+    to_add = allowed - total(sets)
+    if to_add > 0:
+        sets.sort(key=_created, reverse=True)
+    else:
+        sets.sort(key=_created)
+    sets.sort(key=wanted, reverse=True)
+    added = 0
+    sizes = []
+    for one in sets:
+        share = _share(one, deployment, to_add, added)
+        added += share
+        sizes.append(wanted(one) + share)
+    if sizes and to_add:
+        sizes[0] = max(sizes[0] + to_add - added, 0)
+    return list(zip(sets, sizes, strict=True))
+
+
+def _created(obj: ReadOnlyObject) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("creationTimestamp", ""), metadata["name"]
+
+
+def _share(one: ReadOnlyObject, deployment: ReadOnlyObject, to_add: int, added: int) -> int:
+    if wanted(one) == 0 or to_add in (0, added):
+        return 0
+    fraction, left = _fraction(one, deployment), to_add - added
+    return min(fraction, left) if to_add > 0 else max(fraction, left)
+
+
+def _fraction(one: ReadOnlyObject, deployment: ReadOnlyObject) -> int:
+    size = wanted(deployment)
+    if size == 0:
+        return -wanted(one)
+    before = annotated(one, MAX) or counted(deployment, "replicas")
+    if before == 0:
+        return 0
+    return _rounded(wanted(one) * (size + max_surge(deployment)) / before) - wanted(one)
+
+
+def _rounded(number: float) -> int:
+    """Round half away from zero, as Go does."""
+    return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
+
+
+def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut_max: int) -> dict[str, int]:
+    """Return the sizes, by uid, of old sets that give up pods which are not available anyway."""
+    sizes: dict[str, int] = {}
+    cut = 0
+    for one in sorted(old, key=_created):
+        missing = wanted(one) - counted(one, "availableReplicas")
+        if cut < cut_max and wanted(one) > 0 and missing > 0:
+            share = min(cut_max - cut, missing)
+            sizes[one["metadata"]["uid"]] = wanted(one) - share
+            cut += share
+    return sizes
+
+
+def available_cut(
+    deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], every: Sequence[ReadOnlyObject]
+) -> dict[str, int]:
+    """Return the sizes, by uid, of old sets that give up pods because enough are available."""
+    spare = total_counted(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
+    sizes: dict[str, int] = {}
+    for one in sorted(old, key=_created):
+        if spare > 0 and wanted(one) > 0:
+            share = min(wanted(one), spare)
+            sizes[one["metadata"]["uid"]] = wanted(one) - share
+            spare -= share
+    return sizes
