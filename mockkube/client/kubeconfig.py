@@ -4,7 +4,6 @@
 import ssl
 import tempfile
 from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,15 +38,20 @@ class Access:
     token: str = ""
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return how to speak TLS to the server; None when it is spoken to in plain text."""
+        """Return how to speak TLS to the server; None when it is spoken to in plain text. Raises KubeconfigError."""
         if not self.server.startswith("https:"):
             return None
-        context = ssl.create_default_context(cadata=self.authority.decode() or None)
-        if self.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate:
-            _load(context, self.certificate, self.key)
+        what = "certificate authority"
+        try:
+            context = ssl.create_default_context(cadata=self.authority.decode() or None)
+            if self.insecure:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            what = "client certificate"
+            if self.certificate:
+                _load(context, self.certificate, self.key)
+        except (ssl.SSLError, ValueError):
+            raise KubeconfigError(f"the {what} for {self.server} cannot be read: give one in PEM form") from None
         return context
 
 
@@ -122,7 +126,7 @@ class _Reading:
         if data := entry.get(f"{name}-data"):
             try:
                 return b64decode(str(data), validate=True)
-            except NotBase64:
+            except ValueError:
                 raise self._refused(f"{name}-data is not base64", "mend it") from None
         return self._file(str(entry[name])) if entry.get(name) else b""
 

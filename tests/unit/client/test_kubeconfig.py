@@ -1,0 +1,110 @@
+"""A kubeconfig says where a server is and who to be there, or what is wrong with it."""
+
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mockkube.client.kubeconfig import Access, KubeconfigError, read
+
+SERVER = {"server": "http://localhost:1/"}
+
+
+def written(path: Path, cluster: dict[str, Any], user: dict[str, Any], **more: Any) -> Path:
+    config = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+        **more,
+    }
+    file = path / "config"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+def test_a_token_and_a_server_are_enough(tmp_path: Path) -> None:
+    assert read(written(tmp_path, SERVER, {"token": "t"})) == Access("http://localhost:1", token="t")
+
+
+def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("authority")
+    (tmp_path / "token").write_text("t\n")
+    cluster = {
+        "server": "https://h",
+        "certificate-authority": "ca.pem",
+        "insecure-skip-tls-verify": True,
+        "tls-server-name": "k",
+    }
+    user = {
+        "client-certificate-data": b64encode(b"cert").decode(),
+        "client-key-data": b64encode(b"key").decode(),
+        "tokenFile": "token",
+    }
+    assert read(written(tmp_path, cluster, user)) == Access(
+        "https://h", b"authority", insecure=True, server_name="k", certificate=b"cert", key=b"key", token="t"
+    )
+
+
+def test_a_context_may_be_named(tmp_path: Path) -> None:
+    contexts = [{"name": "other", "context": {"cluster": "c"}}]
+    file = written(tmp_path, SERVER, {"token": "t"}, contexts=contexts)
+    assert read(file, "other") == Access("http://localhost:1")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "more", "why"),
+    [
+        pytest.param(SERVER, {}, {"current-context": ""}, "no current context", id="no context"),
+        pytest.param(SERVER, {}, {"current-context": "y"}, "no context 'y': choose one of: x", id="unknown context"),
+        pytest.param(SERVER, {}, {"clusters": None}, "no cluster 'c': choose one of: none", id="unknown cluster"),
+        pytest.param({}, {}, {}, "cluster 'c' has no server", id="no server"),
+        pytest.param(SERVER, {"exec": {"command": "x"}}, {}, "runs a program for its credentials", id="exec"),
+        pytest.param(SERVER, {"auth-provider": {"name": "x"}}, {}, "asks a provider", id="auth provider"),
+        pytest.param(SERVER, {"client-key-data": "§"}, {}, "client-key-data is not base64", id="not base64"),
+        pytest.param(SERVER, {"tokenFile": "absent"}, {}, "absent: No such file", id="absent file"),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_a_remedy(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], more: dict[str, Any], why: str
+) -> None:
+    file = written(tmp_path, cluster, user, **more)
+    with pytest.raises(KubeconfigError, match=why) as caught:
+        read(file)
+    assert str(caught.value).startswith(f"kubeconfig {file}: ")
+
+
+@pytest.mark.parametrize(("text", "why"), [("[", "not YAML"), ("- a", "not a kubeconfig")])
+def test_what_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(KubeconfigError, match=why):
+        read(tmp_path / "config")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KubeconfigError, match="No such file"):
+        read(tmp_path / "config")
+
+
+def test_plain_text_needs_no_tls() -> None:
+    assert Access("http://localhost:1").tls() is None
+
+
+def test_an_insecure_server_is_not_verified() -> None:
+    context = Access("https://localhost:1", insecure=True).tls()
+    assert context is not None
+    assert not context.check_hostname
+
+
+@pytest.mark.parametrize(
+    ("access", "what"),
+    [
+        (Access("https://h", authority=b"none"), "certificate authority"),
+        (Access("https://h", certificate=b"none", key=b"none"), "client certificate"),
+    ],
+)
+def test_a_certificate_that_is_none_is_refused(access: Access, what: str) -> None:
+    with pytest.raises(KubeconfigError, match=f"the {what} for https://h cannot be read"):
+        access.tls()
