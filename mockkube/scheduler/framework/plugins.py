@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.taints import Operator, TaintRules
+from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.events import Interest
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
@@ -24,6 +25,26 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 
 T = TypeVar("T")
 SCORE_MAX = 100
+
+
+class Handle(Protocol):
+    """What the scheduler around a plugin does for it. To be asked during a cycle, not while plugins are built."""
+
+    def fits(self, state: "CycleState", pod: PodInfo, node: NodeInfo) -> Status:
+        """Ask all filters about a node, also with the pods on it that are nominated to it and matter as much."""
+        ...
+
+    def put(self, state: "CycleState", pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Suppose that another pod is on a node, a clone; raises ValueError when a plugin cannot."""
+        ...
+
+    def take(self, state: "CycleState", pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
+        ...
+
+    def preempting(self, uid: str) -> bool:
+        """Whether pods are being evicted for this one right now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +64,11 @@ class Context:
     device_taints: TaintRules
     expressions: Any = None
     """The component's CEL programs (a bounded cache); whoever needs it knows its type."""
+    handle: Handle | None = None
+    """Set wherever plugins are used by a scheduler."""
+    chance: Chance = field(default_factory=Chance)
+    shared: dict[object, Any] = field(default_factory=dict)
+    """What plugins of all profiles have in common, by its type: one profile must not give away what another has."""
 
 
 class Slot(Generic[T]):
@@ -57,12 +83,14 @@ class Slot(Generic[T]):
 class CycleState:
     """What plugins note about one pod during one cycle."""
 
-    __slots__ = ("_notes", "skip_filter", "skip_score")
+    __slots__ = ("_notes", "skip_filter", "skip_score", "timed")
 
     def __init__(self) -> None:
         self._notes: dict[Slot[Any], Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.timed = False
+        """Whether it is measured in this cycle how long each plugin takes."""
 
     def put(self, slot: Slot[T], value: T) -> None:
         """Note something."""
@@ -191,6 +219,9 @@ class PostFilterPlugin(Plugin):
     @abstractmethod
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Return SUCCESS with a nomination, UNSCHEDULABLE with why nothing helps, or an error."""
+
+    async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
+        """Write at the API what `post_filter` decided besides victims; whatever others came to. Raises ApiError."""
 
 
 class PreScorePlugin(Plugin):

@@ -1,0 +1,168 @@
+"""The devices chosen so far for the claims of a pod on one node: taken one at a time, given back in reverse.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (allocateDevice)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from mockkube.runtime.chance import new_uid, random_for
+from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken, fits, taken_by
+from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint
+from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, CounterUse
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, Slice
+from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
+from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
+from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A device where it is published."""
+
+    pool: Pool
+    slice: Slice
+    device: Device
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """A device for a request; of a shared one, a part that has a name of its own."""
+
+    request: Request
+    candidate: Candidate
+    taken: Taken
+    share_id: str = ""
+
+
+class Choice:
+    """Devices by claim, in the order in which they were chosen."""
+
+    def __init__(
+        self, wanted: Sequence[Wanted], constraints: Sequence[Sequence[Constraint]], allocated: Allocated, rules: Rules
+    ) -> None:
+        self.chosen: list[list[Chosen]] = [[] for _ in wanted]
+        self.violated = False
+        """Whether the last refusal came from a constraint of the claim."""
+        self._wanted, self._constraints, self._allocated, self._rules = wanted, constraints, allocated, rules
+        self._holders: dict[DeviceId, set[int]] = {}
+        """Which claims are about to have a device for themselves."""
+        self._promised: dict[DeviceId, list[Taken]] = {}
+        """What is about to be taken of shared devices."""
+        self._counters: CounterUse | None = None
+
+    def count_with(self, available: AvailableCounters) -> None:
+        """Keep to these counters."""
+        self._counters = CounterUse(available)
+
+    def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
+        """Whether the request cannot have the device because somebody else has it."""
+        if request.admin:
+            return claim in self._holders.get(device, ())
+        return device in self._allocated.devices or bool(self._holders.get(device))
+
+    def has_room(self, request: Request, device: Device) -> bool:
+        """Whether the device has the capacity that the request asks for."""
+        if not self._rules.shared_capacity:
+            return True
+        used = self._allocated.capacity.get(device.id, {})
+        promised: dict[str, Decimal] = {}
+        for taken in self._promised.get(device.id, ()):
+            for name, amount in taken.items():
+                promised[name] = promised.get(name, Decimal(0)) + amount.amount
+        return fits(request.capacity, device.capacity, used, promised)
+
+    def take(self, claim: int, request: Request, candidate: Candidate) -> bool:
+        """Choose a device that selectors take, if it is to be had."""
+        self.violated = False
+        device = candidate.device
+        shared = self._rules.shared_capacity and device.shared
+        if self.in_use(claim, request, device.id) or not self._take_counters(candidate, shared=shared):
+            return False
+        if not self._permitted(claim, request, device):
+            self._give_counters_back(candidate, shared=shared)
+            return False
+        self._record(claim, request, candidate, shared=shared)
+        return True
+
+    def give_back(self, claim: int) -> None:
+        """Undo the last choice for a claim."""
+        chosen = self.chosen[claim].pop()
+        device = chosen.candidate.device
+        if chosen.share_id:
+            self._promised[device.id].pop()
+            if not self._promised[device.id]:
+                del self._promised[device.id]
+        else:
+            self._holders[device.id].discard(claim)
+        _forget(self._constraints[claim], chosen.request)
+        self._give_counters_back(chosen.candidate, shared=bool(chosen.share_id))
+
+    def _permitted(self, claim: int, request: Request, device: Device) -> bool:
+        """Whether taints, constraints and capacity let the request have the device; constraints then know of it."""
+        if self._rules.taints and _is_tainted(device, request):
+            return False
+        if not self._meet_constraints(claim, request, device):
+            self.violated = True
+            return False
+        if not self.has_room(request, device):
+            _forget(self._constraints[claim], request)
+            return False
+        return True
+
+    def _take_counters(self, candidate: Candidate, *, shared: bool) -> bool:
+        device = candidate.device
+        if not device.consumes:
+            return True
+        if not self._rules.partitions or self._counters is None:
+            return False
+        return self._shares_already(device, shared=shared) or self._counters.take(candidate.pool, device)
+
+    def _give_counters_back(self, candidate: Candidate, *, shared: bool) -> None:
+        device = candidate.device
+        if device.consumes and self._counters is not None and not self._shares_already(device, shared=shared):
+            self._counters.give_back(candidate.pool, device)
+
+    def _shares_already(self, device: Device, *, shared: bool) -> bool:
+        """Whether a part of the device is taken already, and with it the counters of the whole."""
+        return shared and (device.id in self._allocated.capacity or device.id in self._promised)
+
+    def _meet_constraints(self, claim: int, request: Request, device: Device) -> bool:
+        constraints = self._constraints[claim]
+        for index, constraint in enumerate(constraints):
+            if not constraint.add(request.base_name, request.sub_name, device):
+                _forget(constraints[:index], request)
+                return False
+        return True
+
+    def _record(self, claim: int, request: Request, candidate: Candidate, *, shared: bool) -> None:
+        device, share_id = candidate.device, ""
+        taken: Taken = {}
+        if shared:
+            parts = self._promised.setdefault(device.id, [])
+            taken = taken_by(request.capacity, device.capacity)
+            share_id = _share_id(self._wanted[claim], device.id, len(self.chosen[claim]))
+            parts.append(taken)
+        else:
+            self._holders.setdefault(device.id, set()).add(claim)
+        self.chosen[claim].append(Chosen(request, candidate, taken, share_id))
+
+
+def _forget(constraints: Sequence[Constraint], request: Request) -> None:
+    for constraint in constraints:
+        constraint.remove(request.base_name, request.sub_name)
+
+
+def _share_id(wanted: Wanted, device: DeviceId, index: int) -> str:
+    """Return a name for the claim's part of the device. It follows from both, so that a decision can be made again."""
+    return new_uid(random_for(f"{wanted.uid}/{index}", str(device)))
+
+
+def _is_tainted(device: Device, request: Request) -> bool:
+    return any(
+        taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not any(toleration.tolerates(taint) for toleration in request.tolerations)
+        for taint in device.taints
+    )

@@ -1,0 +1,27 @@
+"""Which device class serves an extended resource.
+
+upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go
+"""
+
+from dataclasses import dataclass
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.plugins.device_resources import DeviceResources
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedClasses:
+    """The device classes that stand for extended resources."""
+
+    resources: DeviceResources
+
+    def class_for(self, resource: str) -> str:
+        """Return the name of the newest class, of equally old ones the first; empty if there is none."""
+        classes = self.resources.classes.get(resource) if self.resources.classes is not None else []
+        newest = max((_age(one) for one in classes), default="")
+        return min((one["metadata"]["name"] for one in classes if _age(one) == newest), default="")
+
+
+def _age(device_class: ReadOnlyObject) -> str:
+    created: str = device_class["metadata"].get("creationTimestamp", "")
+    return created

@@ -1,0 +1,120 @@
+"""What the devices of a claim must have in common, or must not.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/{allocator_experimental,constraint}.go
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device
+
+Value = tuple[str, frozenset[Any]]
+"""A kind of value, and the values an attribute has of it: one, unless lists count."""
+
+_KINDS: Final = ("string", "int", "bool", "version")
+_LISTS: Final = ("ints", "bools", "strings", "versions")
+
+
+class Constraint(ABC):
+    """One constraint of a claim, and the devices chosen so far that it is about."""
+
+    def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
+        self._attribute, self._requests, self._lists = attribute, requests, lists
+
+    def add(self, request: str, sub_request: str, device: Device) -> bool:
+        """Take a device in, if it may be; one chosen for a request the constraint is not about always may."""
+        if not self._concerns(request, sub_request):
+            return True
+        attribute = attribute_of(device, self._attribute)
+        return attribute is not None and self._accept(request, self._value(attribute))
+
+    def remove(self, request: str, sub_request: str) -> None:
+        """Take out the device that was added last for a request."""
+        if self._concerns(request, sub_request):
+            self._withdraw(request)
+
+    @abstractmethod
+    def _accept(self, request: str, value: Value | None) -> bool:
+        """Take in a device with this value, None for one of an unknown kind."""
+
+    @abstractmethod
+    def _withdraw(self, request: str) -> None:
+        """Take out a device of a request."""
+
+    def _concerns(self, request: str, sub_request: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(sub_request) and f"{request}/{sub_request}" in self._requests
+
+    def _value(self, attribute: ReadOnlyObject) -> Value | None:
+        for kind in _LISTS if self._lists else ():
+            if attribute.get(kind):
+                return kind.removesuffix("s"), frozenset(attribute[kind])
+        return next(((kind, frozenset((attribute[kind],))) for kind in _KINDS if kind in attribute), None)
+
+
+class Matching(Constraint):
+    """All devices have the same value."""
+
+    def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
+        super().__init__(attribute, requests, lists=lists)
+        self._held: list[Value | None] = []
+        """What all had in common, after each device."""
+
+    def _accept(self, request: str, value: Value | None) -> bool:
+        if not self._held:
+            if value is None and self._lists:
+                return False
+            self._held.append(value)
+            return True
+        common = _common(self._held[-1], value)
+        if common is not None:
+            self._held.append(common)
+        return common is not None
+
+    def _withdraw(self, request: str) -> None:
+        self._held.pop()
+
+
+class Distinct(Constraint):
+    """All devices have different values, as far as upstream remembers: of each request the last one."""
+
+    def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
+        super().__init__(attribute, requests, lists=lists)
+        self._values: dict[str, Value | None] = {}
+        self._count = 0
+
+    def _accept(self, request: str, value: Value | None) -> bool:
+        if self._count and not self._differs(value):
+            return False
+        self._values[request] = value
+        self._count += 1
+        return True
+
+    def _withdraw(self, request: str) -> None:
+        self._values.pop(request, None)
+        self._count -= 1
+
+    def _differs(self, value: Value | None) -> bool:
+        if value is None:
+            return not self._lists and not self._values
+        return all(_common(other, value) is None for other in self._values.values())
+
+
+def _common(one: Value | None, other: Value | None) -> Value | None:
+    """Return the values that both have; None if there are none, or they are of different kinds."""
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    shared = one[1] & other[1]
+    return (one[0], shared) if shared else None
+
+
+def attribute_of(device: Device, name: str) -> ReadOnlyObject | None:
+    """Return an attribute by its full name; the driver's own may be published without their domain."""
+    attributes: Mapping[str, ReadOnlyObject] = device.obj.get("attributes") or {}
+    if name in attributes:
+        return attributes[name]
+    domain, _, identifier = name.partition("/")
+    return attributes.get(identifier) if domain == device.id.driver else None

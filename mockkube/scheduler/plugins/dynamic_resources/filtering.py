@@ -1,0 +1,150 @@
+"""Whether a node can serve a pod's claims: those that have devices must reach it, for the others it must have some.
+
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.resources import is_extended
+from mockkube.runtime.clock import Clock
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
+from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, requests_for
+from mockkube.scheduler.plugins.dynamic_resources.note import Note, OnNode
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
+from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
+from mockkube.scheduler.plugins.dynamic_resources.readiness import PreparationFailed, is_late, is_ready
+from mockkube.scheduler.plugins.dynamic_resources.requests import Unserviceable, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.results import allocation
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.search import OutOfTime, Search
+
+_NOT_HERE: Final = "resourceclaim not available on the node"
+_NOT_ENOUGH: Final = "cannot allocate all claims"
+
+
+def is_served_by_devices(resource: str) -> bool:
+    """Whether a resource is of a kind that device classes may stand for."""
+    return resource.startswith(PREFIX) or is_extended(resource)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Asks nodes, and notes what each would give."""
+
+    pools: Pools
+    classes: ExtendedClasses
+    clock: Clock
+    rules: Rules
+    binding_seconds: float
+
+    def ask(self, note: Note, pod: PodInfo, node: NodeInfo) -> Status:
+        """Return SUCCESS with the devices noted, or why the node is no good."""
+        extended = self._extended(note, pod, node)
+        if isinstance(extended, Status):
+            return extended
+        if extended is None and note.only_extended:
+            return SUCCESS
+        unavailable = [
+            index for index, claim in enumerate(note.claims) if not self._available(note, index, claim, node)
+        ]
+        found: OnNode | None = None
+        if note.allocator is not None:
+            answer = self._allocate(note, extended, node)
+            if isinstance(answer, Status):
+                return answer
+            found = answer
+        if unavailable:
+            note.unavailable.update(unavailable)
+            names = [note.claims[index]["metadata"]["name"] for index in unavailable]
+            return Status.unresolvable(_NOT_HERE, claims=names)
+        if found is not None:
+            note.on_node[node.name] = found
+        return SUCCESS
+
+    def _available(self, note: Note, index: int, claim: ReadOnlyObject, node: NodeInfo) -> bool:
+        """Whether a claim can be used on the node; one without devices yet always can."""
+        reach = note.reach.get(index)
+        if reach is not None and not reach.matches(node.labels, node.name):
+            return False
+        if not self.rules.binding_conditions or allocation_of(claim) is None:
+            return True
+        try:
+            return is_ready(claim) or not is_late(claim, self.clock.now(), self.binding_seconds)
+        except PreparationFailed:
+            return False
+
+    def _extended(self, note: Note, pod: PodInfo, node: NodeInfo) -> OnNode | Status | None:
+        """Return the claim for the extended resources that the node has not itself; None if there is no need."""
+        claim = note.extended_claim
+        if claim is None:
+            return None
+        if (claim["spec"].get("devices") or {}).get("requests"):
+            # It is left over from an earlier attempt: a new one is made once it is gone.
+            return Status.unresolvable("cannot schedule extended resource claim", claim=claim["metadata"]["name"])
+        by_class: dict[str, str] = {}
+        for resource in note.resources:
+            device_class = self.classes.class_for(resource)
+            if device_class and not node.allocatable.scalars.get(resource):
+                by_class[resource] = device_class
+            elif resource not in node.allocatable.scalars:
+                return Status.unresolvable("cannot fit resource", resource=resource)
+        if (note.only_extended and not by_class) or allocation_of(claim) is not None:
+            return None
+        needed = requests_for(pod, by_class)
+        spec: Object = {"devices": {"requests": list(needed.requests)}} if needed.requests else {}
+        return OnNode((), {**claim, "spec": spec}, needed.mappings)
+
+    def _allocate(self, note: Note, extended: OnNode | None, node: NodeInfo) -> OnNode | Status:
+        assert note.allocator is not None, "somebody asked for devices"
+        if note.broken:
+            return Status.error(note.broken)
+        pools = self.pools.of(node)
+        try:
+            wanted = self._wanted(note, extended)
+            search = Search(wanted, pools, node, note.allocator)
+            if not search.run():
+                return self._refusal(search, node)
+        except Unserviceable as error:
+            return Status.error(str(error))
+        except OutOfTime:
+            return self._out_of_time(node)
+        chosen = zip(wanted, search.choice.chosen, search.selected, strict=True)
+        allocations = tuple(allocation(one, devices, picks, node.name, self.rules) for one, devices, picks in chosen)
+        return OnNode(allocations) if extended is None else replace(extended, allocations=allocations)
+
+    def _wanted(self, note: Note, extended: OnNode | None) -> list[Wanted]:
+        """Return what is asked for of this node; for extended resources every node has a claim of its own."""
+        assert note.allocator is not None, "somebody asked for devices"
+        wanted = []
+        for index, one in note.wanted.items():
+            if extended is not None and extended.extended is not None and note.is_extended(index):
+                one = note.allocator.reader.read(extended.extended)
+            wanted.append(one)
+        return wanted
+
+    def _refusal(self, search: Search, node: NodeInfo) -> Status:
+        invalid = next((pool for pool in self.pools.of(node) if pool.invalid), None)
+        if invalid is not None and self.rules.invalid_pools_are_errors:
+            return Status.error(f"pool {invalid.id.pool} is invalid: {invalid.invalid}")
+        stuck = search.stuck
+        facts: Mapping[str, Any] = {
+            "claim": stuck.claim,
+            "request": stuck.request,
+            "wanted": stuck.wanted,
+            "devices": stuck.devices,
+        }
+        if invalid is not None:
+            return Status.unresolvable("invalid resource pools were encountered", pool=str(invalid.id), **facts)
+        return Status.unresolvable(_NOT_ENOUGH, **facts)
+
+    def _out_of_time(self, node: NodeInfo) -> Status:
+        text = "timed out trying to allocate devices"
+        return (
+            Status.error(f"node {node.name}: {text}") if self.rules.timeouts_are_errors else Status.unresolvable(text)
+        )

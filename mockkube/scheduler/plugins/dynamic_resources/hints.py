@@ -1,0 +1,51 @@
+"""What may help a pod that was refused for its claims.
+
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (EventsToRegister)
+"""
+
+from collections.abc import Sequence
+
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+
+_ADD_OR_UPDATE = Action.ADD | Action.UPDATE
+
+
+def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
+    """Return the events after which pods are tried again."""
+
+    def claim_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.new is None:
+            return event.old is not None and allocation_of(event.old) is not None
+        try:
+            mine = claims_of(pod, claims)
+        except Unusable:
+            return False
+        if event.old is not None and allocation_of(event.old) is not None and allocation_of(event.new) is None:
+            return True
+        if all(claim["metadata"]["uid"] != event.new["metadata"]["uid"] for claim in mine):
+            return False
+        return event.old is None or event.old.get("status") != event.new.get("status")
+
+    def pod_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.new is None or event.new["metadata"].get("uid") != pod.uid:
+            return False
+        try:
+            claims_of(PodInfo(event.new), claims)
+        except Unusable:
+            return False
+        return True
+
+    # 1.36 passes claims that go over: they have been deallocated before.
+    claim_actions = _ADD_OR_UPDATE | Action.DELETE if rules.version >= Version(1, 37) else _ADD_OR_UPDATE
+    return (
+        Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),
+        Interest(Subject.RESOURCE_CLAIM, claim_actions, claim_helps),
+        Interest(Subject.UNSCHEDULED_POD, Action.POD_GENERATED_CLAIM, pod_helps),
+        Interest(Subject.DEVICE_CLASS, _ADD_OR_UPDATE),
+        Interest(Subject.RESOURCE_SLICE, _ADD_OR_UPDATE),
+    )

@@ -1,0 +1,123 @@
+"""Which devices are allocated, to whom, and what is left of those that are shared; and claims as they are taken to be.
+
+What another pod's binding is about to write counts as well, so that no device is given away twice.
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/{allocateddevices,dra_manager}.go
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change, ListWatch
+from mockkube.client.protocol import Key, key_of
+from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
+
+
+@dataclass(slots=True)
+class Allocated:
+    """What is taken: devices as a whole, devices that are shared, and how much of them."""
+
+    devices: Counter[DeviceId] = field(default_factory=Counter)
+    shared: Counter[DeviceId] = field(default_factory=Counter)
+    capacity: dict[DeviceId, dict[str, Decimal]] = field(default_factory=dict)
+
+    def includes(self, device: DeviceId) -> bool:
+        """Whether any of the device is taken."""
+        return device in self.devices or device in self.shared
+
+    def add(self, allocation: ReadOnlyObject, *, sharing: bool, sign: int = 1) -> None:
+        """Count an allocation in, or with `sign` -1 out. Devices given for administration are not taken."""
+        for result in (allocation.get("devices") or {}).get("results") or ():
+            if result.get("adminAccess"):
+                continue
+            device = DeviceId(result["driver"], result["pool"], result["device"])
+            is_shared = sharing and "shareID" in result
+            _count(self.shared if is_shared else self.devices, device, sign)
+            if is_shared and result.get("consumedCapacity"):
+                self._use(device, result["consumedCapacity"], sign)
+
+    def _use(self, device: DeviceId, consumed: Mapping[str, object], sign: int) -> None:
+        used = self.capacity.setdefault(device, {})
+        for name, text in consumed.items():
+            used[name] = used.get(name, Decimal(0)) + sign * parse(str(text)).amount
+        if not any(used.values()):
+            del self.capacity[device]
+
+
+def _count(counter: Counter[DeviceId], device: DeviceId, sign: int) -> None:
+    counter[device] += sign
+    if not counter[device]:
+        del counter[device]
+
+
+class Ledger:
+    """All claims, and what they hold. One for all profiles of a scheduler."""
+
+    def __init__(self, cache: ListWatch, *, sharing: bool) -> None:
+        self.claims = AssumedObjects(cache)
+        self.allocated = Allocated()
+        self._sharing = sharing
+        self._pending: dict[str, ReadOnlyObject] = {}
+        """Allocations that are decided on and not yet written, by the claim's uid."""
+        self._counted: dict[str, ReadOnlyObject] = {}
+        """The allocation that is counted for each claim, by its uid."""
+        cache.subscribe(self._take_in)
+
+    def pending(self, uid: str) -> ReadOnlyObject | None:
+        """Return the allocation that is about to be written for a claim."""
+        return self._pending.get(uid)
+
+    def promise(self, uid: str, allocation: ReadOnlyObject) -> None:
+        """Take an allocation as decided on."""
+        self._pending[uid] = allocation
+        self._recount(uid, allocation)
+
+    def withdraw(self, uid: str, key: Key) -> None:
+        """Give up what was promised to a claim."""
+        if self._pending.pop(uid, None) is not None:
+            claim = self.claims.get(key)
+            self._recount(uid, None if claim is None or claim["metadata"]["uid"] != uid else _allocation(claim))
+
+    def written(self, claim: ReadOnlyObject, promised: str = "") -> None:
+        """Take a claim as the API server has answered; `promised` is the uid its promise went by, if another."""
+        uid = claim["metadata"]["uid"]
+        if promised and promised != uid and (allocation := self._pending.pop(promised, None)) is not None:
+            self._recount(promised, None)
+            self._pending[uid] = allocation
+        if self.claims.assume(claim) == "":
+            self._pending.pop(uid, None)
+        self._recount(uid, _allocation(claim))
+
+    def _take_in(self, change: Change) -> None:
+        uid = change.object["metadata"]["uid"]
+        if change.old is not None and change.old["metadata"]["uid"] != uid:
+            self._gone(change.old["metadata"]["uid"])
+        if change.type == "DELETED":
+            self._gone(uid)
+            return
+        claim = self.claims.get(key_of(change.object))
+        allocation = None if claim is None else _allocation(claim)
+        if allocation is not None:
+            self._pending.pop(uid, None)
+        self._recount(uid, self._pending.get(uid, allocation))
+
+    def _gone(self, uid: str) -> None:
+        self._pending.pop(uid, None)
+        self._recount(uid, None)
+
+    def _recount(self, uid: str, allocation: ReadOnlyObject | None) -> None:
+        counted = self._counted.pop(uid, None)
+        if counted is not None:
+            self.allocated.add(counted, sharing=self._sharing, sign=-1)
+        if allocation is not None:
+            self._counted[uid] = allocation
+            self.allocated.add(allocation, sharing=self._sharing)
+
+
+def _allocation(claim: ReadOnlyObject) -> ReadOnlyObject | None:
+    allocation: ReadOnlyObject | None = (claim.get("status") or {}).get("allocation")
+    return allocation

@@ -1,0 +1,315 @@
+"""The plugin: looks for devices per node, promises those of the node that is chosen, and writes them into the claims.
+
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.matching.cel.gotime import parse_duration
+from mockkube.matching.node_selectors import NodeSelector, compile_terms
+from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.plugins import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    Remedy,
+    ReservePlugin,
+    ScorePlugin,
+    Verdicts,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.requests import RequestReader as PodRequestReader
+from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.device_resources import DeviceResources
+from mockkube.scheduler.plugins.dynamic_resources import extended, hints
+from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
+from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter, is_served_by_devices
+from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
+from mockkube.scheduler.plugins.dynamic_resources.note import NOTE, Note
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of, reserved_for
+from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
+from mockkube.scheduler.plugins.dynamic_resources.readiness import (
+    PreparationFailed,
+    is_late,
+    is_ready,
+    needs_preparation,
+)
+from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.rules import TAINT_RULES_GATE, Rules
+from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
+from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
+from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
+from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriter, WriteFailed
+
+_BINDING_SECONDS: Final = 600.0
+
+
+class DynamicResources(
+    PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin
+):
+    """Refuses nodes that have no devices for the pod's claims, and allocates those of the node that is chosen."""
+
+    name = "DynamicResources"
+
+    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
+        caches, caps = context.caches, context.caps
+        self._rules = rules = Rules.of(caps)
+        self._clock, self._operators = context.clock, context.selector_operators
+        self._binding_seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
+        self._device_classes = caches.of("DeviceClass")
+        self._ledger = context.shared.setdefault(
+            Ledger, Ledger(caches.of("ResourceClaim"), sharing=rules.shared_capacity)
+        )
+        slices = Slices(caches, context.selector_operators, taint_rules=caps.enabled(TAINT_RULES_GATE))
+        self._classes = ExtendedClasses(DeviceResources.of(context))
+        pools = Pools(slices, partitions=rules.partitions)
+        self._nodes = NodeFilter(pools, self._classes, context.clock, rules, self._binding_seconds)
+        self._reader = RequestReader(self._device_classes, context.device_taints, rules)
+        self._selectors = Selectors(rules)
+        self._pod_requests = PodRequestReader(caps)
+        self._writer = ClaimWriter(context.client, self._ledger, context.clock, rules)
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for what brings nodes, claims, classes or devices."""
+        return hints.interests(self._ledger.claims, self._rules)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Keep the pod out while a claim of it is not there."""
+        try:
+            claims_of(pod, self._ledger.claims)
+        except Unusable as why:
+            return Status.unresolvable(str(why))
+        return SUCCESS
+
+    # Looking for devices
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Gather the claims, and what they ask for; SKIP if there are none."""
+        note = Note()
+        state.put(NOTE, note)
+        try:
+            claims: list[ReadOnlyObject] = claims_of(pod, self._ledger.claims)
+        except Unusable as why:
+            return PreFiltered(Status.unresolvable(str(why)))
+        self._add_extended(note, claims, pod)
+        if not claims:
+            return PreFiltered(SKIP)
+        for index, claim in enumerate(claims):
+            refusal = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
+            if refusal is not None:
+                return PreFiltered(refusal)
+        if any(allocation_of(claim) is None for claim in claims):
+            self._prepare(note, claims)
+        note.claims = claims
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Look for devices that the node can use, and note them."""
+        note = state.get(NOTE)
+        return SUCCESS if note is None or not note.claims else self._nodes.ask(note, pod, node)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Prefer nodes that serve requests with the alternatives named first."""
+        note = state.get(NOTE)
+        if note is None or not self._rules.prioritized_lists or node.name not in note.on_node:
+            return 0
+        return preference(note, node.name)
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Scale so that the best node has all there is."""
+        proportional(scores)
+
+    # When no node has any
+
+    def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+        """Look for a claim whose devices can be given back; `carry_out` then does it."""
+        note = state.get(NOTE)
+        if note is None:
+            return Remedy(Status.error("not found"))
+        if not note.claims:
+            return Remedy(self._nothing("no new claims to deallocate"))
+        for index in sorted(note.unavailable):
+            users = (note.claims[index].get("status") or {}).get("reservedFor") or ()
+            if not note.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
+                note.remedy = index
+                return Remedy(Status.unschedulable("deallocation of ResourceClaim completed"))
+        if note.extended_written:
+            note.remedy = len(note.claims) - 1
+            return Remedy(Status.unschedulable("deletion of ResourceClaim completed"))
+        return Remedy(self._nothing("still not schedulable"))
+
+    async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
+        """Give devices back, or delete the claim that the scheduler made, as `post_filter` decided."""
+        note = state.get(NOTE)
+        if note is None or note.remedy is None:
+            return
+        claim = note.claims[note.remedy]
+        if note.is_extended(note.remedy):
+            await self._writer.delete(claim)
+        else:
+            await self._writer.deallocate(claim)
+
+    # When a node was chosen
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Promise the node's devices to the claims."""
+        note = state.get(NOTE)
+        unallocated = list(note.unallocated) if note is not None else []
+        if note is None or not unallocated or note.allocator is None:
+            return SUCCESS
+        found = note.on_node.get(node_name)
+        if found is None or not found.allocations:
+            if all(note.is_extended(index) for index in unallocated):
+                return SUCCESS
+            return Status.error("claim allocation not found for node")
+        for index, allocation in zip(unallocated, found.allocations, strict=True):
+            note.decided[index] = allocation
+            self._ledger.promise(note.claims[index]["metadata"]["uid"], allocation)
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take back what was promised and not written."""
+        note = state.get(NOTE)
+        for index in note.decided if note is not None else ():
+            assert note is not None, "there is nothing to take back without"
+            claim = note.claims[index]
+            uid = note.promised_uid if note.is_extended(index) else claim["metadata"]["uid"]
+            self._ledger.withdraw(uid, key_of(claim))
+
+    async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take the pod out of the claims it was written into, and delete the claim that was made for it."""
+        note = state.get(NOTE)
+        if note is not None:
+            await self._writer.clean_up(note, pod)
+
+    def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip pods without claims."""
+        note = state.get(NOTE)
+        return SKIP if note is None or not note.claims else SUCCESS
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Write the claims, then wait until their devices have been prepared."""
+        note = state.get(NOTE)
+        if note is None or not note.claims:
+            return SUCCESS
+        try:
+            if note.prepared_by is None:
+                await self._bind(note, pod, node_name)
+                if not self._rules.binding_conditions or not any(map(needs_preparation, note.claims)):
+                    return SUCCESS
+                note.prepared_by = self._clock.monotonic() + self._binding_seconds
+            return self._prepared(note)
+        except (WriteFailed, PreparationFailed) as error:
+            return Status.error(str(error))
+        except ApiError as error:
+            return Status.error(error.message)
+
+    async def _bind(self, note: Note, pod: PodInfo, node_name: str) -> None:
+        for index, claim in enumerate(note.claims):
+            if not reserved_for(claim, pod):
+                await self._writer.bind(note, index, pod, node_name)
+
+    def _prepared(self, note: Note) -> Status:
+        for index, claim in enumerate(note.claims):
+            key = key_of(claim)
+            current = self._ledger.claims.get(key)
+            if current is None:
+                return Status.error(f'could not find ResourceClaim "{key}"')
+            note.claims[index] = current
+            if is_ready(current):
+                continue
+            if is_late(current, self._clock.now(), self._binding_seconds):
+                return Status.error(f"device binding timeout: claim={key.name}")
+            if note.prepared_by is not None and self._clock.monotonic() >= note.prepared_by:
+                return Status.error("device binding timeout: context deadline exceeded")
+            return Status.wait("waiting for binding conditions")
+        return SUCCESS
+
+    # The claims of one pod
+
+    def _add_extended(self, note: Note, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
+        """Add the claim that stands for the pod's extended resources, if devices may serve any of them."""
+        if not self._rules.extended_resources:
+            return
+        amounts = self._pod_requests.read(pod).total.scalars
+        asked = {name: amount for name, amount in amounts.items() if amount and is_served_by_devices(name)}
+        if not any(self._classes.resources.stand_for(name) for name in asked):
+            return
+        known = self._ledger.claims.cache.list(pod.namespace)
+        claim: ReadOnlyObject | None = next((one for one in known if extended.belongs_to(one, pod)), None)
+        claim = claim or extended.unwritten_claim(pod)
+        claims.append(claim)
+        note.extended, note.resources, note.promised_uid = True, asked, claim["metadata"]["uid"]
+
+    def _look_at(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
+        """Return why a claim keeps the pod from being scheduled anywhere."""
+        allocation = allocation_of(claim)
+        if allocation is not None:
+            if (reach := self._reach(allocation)) is not None:
+                note.reach[index] = reach
+            return None
+        if self._ledger.pending(claim["metadata"]["uid"]) is not None:
+            return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
+        return None if extended else self._check_classes(claim)
+
+    def _reach(self, allocation: ReadOnlyObject) -> NodeSelector | None:
+        selector = allocation.get("nodeSelector")
+        return None if selector is None else compile_terms(selector.get("nodeSelectorTerms") or (), self._operators)
+
+    def _check_classes(self, claim: ReadOnlyObject) -> Status | None:
+        name = key_of(claim)
+        for request in (claim["spec"].get("devices") or {}).get("requests") or ():
+            if "exactly" in request:
+                forms = [(request["name"], request["exactly"])]
+            elif request.get("firstAvailable"):
+                if not self._rules.prioritized_lists:
+                    text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+                    return Status.unresolvable(f"resource claim {name}, request {request['name']}: {text}")
+                forms = [(f"{request['name']}/{one['name']}", one) for one in request["firstAvailable"]]
+            else:
+                return Status.unresolvable(f"resource claim {name}, request {request['name']}: unknown request type")
+            for request_name, form in forms:
+                if (refusal := self._check_class(request_name, form)) is not None:
+                    return refusal
+        return None
+
+    def _check_class(self, request: str, form: Object) -> Status | None:
+        name = form.get("deviceClassName", "")
+        if not name:
+            return Status.error(f"request {request}: unsupported request type")
+        if self._device_classes.get(Key("", name)) is None:
+            return Status.unresolvable(f"request {request}: device class {name} does not exist", device_class=name)
+        return None
+
+    def _prepare(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
+        """Set up the search for claims that have no devices."""
+        allocated = self._ledger.allocated
+        available = AvailableCounters(allocated)
+        note.allocator = Allocator(self._reader, self._selectors, allocated, available, self._rules)
+        try:
+            for index, claim in enumerate(claims):
+                if allocation_of(claim) is None:
+                    note.wanted[index] = self._reader.read(claim)
+        except Unserviceable as error:
+            note.broken = str(error)
+
+    def _nothing(self, reason: str) -> Status:
+        return Status.unschedulable() if self._rules.silent_remedies else Status.unschedulable(reason)
+
+
+def _seconds(text: str | None, default: float) -> float:
+    span = parse_duration(text) if text else None
+    return default if span is None else span.nanos / 1e9

@@ -1,0 +1,136 @@
+"""The pools whose devices a node can use: complete, of one generation, and consistent, or passed over.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice
+from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
+
+Counters = Mapping[str, Mapping[str, Decimal]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool as one node sees it. Nothing is taken from one that is incomplete, or invalid for a reason."""
+
+    id: PoolId
+    slices: tuple[Slice, ...] = ()
+    """Those with devices for the node, in the order in which devices are tried."""
+    others: tuple[Slice, ...] = ()
+    """Those with devices for other nodes only; they may use the same counters."""
+    counters: Counters = field(default_factory=dict)
+    incomplete: bool = False
+    invalid: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether devices may be taken from it."""
+        return not self.incomplete and not self.invalid
+
+    @property
+    def binds_late(self) -> bool:
+        """Whether a device must be prepared before its pod can be bound; such pools are tried last."""
+        return any("bindingConditions" in device.obj for one in self.slices for device in one.devices)
+
+
+class Pools:
+    """The pools of nodes, kept until slices, or the node, change."""
+
+    def __init__(self, slices: Slices, *, partitions: bool) -> None:
+        self._slices, self._partitions = slices, partitions
+        self._generation = -1
+        self._by_node: dict[str, tuple[int, tuple[Pool, ...]]] = {}
+
+    def of(self, node: NodeInfo) -> tuple[Pool, ...]:
+        """Return a node's pools in the order in which they are tried."""
+        if self._generation != self._slices.generation:
+            self._generation = self._slices.generation
+            self._by_node.clear()
+        known = self._by_node.get(node.name)
+        if known is None or known[0] != node.revision:
+            known = self._by_node[node.name] = (node.revision, self._gather(node))
+        return known[1]
+
+    def _gather(self, node: NodeInfo) -> tuple[Pool, ...]:
+        newest: dict[PoolId, list[Slice]] = {}
+        for one in self._slices.for_node(node.name):
+            if self._matters(one, node):
+                _add(newest, one)
+        pools = [pool for slices in newest.values() if (pool := self._pool(slices)) is not None]
+        return tuple(sorted(pools, key=lambda pool: (pool.binds_late, pool.id)))
+
+    def _matters(self, one: Slice, node: NodeInfo) -> bool:
+        if one.counters:
+            return self._partitions
+        if one.per_device is not None and not self._partitions:
+            return False
+        if one.reach.stated:
+            return one.reach.includes(node)
+        return bool(one.per_device) and any(device.reach.includes(node) for device in one.devices)
+
+    def _pool(self, slices: list[Slice]) -> Pool | None:
+        """Return the pool of these slices; None if it is about to be replaced by a newer generation."""
+        first = slices[0]
+        everything: Sequence[Slice] = slices
+        if len(slices) != first.count:
+            everything = self._slices.of_pool(first.pool)
+            if any(one.generation > first.generation for one in everything):
+                return None
+            everything = [one for one in everything if one.generation == first.generation]
+            if len(everything) != first.count:
+                return Pool(first.pool, incomplete=True)
+        return self._build(first.pool, sorted(slices, key=lambda one: one.name), everything)
+
+    def _build(self, pool: PoolId, slices: list[Slice], everything: Sequence[Slice]) -> Pool:
+        with_devices = [one for one in slices if not (self._partitions and one.counters)]
+        if problem := _repeated_device(with_devices):
+            return Pool(pool, invalid=problem)
+        if not self._partitions:
+            return Pool(pool, tuple(with_devices))
+        counters: dict[str, Mapping[str, Decimal]] = {}
+        for one in slices:
+            if repeated := one.repeated_counters or next((name for name in one.counters if name in counters), ""):
+                return Pool(pool, invalid=f"duplicate counter set name {repeated}")
+            counters.update(one.counters)
+        others = [one for one in everything if all(one is not mine for mine in slices)]
+        if problem := _unknown_counter(counters, slices) or _unknown_counter(counters, others):
+            return Pool(pool, invalid=problem)
+        return Pool(pool, tuple(with_devices), tuple(others), counters)
+
+
+def _add(newest: dict[PoolId, list[Slice]], one: Slice) -> None:
+    """Keep a slice unless there are newer ones of its pool, instead of older ones."""
+    known = newest.get(one.pool)
+    if known is None or one.generation > known[0].generation:
+        newest[one.pool] = [one]
+    elif one.generation == known[0].generation:
+        known.append(one)
+
+
+def _repeated_device(slices: Iterable[Slice]) -> str:
+    names: set[str] = set()
+    for one in slices:
+        for device in one.devices:
+            if device.id.name in names:
+                return f"duplicate device name {device.id.name}"
+            names.add(device.id.name)
+    return ""
+
+
+def _unknown_counter(counters: Counters, slices: Iterable[Slice]) -> str:
+    """Return what is wrong with the first device that takes from counters that are not there."""
+    for one in slices:
+        for device in one.devices:
+            for consumption in device.consumes:
+                known = counters.get(consumption.counters)
+                if known is None:
+                    return f"counter set {consumption.counters} not found"
+                for name in consumption.amounts:
+                    if name not in known:
+                        return f"counter {name} not found in counter set {consumption.counters}"
+    return ""

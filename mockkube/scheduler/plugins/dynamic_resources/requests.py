@@ -1,0 +1,163 @@
+"""What claims ask for, compiled once per cycle: requests with their classes, alternatives, constraints.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Key, key_of
+from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations
+from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken
+from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint, Distinct, Matching
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+
+DEVICES_MAX: Final = 32
+"""How many devices a claim can have."""
+
+
+class Unserviceable(Exception):
+    """A claim asks for something that cannot be given to anybody: the attempt ends with this message."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A request, or one alternative of a request."""
+
+    name: str
+    parent: str
+    """The request whose alternative it is; empty if it stands alone."""
+    obj: ReadOnlyObject
+    device_class: ReadOnlyObject
+    everything: bool
+    count: int
+    admin: bool
+    selectors: tuple[str, ...]
+    tolerations: tuple[CompiledToleration, ...]
+    capacity: Taken
+
+    @property
+    def full_name(self) -> str:
+        """The name by which results and configurations call it."""
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    @property
+    def base_name(self) -> str:
+        """The name of the request in the claim."""
+        return self.parent or self.name
+
+    @property
+    def sub_name(self) -> str:
+        """The name of the alternative; empty if it is none."""
+        return self.name if self.parent else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """A claim that needs devices: for each request its alternatives, which is itself if it has none."""
+
+    claim: ReadOnlyObject
+    requests: tuple[tuple[Request, ...], ...]
+
+    @property
+    def name(self) -> str:
+        """The claim's namespace and name, as messages have it."""
+        return str(key_of(self.claim))
+
+    @property
+    def uid(self) -> str:
+        """The claim's uid."""
+        uid: str = self.claim["metadata"]["uid"]
+        return uid
+
+
+class RequestReader:
+    """Compiles claims with the classes there are."""
+
+    def __init__(self, classes: ListWatch, tolerations: TaintRules, rules: Rules) -> None:
+        self._classes, self._tolerations, self._rules = classes, tolerations, rules
+
+    def read(self, claim: ReadOnlyObject) -> Wanted:
+        """Compile a claim; raise Unserviceable."""
+        requests = _devices_of(claim).get("requests") or ()
+        return Wanted(claim, tuple(self._alternatives(str(key_of(claim)), request) for request in requests))
+
+    def constraints(self, wanted: Wanted) -> list[Constraint]:
+        """Return the constraints of a claim, ready to be told of devices; raise Unserviceable."""
+        found: list[Constraint] = []
+        for index, one in enumerate(_devices_of(wanted.claim).get("constraints") or ()):
+            requests, lists = frozenset(one.get("requests") or ()), self._rules.list_constraints
+            if "matchAttribute" in one:
+                found.append(Matching(one["matchAttribute"], requests, lists=lists))
+            elif "distinctAttribute" in one and self._rules.shared_capacity:
+                found.append(Distinct(one["distinctAttribute"], requests, lists=lists))
+            else:
+                text = "empty constraint (unsupported constraint type?)"
+                raise Unserviceable(f"claim {wanted.name}, constraint #{index}: {text}")
+        return found
+
+    def _alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
+        name, alternatives = request["name"], request.get("firstAvailable") or ()
+        if alternatives and not self._rules.prioritized_lists:
+            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            raise Unserviceable(f"claim {claim}, request {name}: {text}")
+        forms = alternatives or (request.get("exactly") or {},)
+        for form in forms:
+            if "capacity" in form and not self._rules.shared_capacity:
+                whose = f"subrequest {form['name']}" if alternatives else f"request {name}"
+                text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+                raise Unserviceable(f"claim {claim}, {whose}: {text}")
+        if alternatives:
+            return tuple(self._request(claim, form["name"], name, form) for form in forms)
+        return (self._request(claim, name, "", forms[0]),)
+
+    def _request(self, claim: str, name: str, parent: str, form: ReadOnlyObject) -> Request:
+        where = f"claim {claim}, request {name}"
+        if "adminAccess" in form and not self._rules.admin_access:
+            raise Unserviceable(f"{where}: admin access is requested, but the feature is disabled")
+        mode = form.get("allocationMode", "ExactCount")
+        if mode not in ("ExactCount", "All"):
+            raise Unserviceable(f"{where}: unsupported count mode {mode}")
+        tolerations = form.get("tolerations") or ()
+        return Request(
+            name=name,
+            parent=parent,
+            obj=form,
+            device_class=self._class(where, form.get("deviceClassName", "")),
+            everything=mode == "All",
+            count=form.get("count", 1),
+            admin=bool(form.get("adminAccess")),
+            selectors=_selectors(where, form.get("selectors") or ()),
+            tolerations=compile_tolerations(tolerations, self._tolerations),
+            capacity=_amounts((form.get("capacity") or {}).get("requests") or {}),
+        )
+
+    def _class(self, where: str, name: str) -> ReadOnlyObject:
+        if not name:
+            raise Unserviceable(f"{where}: missing device class name (unsupported request type?)")
+        device_class = self._classes.get(Key("", name))
+        if device_class is None:
+            missing = f'could not retrieve device class {name}: deviceclass.resource.k8s.io "{name}" not found'
+            raise Unserviceable(f"{where}: {missing}")
+        return device_class
+
+
+def _devices_of(claim: ReadOnlyObject) -> ReadOnlyObject:
+    devices: ReadOnlyObject = claim["spec"].get("devices") or {}
+    return devices
+
+
+def _selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ...]:
+    for index, one in enumerate(selectors):
+        if "cel" not in one:
+            text = "CEL expression empty (unsupported selector type?)"
+            raise Unserviceable(f"{where}, selector #{index}: {text}")
+    return tuple(one["cel"]["expression"] for one in selectors)
+
+
+def _amounts(requests: Mapping[str, object]) -> Taken:
+    return {name: parse(str(text)) for name, text in requests.items()}

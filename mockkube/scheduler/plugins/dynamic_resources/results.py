@@ -1,0 +1,101 @@
+"""What is written into the status of a claim when devices were found for it.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (Allocate)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.scheduler.plugins.dynamic_resources.choice import Chosen
+from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+
+
+def allocation(
+    wanted: Wanted, chosen: Sequence[Chosen], selected: Mapping[int, int], node_name: str, rules: Rules
+) -> Object:
+    """Return the allocation of a claim; `selected` tells which alternative was taken, by request."""
+    result: Object = {"devices": {}}
+    if chosen:
+        result["devices"]["results"] = [_result(one, rules) for one in chosen]
+    if config := [*_of_classes(wanted, selected), *_of_claim(wanted, selected)]:
+        result["devices"]["config"] = config
+    if selector := _node_selector(chosen, node_name):
+        result["nodeSelector"] = selector
+    return result
+
+
+def _result(chosen: Chosen, rules: Rules) -> Object:
+    request, device = chosen.request, chosen.candidate.device
+    result: Object = {
+        "request": request.full_name,
+        "driver": device.id.driver,
+        "pool": device.id.pool,
+        "device": device.id.name,
+    }
+    if request.admin:
+        result["adminAccess"] = True
+    if tolerations := request.obj.get("tolerations"):
+        result["tolerations"] = list(tolerations)
+    for name in ("bindingConditions", "bindingFailureConditions") if rules.binding_conditions else ():
+        if conditions := device.obj.get(name):
+            result[name] = list(conditions)
+    if chosen.share_id:
+        result["shareID"] = chosen.share_id
+    if chosen.taken:
+        result["consumedCapacity"] = {name: str(amount) for name, amount in chosen.taken.items()}
+    return result
+
+
+def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
+    """Return the configurations of classes, each once, with all requests that are of the class."""
+    requests: dict[str, list[Request]] = {}
+    for index, alternatives in enumerate(wanted.requests):
+        request = alternatives[selected.get(index, 0)]
+        requests.setdefault(request.device_class["metadata"]["name"], []).append(request)
+    for same in requests.values():
+        for config in same[0].device_class["spec"].get("config") or ():
+            yield {"source": "FromClass", "requests": [request.full_name for request in same], **config}
+
+
+def _of_claim(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
+    """Return the configurations of the claim that are for everything, or for a request or the alternative taken."""
+    for config in (wanted.claim["spec"].get("devices") or {}).get("config") or ():
+        found = {"source": "FromClaim", **config}
+        names = config.get("requests") or ()
+        if not names:
+            yield found
+        for index, alternatives in enumerate(wanted.requests) if names else ():
+            request = alternatives[selected.get(index, 0)]
+            if request.base_name in names or (request.parent and request.full_name in names):
+                yield found
+
+
+def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:
+    """Return which nodes can use all the devices; None if every node can."""
+    fields: list[Any] = []
+    expressions: list[Any] = []
+    for one in chosen:
+        reach = one.candidate.slice.reach_of(one.candidate.device)
+        if reach.node_name or one.candidate.device.obj.get("bindsToNode"):
+            here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+            return {"nodeSelectorTerms": [{"matchFields": [here]}]}
+        for term in (reach.source or {}).get("nodeSelectorTerms") or ():
+            _add_new(fields, term.get("matchFields") or ())
+            _add_new(expressions, term.get("matchExpressions") or ())
+    term = {"matchFields": fields, "matchExpressions": expressions}
+    term = {name: requirements for name, requirements in term.items() if requirements}
+    return {"nodeSelectorTerms": [term]} if term else None
+
+
+def _add_new(requirements: list[Any], more: Iterable[ReadOnlyObject]) -> None:
+    known = [_meaning(one) for one in requirements]
+    for one in more:
+        if (meaning := _meaning(one)) not in known:
+            known.append(meaning)
+            requirements.append(one)
+
+
+def _meaning(requirement: ReadOnlyObject) -> tuple[str, str, frozenset[str]]:
+    return requirement["key"], requirement["operator"], frozenset(requirement.get("values") or ())

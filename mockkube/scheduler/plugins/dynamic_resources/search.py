@@ -1,0 +1,221 @@
+"""The allocator: tries the devices of a node, claim by claim and request by request, until all have what they ask for.
+
+The first solution counts. Within a request devices are only tried in one order, so that no set is tried twice.
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.matching.cel.recursion import room_for
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice
+from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
+from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
+from mockkube.scheduler.plugins.dynamic_resources.requests import (
+    DEVICES_MAX,
+    Request,
+    RequestReader,
+    Unserviceable,
+    Wanted,
+)
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+
+_STEPS_MAX: Final = 100_000
+"""How long one node is searched. differs: upstream stops after ten seconds, which would not be the same each time."""
+_MANY: Final = 100
+"""Up to so many devices the usual stack is deep enough."""
+
+
+class OutOfTime(Exception):
+    """The search of a node took too long."""
+
+
+class _TooMany(Exception):
+    """These alternatives would give a claim more devices than it can have; others may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The request up to which nodes could serve, for explanations."""
+
+    claim: str
+    request: str
+    wanted: int
+    devices: int
+    """How many devices the node has at all."""
+
+
+class Search:
+    """The search of one node."""
+
+    def __init__(self, wanted: Sequence[Wanted], pools: Sequence[Pool], node: NodeInfo, allocator: "Allocator") -> None:
+        self._wanted, self._pools, self._node, self._allocator = wanted, pools, node, allocator
+        self._rules, self._selectors = allocator.rules, allocator.selectors
+        self._candidates = list(_candidates(pool for pool in pools if pool.usable))
+        self._everything: dict[Request, list[Candidate]] = {}
+        self.selected: list[dict[int, int]] = [{} for _ in wanted]
+        """Which alternative was taken, by claim and request."""
+        constraints = [allocator.reader.constraints(one) for one in wanted]
+        self.choice = Choice(wanted, constraints, allocator.allocated, allocator.rules)
+        self.choice.count_with(allocator.available)
+        self._steps = 0
+        self._furthest = (0, 0)
+
+    def run(self) -> bool:
+        """Whether all claims can be served; raise Unserviceable or OutOfTime."""
+        least = sum(self._least(index) for index in range(len(self._wanted)))
+        with room_for(least) if least > _MANY else nullcontext():
+            try:
+                return self._claim(0)
+            except _TooMany:
+                return False
+
+    @property
+    def stuck(self) -> Stuck:
+        """How far the search came."""
+        claim, request = self._furthest
+        wanted = self._wanted[claim]
+        first = wanted.requests[request][0]
+        return Stuck(wanted.name, first.base_name, self._count(first), len(self._candidates))
+
+    def _least(self, claim: int) -> int:
+        """Return how many devices a claim has at least."""
+        wanted = self._wanted[claim]
+        for request in (one for alternatives in wanted.requests for one in alternatives if one.everything):
+            self._everything[request] = self._all_for(claim, request)
+        least = sum(min(map(self._count, alternatives)) for alternatives in wanted.requests)
+        if least > DEVICES_MAX:
+            text = f"number of requested devices {least} exceeds the claim limit of {DEVICES_MAX}"
+            raise Unserviceable(f"claim {wanted.name}: {text}")
+        return least
+
+    def _all_for(self, claim: int, request: Request) -> list[Candidate]:
+        name = self._wanted[claim].name
+        for pool in self._pools:
+            if not pool.usable:
+                state = "being updated" if pool.incomplete else "invalid"
+                text = f"asks for all devices, but resource pool {pool.id} is currently {state}"
+                raise Unserviceable(f"claim {name}, request {request.name}: {text}")
+        return [
+            candidate
+            for candidate in self._candidates
+            if self._selectable(claim, request, candidate) and self.choice.has_room(request, candidate.device)
+        ]
+
+    def _count(self, request: Request) -> int:
+        return len(self._everything[request]) if request.everything else request.count
+
+    def _claim(self, claim: int) -> bool:
+        if claim >= len(self._wanted):
+            return True
+        try:
+            return self._request(claim, 0)
+        except _TooMany:
+            if claim == 0:
+                raise
+            return False
+
+    def _request(self, claim: int, index: int) -> bool:
+        requests = self._wanted[claim].requests
+        if index >= len(requests):
+            return self._claim(claim + 1)
+        self._furthest = max(self._furthest, (claim, index))
+        if not requests[index][0].parent:
+            return self._device(claim, index, requests[index][0], 0, 0)
+        return self._any_alternative(claim, index, requests[index])
+
+    def _any_alternative(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
+        too_many = True
+        for number, alternative in enumerate(alternatives):
+            try:
+                found = self._device(claim, index, alternative, 0, 0)
+            except _TooMany:
+                continue
+            too_many = False
+            if found:
+                self.selected[claim][index] = number
+                return True
+        if too_many:
+            raise _TooMany
+        return False
+
+    def _device(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
+        """Find the devices of a request from the given number on; start at a candidate, as earlier ones were tried."""
+        self._step()
+        count = self._count(request)
+        if request.everything and not count:
+            return False
+        if number >= count:
+            return self._request(claim, index + 1)
+        if len(self.choice.chosen[claim]) + count - number > DEVICES_MAX:
+            raise _TooMany
+        if request.everything:
+            return self._next_of_all(claim, index, request, number)
+        for place in range(start, len(self._candidates)):
+            candidate = self._candidates[place]
+            if not self._eligible(claim, request, candidate) or not self.choice.take(claim, request, candidate):
+                continue
+            if self._go_on(claim, index, request, number + 1, place + 1):
+                return True
+        return False
+
+    def _next_of_all(self, claim: int, index: int, request: Request, number: int) -> bool:
+        candidate = self._everything[request][number]
+        if self.choice.take(claim, request, candidate):
+            return self._go_on(claim, index, request, number + 1, 0)
+        if self.choice.violated:
+            text = f"cannot add device {candidate.device.id} because a claim constraint would not be satisfied"
+            raise Unserviceable(f"claim {self._wanted[claim].name}, request {request.name}: {text}")
+        return False
+
+    def _go_on(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
+        """Continue after a device was taken; give it back if that leads nowhere."""
+        found = False
+        try:
+            found = self._device(claim, index, request, number, start)
+        finally:
+            if not found:
+                self.choice.give_back(claim)
+        return found
+
+    def _eligible(self, claim: int, request: Request, candidate: Candidate) -> bool:  # hot: per device
+        device = candidate.device
+        if self.choice.in_use(claim, request, device.id):
+            return False
+        return self._selectable(claim, request, candidate) and self.choice.has_room(request, device)
+
+    def _selectable(self, claim: int, request: Request, candidate: Candidate) -> bool:
+        device = candidate.device
+        if not self._rules.binding_conditions and device.binding_conditions:
+            return False
+        if not self._selectors.take(self._wanted[claim].name, request, device):
+            return False
+        return not candidate.slice.per_device or device.reach.includes(self._node)
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _STEPS_MAX and self._rules.limited:
+            raise OutOfTime
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """What all searches of a cycle have in common."""
+
+    reader: RequestReader
+    selectors: Selectors
+    allocated: Allocated
+    available: AvailableCounters
+    rules: Rules
+
+
+def _candidates(pools: Iterator[Pool]) -> Iterator[Candidate]:
+    for pool in pools:
+        for one in pool.slices:
+            for device in one.devices:
+                yield Candidate(pool, one, device)

@@ -1,0 +1,46 @@
+"""Which devices the selectors of classes and requests take.
+
+upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (selectorsMatch)
+"""
+
+from collections.abc import Sequence
+
+from mockkube.features.versions import Version
+from mockkube.matching.cel.device_selection import matches, selector
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device, Verdict
+from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+
+
+class Selectors:
+    """Asks expressions about devices; what one says of a device is asked once."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._shared, self._lists = rules.shared_capacity, rules.list_selectors
+        self._names_devices = rules.version >= Version(1, 37)
+
+    def take(self, claim: str, request: Request, device: Device) -> bool:
+        """Whether the request's class and the request itself take the device; Unserviceable if one cannot say."""
+        device_class = request.device_class
+        expressions = [one["cel"]["expression"] for one in device_class["spec"].get("selectors") or () if "cel" in one]
+        if not self._all_take(f"class {device_class['metadata']['name']}", expressions, device):
+            return False
+        return self._all_take(f"claim {claim}", request.selectors, device)
+
+    def _all_take(self, owner: str, expressions: Sequence[str], device: Device) -> bool:
+        for index, expression in enumerate(expressions):
+            verdict = device.verdicts.get(expression)
+            if verdict is None:
+                verdict = device.remember(expression, self._ask(f"{owner}: selector #{index}", expression, device))
+            if isinstance(verdict, str):
+                place = f" on device {device.id}" if self._names_devices else ""
+                raise Unserviceable(f"{owner}: selector #{index}{place}: CEL runtime error: {verdict}")
+            if not verdict:
+                return False
+        return True
+
+    def _ask(self, where: str, expression: str, device: Device) -> Verdict:
+        compiled = selector(expression, shared=self._shared, lists=self._lists)
+        if compiled.error is not None:
+            raise Unserviceable(f"{where}: CEL compile error: {compiled.error}")
+        return matches(compiled, device.id.driver, device.obj, lists=self._lists)

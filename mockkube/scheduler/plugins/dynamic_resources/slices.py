@@ -1,0 +1,85 @@
+"""The slices there are, compiled, and where each can matter; with the taints of DeviceTaintRules.
+
+upstream 1.36: dynamic-resource-allocation/resourceslice/tracker/tracker.go
+"""
+
+from collections.abc import Mapping, Sequence
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches, Change, ListWatch
+from mockkube.client.protocol import key_of
+from mockkube.matching.taints import Operator
+from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice, TaintRulesOfPool
+
+
+class Slices:
+    """All ResourceSlices. `generation` grows with every change, so what follows from them can be kept by it."""
+
+    def __init__(self, caches: Caches, operators: Mapping[str, Operator], *, taint_rules: bool) -> None:
+        self._operators = operators
+        self._objects: dict[str, ReadOnlyObject] = {}
+        self._compiled: dict[str, Slice] = {}
+        self._on_node: dict[str, list[Slice]] = {}
+        self._shared: list[Slice] = []
+        self._of_pool: dict[PoolId, list[Slice]] = {}
+        self._stale = False
+        self.generation = 0
+        self._rules: ListWatch | None = caches.of("DeviceTaintRule") if taint_rules else None
+        caches.of("ResourceSlice").subscribe(self._take_in)
+        if self._rules is not None:
+            self._rules.subscribe(self._rules_changed)
+
+    def for_node(self, name: str) -> Sequence[Slice]:
+        """Return the slices that may have devices for a node."""
+        self._refresh()
+        local = self._on_node.get(name)
+        return self._shared if local is None else [*local, *self._shared]
+
+    def of_pool(self, pool: PoolId) -> Sequence[Slice]:
+        """Return all slices of a pool, of whatever generation."""
+        self._refresh()
+        return self._of_pool.get(pool, ())
+
+    def _take_in(self, change: Change) -> None:
+        name = key_of(change.object).name
+        self._objects[name] = change.object
+        if change.type == "DELETED":
+            del self._objects[name]
+        self._compiled.pop(name, None)
+        self._outdate()
+
+    def _rules_changed(self, change: Change) -> None:
+        self._compiled.clear()
+        self._outdate()
+
+    def _outdate(self) -> None:
+        self._stale = True
+        self.generation += 1
+
+    def _refresh(self) -> None:
+        """Compile what is new, and sort all by node and pool."""
+        if not self._stale:
+            return
+        self._stale = False
+        self._on_node, self._shared, self._of_pool = {}, [], {}
+        for name, obj in self._objects.items():
+            one = self._compiled.get(name)
+            if one is None:
+                one = self._compiled[name] = Slice.read(obj, self._rules_of(obj), self._operators)
+            self._of_pool.setdefault(one.pool, []).append(one)
+            if one.reach.node_name and not one.counters:
+                self._on_node.setdefault(one.reach.node_name, []).append(one)
+            else:
+                self._shared.append(one)
+
+    def _rules_of(self, obj: ReadOnlyObject) -> TaintRulesOfPool:
+        if self._rules is None:
+            return TaintRulesOfPool()
+        driver, pool = obj["spec"]["driver"], obj["spec"]["pool"]["name"]
+        taints: dict[str, tuple[ReadOnlyObject, ...]] = {}
+        for rule in self._rules.list():
+            selector = rule["spec"].get("deviceSelector") or {}
+            if selector.get("driver", driver) == driver and selector.get("pool", pool) == pool:
+                device = selector.get("device", "")
+                taints[device] = (*taints.get(device, ()), rule["spec"]["taint"])
+        return TaintRulesOfPool(taints)
