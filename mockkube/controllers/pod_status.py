@@ -33,6 +33,14 @@ class PodStatusWriter:
             condition["observedGeneration"] = generation
         return {**status, "conditions": with_condition(status.get("conditions", ()), condition, now)}
 
+    def spared(self, pod: ReadOnlyObject, now: datetime) -> Object:
+        """Return the pod's status once it is not about to be deleted after all."""
+        condition: Object = {"type": DISRUPTION_TARGET, "status": "False"}
+        status = pod.get("status", {})
+        if generation := self._condition_generation(pod, DISRUPTION_TARGET):
+            condition["observedGeneration"] = generation
+        return {**status, "conditions": with_condition(status.get("conditions", ()), condition, now)}
+
     def failed(self, pod: ReadOnlyObject, status: ReadOnlyObject) -> Object:
         """Return a status of the pod with phase Failed."""
         new: Object = {**status, "phase": "Failed"}

@@ -92,7 +92,8 @@ class TaintEviction(Controller):
         if key in self._changed:
             self._changed.remove(key)
             self._pod_seen(key)
-        return DONE
+        clock = self._clocks.get(key)
+        return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
 
     # What feeds it
 
@@ -148,10 +149,7 @@ class TaintEviction(Controller):
 
     def _start(self, key: Key, clock: Clock) -> None:
         self._clocks[key] = clock
-        if clock.runs():
-            self.keys.add_after(key, clock.due - clock.started)
-        else:
-            self.keys.add(key)
+        self.keys.add_after(key, clock.due - clock.started)
 
     def _cancel(self, key: Key) -> None:
         clock = self._clocks.pop(key, None)

@@ -119,3 +119,15 @@ async def test_a_clock_that_was_stopped_does_not_strike(evicting):
     await evicting.advance(60)
     marks = [event for event in await evicting.events("p") if event[1].startswith("Marking")]
     assert marks == [(REASON, "Marking for deletion Pod default/p", 1)]
+
+
+async def test_a_taint_that_comes_back_starts_a_new_clock(evicting):
+    await evicting.pod("p", on="n1", tolerations=[tolerates(5)])
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(3)
+    await evicting.taint("n1")
+    await evicting.taint("n1", BROKEN)
+    await evicting.advance(4.9)
+    assert "deletionTimestamp" not in (await evicting.get("Pod", "p"))["metadata"]
+    await evicting.advance(0.1)
+    assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
