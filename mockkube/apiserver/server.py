@@ -13,6 +13,7 @@ from mockkube.api.types import Object
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
@@ -76,7 +77,12 @@ class ApiServerOptions:
 def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
     """The built-in kinds with what proposals add: the same for every server of that version."""
     extensions = extensions_for(version, trains)
-    hooks = Hooks(device_expression=device_expression, custom_schema=custom_schema, extensions=extensions)
+    hooks = Hooks(
+        device_expression=device_expression,
+        policy_expression=policy_expression,
+        custom_schema=custom_schema,
+        extensions=extensions,
+    )
     return replace(BUILT_IN, strategies=strategies(hooks))
 
 

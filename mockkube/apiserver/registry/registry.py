@@ -85,6 +85,8 @@ class Registry:
             accounts=accounts or TokenIssuer(),
             trackers=Trackers(schema, codec),
             find=self.stored,
+            of_kind=self.of_kind,
+            equivalents=self.equivalents,
         )
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._stored: dict[tuple[str, str], Resource] = {}
@@ -161,6 +163,10 @@ class Registry:
             if resource.kind.kind == kind and resource.api_version == api_version:
                 return resource
         return None
+
+    def equivalents(self, resource: Resource) -> list[Resource]:
+        """The served resources, in whatever version or group, that are stored as one kind with this."""
+        return [one for one in self.resources.values() if one.home is resource.home]
 
     def served_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
         """Every kind with its served versions, for discovery; kinds that only answer a POST included."""

@@ -6,7 +6,7 @@ Verbs live beside it, one module each: creation, updating, deletion, listing, wa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,6 +94,10 @@ class Services:
     trackers: Trackers
     find: Callable[[str, str], Resource | None]
     """The resource of a group and plural, in its storage version."""
+    of_kind: Callable[[str, str], Resource | None]
+    """The served resource of an apiVersion and a kind."""
+    equivalents: Callable[[Resource], Sequence[Resource]]
+    """The served versions of what a resource stores."""
     namespace_created: Callable[[str], Awaitable[None]] | None = None
     """What is awaited before the creation of a namespace is answered."""
     definition_created: Callable[[str], Awaitable[None]] | None = None

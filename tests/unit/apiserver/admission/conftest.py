@@ -1,5 +1,6 @@
 """Requests to a registry, to ask plugins about."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.http.authentication import User
-from mockkube.apiserver.registry import creation
+from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
@@ -35,6 +36,13 @@ class World:
             call = Call(SOMEBODY, obj["metadata"].get("namespace", ""))
             resource = self.resource(obj)
             await creation.create(resource, call, resource.decode(obj, call, "Strict"), WriteOptions())
+
+    async def change(self, resource: Resource, name: str, change: Callable[[Object], object]) -> None:
+        def changed(old: Object) -> Object:
+            change(old)
+            return old
+
+        await updating.update(resource, Call(SOMEBODY, name=name), changed, WriteOptions())
 
     def creation(self, obj: Object, subresource: str = "") -> Request:
         return self._request(Operation.CREATE, obj, None, subresource)

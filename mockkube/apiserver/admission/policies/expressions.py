@@ -1,0 +1,165 @@
+"""The expressions of policies and of webhooks' conditions: what they may speak of, and what they must yield."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/cel/compile.go, composition.go
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api.fields import FieldError, internal, invalid
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.cel import types
+from mockkube.matching.cel.environment import Compiled, Environment
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.types import CelType
+
+_TEXTS: Final = types.list_of(types.STRING)
+_LABELS: Final = types.map_of(types.STRING, types.STRING)
+_VARIABLES: Final = "kubernetes.variables"
+_POLICIES: Final = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+
+
+def _texts(*names: str) -> dict[str, CelType]:
+    return dict.fromkeys(names, types.STRING)
+
+
+def _struct(name: str) -> CelType:
+    return types.struct(f"kubernetes.{name}")
+
+
+_MESSAGES: Final[Mapping[str, Mapping[str, CelType]]] = {
+    "kubernetes.GroupVersionKind": _texts("group", "version", "kind"),
+    "kubernetes.GroupVersionResource": _texts("group", "version", "resource"),
+    "kubernetes.UserInfo": {
+        **_texts("username", "uid"),
+        "groups": _TEXTS,
+        "extra": types.map_of(types.STRING, _TEXTS),
+    },
+    "kubernetes.AdmissionRequest": {
+        **_texts("subResource", "requestSubResource", "name", "namespace", "operation"),
+        "kind": _struct("GroupVersionKind"),
+        "resource": _struct("GroupVersionResource"),
+        "requestKind": _struct("GroupVersionKind"),
+        "requestResource": _struct("GroupVersionResource"),
+        "userInfo": _struct("UserInfo"),
+        "dryRun": types.BOOL,
+        "options": types.DYN,
+    },
+    "kubernetes.NamespaceMetadata": {
+        **_texts("name", "generateName", "namespace", "UID", "resourceVersion"),
+        "labels": _LABELS,
+        "annotations": _LABELS,
+        "creationTimestamp": types.TIMESTAMP,
+        "deletionTimestamp": types.TIMESTAMP,
+        "deletionGracePeriodSeconds": types.INT,
+        "generation": types.INT,
+        "finalizers": _TEXTS,
+    },
+    "kubernetes.NamespaceSpec": {"finalizers": _TEXTS},
+    "kubernetes.NamespaceCondition": {
+        **_texts("status", "type", "message", "reason"),
+        "lastTransitionTime": types.TIMESTAMP,
+    },
+    "kubernetes.NamespaceStatus": {"conditions": types.list_of(_struct("NamespaceCondition")), "phase": types.STRING},
+    "kubernetes.Namespace": {
+        "metadata": _struct("NamespaceMetadata"),
+        "spec": _struct("NamespaceSpec"),
+        "status": _struct("NamespaceStatus"),
+    },
+}
+_ALWAYS: Final = {
+    "object": types.DYN,
+    "oldObject": types.DYN,
+    "request": _struct("AdmissionRequest"),
+    "namespaceObject": _struct("Namespace"),
+}
+_AUTHORIZER: Final = {
+    "authorizer": types.struct("kubernetes.authorization.Authorizer"),
+    "authorizer.requestResource": types.struct("kubernetes.authorization.ResourceCheck"),
+}
+_INDEX: Final = re.compile(r"^spec\.variables\[(\d+)\]")
+
+BOOL: Final = (types.BOOL,)
+MESSAGE: Final = (types.STRING,)
+ANNOTATION: Final = (types.STRING, types.NULL)
+ANYTHING: Final = (types.ANY,)
+_YIELDS: Final = {
+    "variable": ANYTHING,
+    "validation": BOOL,
+    "matchCondition": BOOL,
+    "message": MESSAGE,
+    "auditAnnotation": ANNOTATION,
+}
+"""What an expression yields, by what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression may speak of besides the request: parameters, rights, and named values with their types."""
+
+    params: bool = False
+    authorizer: bool = True
+    variables: tuple[tuple[str, CelType], ...] | None = None
+    """None where there is no `variables` at all."""
+
+    def naming(self, name: str, compiled: Compiled) -> "Scope":
+        """The scope of what follows a named value."""
+        found = types.DYN if compiled.type is None else compiled.type
+        rest = tuple(one for one in self.variables or () if one[0] != name)
+        return replace(self, variables=(*rest, (name, found)))
+
+    def without_authorizer(self) -> "Scope":
+        """The scope of an expression that may not ask for rights."""
+        return replace(self, authorizer=False)
+
+
+@lru_cache(maxsize=64)
+def _environment(scope: Scope) -> Environment:
+    variables, messages = dict(_ALWAYS), dict(_MESSAGES)
+    if scope.params:
+        variables["params"] = types.DYN
+    if scope.authorizer:
+        variables |= _AUTHORIZER
+    if scope.variables is not None:
+        variables["variables"] = types.struct(_VARIABLES)
+        messages[_VARIABLES] = dict(scope.variables)
+    return Environment(Schema(variables=variables, messages=messages), {})
+
+
+def compiled(text: str, scope: Scope, wanted: Sequence[CelType]) -> Compiled:
+    """Compile an expression that must yield one of these types."""
+    found = _environment(scope).compile(text, boolean=False)
+    if found.type is None or found.error is not None or wanted == ANYTHING:
+        return found
+    if found.type in wanted and not found.type.nullable:
+        return found
+    expected = str(wanted[0]) if len(wanted) == 1 else f"one of [{' '.join(map(str, wanted))}]"
+    return Compiled(text, found.type, error=f"must evaluate to {expected} but got {found.type}")
+
+
+def variables_scope(spec: ReadOnlyObject, count: int | None = None) -> Scope:
+    """The scope after the named values of a policy, or after the first so many."""
+    scope = Scope(params=spec.get("paramKind") is not None, variables=())
+    for variable in (spec.get("variables") or [])[:count]:
+        scope = scope.naming(variable.get("name", ""), compiled(variable.get("expression", ""), scope, ANYTHING))
+    return scope
+
+
+def policy_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
+    """Judge an expression of a policy or a webhook at a path."""
+    # upstream 1.36: pkg/apis/admissionregistration/validation/validation.go
+    wanted = _YIELDS.get(purpose)
+    if wanted is None:
+        return []
+    scope = Scope()
+    if obj.get("kind") in _POLICIES:
+        index = _INDEX.match(at)
+        scope = variables_scope(obj["spec"], int(index[1]) if index else None)
+    if purpose == "message":
+        scope = scope.without_authorizer()
+    text = expression.strip()
+    found = compiled(text, scope, wanted)
+    if found.error is None:
+        return []
+    return [internal(at, found.error) if found.is_internal else invalid(at, text, found.error)]

@@ -1,0 +1,119 @@
+"""Which requests a policy, a binding or a webhook is for."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/policy/matching, webhook/predicates
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.selectors.labels import from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.registry.cache import labels_of
+from mockkube.apiserver.registry.resource import Resource
+
+GROUP: Final = "admissionregistration.k8s.io"
+_ALL: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A request as rules see it."""
+
+    request: Request
+
+    @property
+    def exempt(self) -> bool:
+        """Whether it is about what configures admission, which only static configuration could keep from locking up."""
+        return self.request.resource.group == GROUP
+
+    @property
+    def is_namespace(self) -> bool:
+        """Whether it is about a namespace itself."""
+        return self.request.of_kind("", "namespaces")
+
+    @property
+    def name(self) -> str:
+        """The name of the object; empty if it is yet to be generated."""
+        request = self.request
+        if request.call.name or request.obj is None:
+            return request.call.name
+        name: str = request.obj["metadata"].get("name", "")
+        return name
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the request; that of a namespace is itself."""
+        return self.name if self.is_namespace else self.request.call.namespace
+
+    def labels(self) -> ReadOnlyObject:
+        """The labels of the namespace; NotFound when there is none."""
+        request = self.request
+        written = request.operation in (Operation.CREATE, Operation.UPDATE)
+        if self.is_namespace and written and not request.call.subresource:
+            return labels_of(request.given)
+        labels = request.resource.services.namespace_labels(self.namespace)
+        if labels is None:
+            raise NotFound.object("", "namespaces", self.namespace)
+        return labels
+
+    def selected(self, criteria: ReadOnlyObject) -> bool:
+        """Whether the selectors for namespaces and objects take it."""
+        namespaces = from_label_selector(criteria.get("namespaceSelector") or {})
+        if not namespaces.empty and (self.namespace or self.is_namespace) and not namespaces.matches(self.labels()):
+            return False
+        objects = from_label_selector(criteria.get("objectSelector") or {})
+        sides = (self.request.obj, self.request.old)
+        return objects.empty or any(objects.matches(labels_of(obj)) for obj in sides if obj is not None)
+
+    def matched(self, rules: Sequence[ReadOnlyObject], policy: str | None) -> Resource | None:
+        """The version of the resource that the rules name: the request's, else with `Equivalent` another one."""
+        request = self.request
+        if any(self._applies(rule, request.resource) for rule in rules):
+            return request.resource
+        if policy != "Equivalent":
+            return None
+        others = [one for one in request.resource.services.equivalents(request.resource) if one is not request.resource]
+        found = (one for rule in rules for one in others if self._applies(rule, one))
+        return next(found, None)
+
+    def _applies(self, rule: ReadOnlyObject, resource: Resource) -> bool:
+        if not self._in_scope(rule.get("scope")):
+            return False
+        named = (
+            ("operations", self.request.operation.value),
+            ("apiGroups", resource.group),
+            ("apiVersions", resource.version),
+        )
+        if not all(_ALL in rule.get(field, ()) or value in rule.get(field, ()) for field, value in named):
+            return False
+        if not any(self._is(pair, resource) for pair in _pairs(rule)):
+            return False
+        names = rule.get("resourceNames")
+        return not names or self.name in names
+
+    def _in_scope(self, scope: str | None) -> bool:
+        namespaced = bool(self.namespace) and not self.is_namespace
+        return scope in (None, _ALL) or (scope == "Namespaced") == namespaced
+
+    def _is(self, pair: tuple[str, str], resource: Resource) -> bool:
+        return pair[0] in (_ALL, resource.plural) and pair[1] in (_ALL, self.request.call.subresource)
+
+
+def _pairs(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+    """The resources of a rule, each with its subresource."""
+    for text in rule.get("resources") or ():
+        resource, _, subresource = text.partition("/")
+        yield resource, subresource
+
+
+def matching_resource(request: Request, criteria: ReadOnlyObject) -> Resource | None:
+    """The version of the resource in which match criteria take the request; None if they do not."""
+    subject = Subject(request)
+    policy = criteria.get("matchPolicy")
+    if subject.matched(criteria.get("excludeResourceRules") or (), policy) is not None:
+        return None
+    rules = criteria.get("resourceRules") or ()
+    resource = subject.matched(rules, policy) if rules else request.resource
+    # a namespace that is missing is only a failure of what would otherwise apply
+    return resource if resource is not None and subject.selected(criteria) else None

@@ -1,0 +1,55 @@
+"""The objects that parametrise a policy, as its binding refers to them."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams
+from collections.abc import Sequence
+
+from mockkube.api.selectors.labels import from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.resource import Resource, Services
+
+
+class BadParameters(Exception):
+    """The policy or its binding asks for parameters that cannot be had; the text says why."""
+
+
+def resource_of(kind: ReadOnlyObject, services: Services) -> Resource:
+    """The resource that parameters of a kind are stored as; BadParameters if there is none."""
+    api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    found = services.of_kind(api_version, name)
+    if found is None:
+        raise BadParameters(f"failed to find resource referenced by paramKind: '{api_version}, Kind={name}'")
+    return found
+
+
+def collect(
+    resource: Resource | None, reference: ReadOnlyObject | None, namespace: str
+) -> Sequence[ReadOnlyObject | None]:
+    """The parameters, each of which the policy is evaluated with; one None where there are none to be had."""
+    if resource is None or reference is None:
+        return (None,)
+    there = _namespace(resource, reference, namespace)
+    found = [resource.served(record.load()) for record in _records(resource, reference, there)]
+    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        raise BadParameters("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return found
+
+
+def _namespace(resource: Resource, reference: ReadOnlyObject, namespace: str) -> str:
+    given: str = reference.get("namespace", "")
+    if not resource.kind.namespaced:
+        if given:
+            raise BadParameters("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+        return ""
+    if not given and not namespace:
+        raise BadParameters("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+    return given or namespace
+
+
+def _records(resource: Resource, reference: ReadOnlyObject, namespace: str) -> list[Record]:
+    if name := reference.get("name", ""):
+        record = resource.record(namespace, name)
+        return [] if record is None else [record]
+    selector = from_label_selector(reference.get("selector") or {})
+    prefix = resource.prefix(namespace)
+    return [record for record in resource.collection.range(prefix) if selector.matches(record.labels)]

@@ -1,0 +1,255 @@
+"""ValidatingAdmissionPolicy: expressions that judge what is written, where bindings say."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/policy/validating
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachetools import LRUCache
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.policies.conditions import met
+from mockkube.apiserver.admission.policies.evaluation import (
+    COST_MAX,
+    Activation,
+    Budget,
+    Failed,
+    Occasion,
+    OutOfBudget,
+    activation,
+)
+from mockkube.apiserver.admission.policies.expressions import (
+    ANNOTATION,
+    ANYTHING,
+    BOOL,
+    MESSAGE,
+    compiled,
+    variables_scope,
+)
+from mockkube.apiserver.admission.policies.matching import GROUP, Subject, matching_resource
+from mockkube.apiserver.admission.policies.parameters import BadParameters, collect, resource_of
+from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.cache import Record
+from mockkube.matching.cel.environment import Compiled
+
+COMPILED_MAX: Final = 256
+"""How many policies are kept compiled; the one unused for longest is forgotten."""
+MESSAGE_BYTES_MAX: Final = 5 * 1024
+_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+_INVALID: Final = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Why a policy is against a request, and how that is answered."""
+
+    message: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One validation of a policy, compiled, and the message it has when it fails."""
+
+    raw: ReadOnlyObject
+    program: Compiled
+    message: Compiled | None
+
+    def text(self, computed: object) -> str:
+        """What is said of a failure: what was computed, if that will do, else the message, else the expression."""
+        text = computed.strip() if isinstance(computed, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
+            return text
+        return self.raw.get("message", "").strip() or f"failed expression: {self.raw.get('expression', '').strip()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, compiled."""
+
+    name: str
+    spec: ReadOnlyObject
+    variables: Mapping[str, Compiled]
+    conditions: Sequence[Compiled]
+    validations: Sequence[Validation]
+    annotations: Sequence[Compiled]
+
+    @property
+    def fails(self) -> bool:
+        """Whether what goes wrong is held against the request."""
+        return bool(self.spec.get("failurePolicy") != "Ignore")
+
+    @classmethod
+    def read(cls, obj: ReadOnlyObject) -> "Policy":
+        """Compile a policy object; what does not compile is found out when it is evaluated."""
+        spec = obj["spec"]
+        given, scope = spec.get("variables") or [], variables_scope(spec)
+        validations = []
+        for raw in spec.get("validations") or []:
+            text = raw.get("messageExpression", "").strip()
+            message = compiled(text, scope.without_authorizer(), MESSAGE) if text else None
+            validations.append(Validation(raw, compiled(raw.get("expression", "").strip(), scope, BOOL), message))
+        return cls(
+            name=obj["metadata"]["name"],
+            spec=spec,
+            variables={
+                one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
+                for index, one in enumerate(given)
+            },
+            conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
+            validations=validations,
+            annotations=[
+                compiled(one["valueExpression"].strip(), scope, ANNOTATION)
+                for one in spec.get("auditAnnotations") or []
+            ],
+        )
+
+    def judge(
+        self, occasion: Occasion, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
+    ) -> list[Denial]:
+        """What the policy has against a request."""
+        names = occasion.names(params, namespace)
+        try:
+            if not met(
+                self.conditions, activation({**names, "namespaceObject": None}, self.variables), fails=self.fails
+            ):
+                return []
+            budget = Budget(COST_MAX)
+            found = activation(names, self.variables)
+            return [*self._judge_all(found, budget), *self._annotate(found)]
+        except (Failed, OutOfBudget) as error:
+            return [Denial(str(error))] if self.fails else []
+
+    def _judge_all(self, found: Activation, budget: Budget) -> list[Denial]:
+        values: list[object] = []
+        for validation in self.validations:
+            try:
+                values.append(found.evaluate(validation.program, budget))
+            except Failed as error:
+                values.append(error)
+        denials = []
+        for validation, value in zip(self.validations, values, strict=True):
+            if isinstance(value, Failed):
+                denials += [Denial(str(value))] if self.fails else []
+            elif value is not True:
+                computed = self._computed(validation, found, budget)
+                denials.append(Denial(validation.text(computed), validation.raw.get("reason") or _INVALID))
+        return denials
+
+    def _computed(self, validation: Validation, found: Activation, budget: Budget) -> object:
+        if validation.message is None:
+            return None
+        try:
+            return found.evaluate(validation.message, budget)
+        except Failed:
+            return None
+        except OutOfBudget as error:
+            raise Failed(f"failed messageExpression: {error}") from error
+
+    def _annotate(self, found: Activation) -> list[Denial]:
+        """Evaluate what would be written to an audit log, which can fail."""
+        budget, denials = Budget(COST_MAX), []
+        for program in self.annotations:
+            try:
+                found.evaluate(program, budget)
+            except Failed as error:
+                denials += [Denial(str(error))] if self.fails else []
+        return denials
+
+
+class ValidatingAdmissionPolicy(Plugin):
+    """Refuses, or warns of, what policies are against."""
+
+    name = "ValidatingAdmissionPolicy"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+
+    def __init__(self) -> None:
+        self._compiled: LRUCache[tuple[str, str], Policy] = LRUCache(COMPILED_MAX)
+
+    def validate(self, request: Request) -> None:
+        """Ask every policy that is bound to the request."""
+        policies = _records(request, "validatingadmissionpolicies")
+        if not policies or Subject(request).exempt:
+            return
+        bindings = [record.load() for record in _records(request, "validatingadmissionpolicybindings")]
+        for record in policies:
+            policy = self._policy(record)
+            bound = [one for one in bindings if one["spec"].get("policyName") == policy.name]
+            for binding, denial in _denials(policy, bound, request):
+                raise _refusal(request, policy, binding, denial)
+
+    def _policy(self, record: Record) -> Policy:
+        obj = record.load()
+        metadata = obj["metadata"]
+        key = (metadata["uid"], metadata["resourceVersion"])
+        policy = self._compiled.get(key)
+        if policy is None:
+            policy = self._compiled[key] = Policy.read(obj)
+        return policy
+
+
+def _records(request: Request, plural: str) -> Sequence[Record]:
+    resource = request.find(GROUP, plural)
+    return resource.collection.range(resource.prefix(""))
+
+
+def _denials(
+    policy: Policy, bindings: Sequence[ReadOnlyObject], request: Request
+) -> Iterator[tuple[ReadOnlyObject | None, Denial]]:
+    """What a policy denies, each with the binding that makes it do so; what is only warned of becomes a warning."""
+    try:
+        resource = matching_resource(request, policy.spec.get("matchConstraints") or {})
+        if resource is None:
+            return
+        kind = policy.spec.get("paramKind")
+        params_of = None if kind is None else resource_of(kind, request.resource.services)
+    except (ApiError, BadParameters) as error:
+        if policy.fails:
+            yield None, Denial(f"failed to configure policy: {error}")
+        return
+    occasion = Occasion(request, resource)
+    for binding in bindings:
+        try:
+            if matching_resource(request, binding["spec"].get("matchResources") or {}) is None:
+                continue
+            params = collect(params_of, binding["spec"].get("paramRef"), Subject(request).namespace)
+        except (ApiError, BadParameters) as error:
+            if policy.fails:
+                yield binding, Denial(f"failed to configure binding: {error}")
+            continue
+        for one in params:
+            for denial in policy.judge(occasion, one, _namespace(request)):
+                yield from _acted_upon(request, policy, binding, denial)
+
+
+def _acted_upon(
+    request: Request, policy: Policy, binding: ReadOnlyObject, denial: Denial
+) -> Iterator[tuple[ReadOnlyObject, Denial]]:
+    actions = binding["spec"].get("validationActions") or ()
+    if "Warn" in actions:
+        about = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding['metadata']['name']}'"
+        request.call.warn([f"Validation failed for {about}: {denial.message}"])
+    if "Deny" in actions:
+        yield binding, denial
+
+
+def _namespace(request: Request) -> ReadOnlyObject | None:
+    """The namespace of the request; none of a namespace."""
+    if not request.call.namespace or request.of_kind("", "namespaces"):
+        return None
+    record = request.find("", "namespaces").record("", request.call.namespace)
+    return None if record is None else record.load()
+
+
+def _refusal(request: Request, policy: Policy, binding: ReadOnlyObject | None, denial: Denial) -> ApiError:
+    who = f"ValidatingAdmissionPolicy '{policy.name}'"
+    if binding is not None:
+        who += f" with binding '{binding['metadata']['name']}'"
+    message = f"{who} denied request: {denial.message}"
+    error = refuse(request, message)
+    error.reason = denial.reason or _INVALID
+    error.code = _CODES.get(error.reason, 422)
+    error.details = {**(error.details or {}), "causes": [{"message": message}]}
+    return error
