@@ -10,6 +10,7 @@ from typing import Final
 
 from mockkube.controllers import disruption, garbage_collector, node_lifecycle
 from mockkube.controllers.controller import Controller, Setting
+from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
 from mockkube.controllers.namespace import NamespaceController
 from mockkube.controllers.pod_gc import PodGC
@@ -67,7 +68,7 @@ CONTROLLERS: Final = (
     Entry("namespace-controller", "namespace", one(NamespaceController)),
     Entry("serviceaccount-controller", "serviceaccount"),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
-    Entry("daemonset-controller", "daemonset"),
+    Entry("daemonset-controller", "daemonset", one(DaemonSets)),
     Entry("job-controller", "job"),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     Entry("deployment-controller", "deployment", one(Deployments)),

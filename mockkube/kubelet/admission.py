@@ -5,12 +5,13 @@ upstream 1.36: pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/kubelet/evicti
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from mockkube.api.requests import RequestRules, pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching import node_selectors, taints
+from mockkube.matching import taints
+from mockkube.matching.node_affinity import required_node_affinity
 from mockkube.matching.taints import Operator, TaintRules
 
 OS: Final = "linux"
@@ -157,15 +158,9 @@ def _lack(name: str, requested: int, used: int, capacity: int) -> Rejection:
 
 
 def _selected(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> bool:
-    labels = node["metadata"].get("labels") or {}
-    if any(labels.get(name) != value for name, value in (pod["spec"].get("nodeSelector") or {}).items()):
-        return False
-    affinity: Mapping[str, Any] = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    selector = node_selectors.compile_terms(required.get("nodeSelectorTerms") or (), rules.selector_operators)
-    return selector.matches(labels, node["metadata"]["name"])
+    metadata = node["metadata"]
+    required = required_node_affinity(pod["spec"], rules.selector_operators)
+    return required.matches(metadata.get("labels") or {}, metadata["name"])
 
 
 def _tolerates(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> bool:

@@ -1,0 +1,128 @@
+"""On which nodes the pods of a daemon set run, and may go on running; what such a pod looks like.
+
+upstream 1.36: pkg/controller/daemon/daemon_controller.go (NodeShouldRunDaemonPod), daemon/util/daemonset_util.go
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.affinity import REQUIRED
+from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.taints import CompiledToleration, Operator, TaintRules, compile_tolerations, untolerated
+
+HASH_LABEL: Final = "controller-revision-hash"
+GENERATION_LABEL: Final = "pod-template-generation"
+GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
+_NAME: Final = "metadata.name"
+_ALWAYS_TOLERATED: Final = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_TOLERATED_ON_HOST: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether a node should have a pod, and whether one that it has may stay."""
+
+    run: bool
+    stay: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a set asks of nodes, compiled with the rules of one controller manager."""
+
+    node_name: str
+    affinity: RequiredNodeAffinity
+    tolerations: Sequence[CompiledToleration]
+
+    def fit(self, node: ReadOnlyObject) -> Fit:
+        """Judge a node."""
+        name = node["metadata"]["name"]
+        labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+        if self.node_name not in ("", name) or not self.affinity.matches(labels, name):
+            return Fit(run=False, stay=False)
+        taints = (node.get("spec") or {}).get("taints") or ()
+        if untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
+            return Fit(run=True, stay=True)
+        return Fit(run=False, stay=untolerated(taints, self.tolerations, ("NoExecute",)) is None)
+
+
+def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, Operator]) -> Placement:
+    """Compile what a set asks of nodes."""
+    spec = daemon_set["spec"]["template"]["spec"]
+    return Placement(
+        spec.get("nodeName", ""),
+        required_node_affinity(spec, operators),
+        compile_tolerations(daemon_tolerations(spec), rules),
+    )
+
+
+def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the tolerations of a daemon's pod: those of its template and those every daemon has."""
+    tolerations: list[ReadOnlyObject] = list(spec.get("tolerations") or ())
+    added = list(_ALWAYS_TOLERATED)
+    if spec.get("hostNetwork"):
+        added.append(_TOLERATED_ON_HOST)
+    for key, effect in added:
+        wanted = {"key": key, "operator": "Exists", "effect": effect}
+        same = [index for index, one in enumerate(tolerations) if _matches(one, wanted)]
+        if same:
+            tolerations[same[0]] = wanted
+        else:
+            tolerations.append(wanted)
+    return tolerations
+
+
+def _matches(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+    """Whether two tolerations are the same but for their seconds."""
+    return all(one.get(name, "") == other.get(name, "") for name in ("key", "effect", "operator", "value"))
+
+
+def daemon_template(daemon_set: ReadOnlyObject, mark: str) -> Object:
+    """Return the template of a set's pods, marked with the hash of its revision."""
+    template = daemon_set["spec"]["template"]
+    metadata = template.get("metadata") or {}
+    labels = dict(metadata.get("labels") or {})
+    if generation := template_generation(daemon_set):
+        labels[GENERATION_LABEL] = generation
+    if mark:
+        labels[HASH_LABEL] = mark
+    spec = {**template["spec"], "tolerations": daemon_tolerations(template["spec"])}
+    return {**template, "metadata": {**metadata, "labels": labels}, "spec": spec}
+
+
+def template_generation(daemon_set: ReadOnlyObject) -> str:
+    """Return the generation of the template; empty when the set does not tell a number."""
+    text: str = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION_ANNOTATION, "")
+    return text if text.removeprefix("-").isdecimal() else ""
+
+
+def pinned(affinity: ReadOnlyObject | None, node_name: str) -> Object:
+    """Return an affinity that requires one node and keeps whatever else is asked for."""
+    affinity = affinity or {}
+    node_affinity = affinity.get("nodeAffinity") or {}
+    terms = [{"matchFields": [{"key": _NAME, "operator": "In", "values": [node_name]}]}]
+    required = {**(node_affinity.get(REQUIRED) or {}), "nodeSelectorTerms": terms}
+    return {**affinity, "nodeAffinity": {**node_affinity, REQUIRED: required}}
+
+
+def target_node(pod: ReadOnlyObject) -> str:
+    """Return the node a daemon's pod is on, or pinned to; empty when neither can be told."""
+    spec = pod["spec"]
+    if name := spec.get("nodeName"):
+        return str(name)
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == _NAME and field.get("operator") == "In":
+                values = field.get("values") or ()
+                return "".join(values) if len(values) == 1 else ""
+    return ""

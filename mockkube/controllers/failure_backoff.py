@@ -1,0 +1,50 @@
+"""How long to leave something alone that keeps failing: longer each time, forgotten when it has been well for long.
+
+upstream 1.36: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.runtime.clock import Clock
+
+INITIAL_SECONDS: Final = 1.0
+SECONDS_MAX: Final = 15 * 60.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    seconds: float
+    updated: float
+
+
+class FailureBackoff:
+    """The backoff of each of many things."""
+
+    def __init__(self, clock: Clock, *, initial: float = INITIAL_SECONDS, seconds_max: float = SECONDS_MAX) -> None:
+        self._clock, self._initial, self._seconds_max = clock, initial, seconds_max
+        self._entries: dict[Hashable, _Entry] = {}
+
+    def seconds_left(self, thing: Hashable) -> float | None:
+        """Return how long a thing is still left alone; None when it may be tried."""
+        entry = self._entries.get(thing)
+        now = self._clock.monotonic()
+        if entry is None or self._is_over(entry, now) or now - entry.updated >= entry.seconds:
+            return None
+        return entry.seconds
+
+    def next(self, thing: Hashable) -> None:
+        """Note that a thing has failed again."""
+        now = self._clock.monotonic()
+        self._forget_old(now)
+        entry = self._entries.get(thing)
+        seconds = self._initial if entry is None else min(entry.seconds * 2, self._seconds_max)
+        self._entries[thing] = _Entry(seconds, now)
+
+    def _is_over(self, entry: _Entry, now: float) -> bool:
+        return now - entry.updated > 2 * self._seconds_max
+
+    def _forget_old(self, now: float) -> None:
+        for thing in [thing for thing, entry in self._entries.items() if self._is_over(entry, now)]:
+            del self._entries[thing]
