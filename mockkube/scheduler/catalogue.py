@@ -7,7 +7,10 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.plugins import Factory
 from mockkube.scheduler.plugins.default_binder import DefaultBinder
+from mockkube.scheduler.plugins.default_preemption import DefaultPreemption
+from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.image_locality import ImageLocality
+from mockkube.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from mockkube.scheduler.plugins.node_affinity import NodeAffinity
 from mockkube.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from mockkube.scheduler.plugins.node_name import NodeName
@@ -16,6 +19,7 @@ from mockkube.scheduler.plugins.node_resources_balanced_allocation import NodeRe
 from mockkube.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from mockkube.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from mockkube.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from mockkube.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from mockkube.scheduler.plugins.priority_sort import PrioritySort
 from mockkube.scheduler.plugins.scheduling_gates import SchedulingGates
 from mockkube.scheduler.plugins.taint_toleration import TaintToleration
@@ -48,6 +52,10 @@ PLUGINS: Final = (
     Entry("NodeVolumeLimits", NodeVolumeLimits),
     Entry("VolumeBinding", VolumeBinding),
     Entry("VolumeZone", VolumeZone),
+    Entry("PodTopologySpread", PodTopologySpread, weight=2),
+    Entry("InterPodAffinity", InterPodAffinity, weight=2),
+    Entry("DynamicResources", DynamicResources, weight=2, gate="DynamicResourceAllocation"),
+    Entry("DefaultPreemption", DefaultPreemption),
     Entry("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocation, weight=1),
     Entry("ImageLocality", ImageLocality, weight=1),
     Entry("DefaultBinder", DefaultBinder),

@@ -33,7 +33,8 @@ class Picture:
         self._pods: dict[str, PodInfo] = {}
         """Every pod on a node, by uid."""
         self._assumed: dict[str, PodInfo] = {}
-        self._all: list[NodeInfo] | None = []
+        self._all: list[NodeInfo] | None = None
+        self._slots: dict[str, int] = {}
         self._changes: dict[str, int] = {}
         """The generation of each node's last change, the latest last."""
         self._images: dict[str, int] = {}
@@ -60,8 +61,14 @@ class Picture:
     def all(self) -> Sequence[NodeInfo]:
         """Every node that exists, zones interleaved."""
         if self._all is None:
-            self._all = [self._nodes[name] for name in self._tree.names()]
+            names = self._tree.names()
+            self._all = [self._nodes[name] for name in names]
+            self._slots = {name: slot for slot, name in enumerate(names)}
         return self._all
+
+    def slot(self, name: str) -> int | None:
+        """Return the place of a node in `all`; the same as long as `structure` is."""
+        return self._slots.get(name)
 
     def get(self, name: str) -> NodeInfo | None:
         """Return a node that exists."""
@@ -112,9 +119,12 @@ class Picture:
     # Nodes
 
     def set_node(self, obj: ReadOnlyObject) -> NodeInfo:
-        """Take in a node, new or changed."""
+        """Take in a node, new or changed; a mere sign of life changes nothing for anybody."""
         name = obj["metadata"]["name"]
         node = self._node(name)
+        if node.obj and _lives_on(node.obj, obj):
+            node.obj = obj
+            return node
         self._count_images(node, -1)
         node.set_object(obj, self._touch(name))
         self._count_images(node, 1)
@@ -198,7 +208,7 @@ class Picture:
         if pod is not None:
             self._displace(pod)
 
-    def supposed_requests(self, pod: PodInfo) -> PodRequests:
+    def requests_of(self, pod: PodInfo) -> PodRequests:
         """Return what a pod would add to a node."""
         return self._requests.read(pod)
 
@@ -255,6 +265,17 @@ class _Traits:
         self.claims = tuple(
             volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")
         )
+
+
+def _lives_on(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+    """Whether nothing but conditions, and what goes with every write, has changed of a node."""
+    if any(old["metadata"].get(name) != new["metadata"].get(name) for name in ("uid", "labels", "annotations")):
+        return False
+    return old.get("spec") == new.get("spec") and _without_conditions(old) == _without_conditions(new)
+
+
+def _without_conditions(node: ReadOnlyObject) -> dict[str, Any]:
+    return {name: value for name, value in (node.get("status") or {}).items() if name != "conditions"}
 
 
 def image_names(node: NodeInfo) -> list[str]:

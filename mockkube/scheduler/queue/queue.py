@@ -67,6 +67,11 @@ class Queue:
         text = "Pods that were refused, by each plugin that did."
         metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
 
+    @property
+    def subjects(self) -> set[Subject]:
+        """What plugins want to hear of."""
+        return {subject for hints in self._rules.hints.values() for subject in hints.subjects}
+
     # Taking and settling
 
     def ready(self) -> bool:

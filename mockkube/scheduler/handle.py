@@ -1,0 +1,47 @@
+"""What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
+
+from dataclasses import replace
+
+from mockkube.scheduler.eviction import Evictions
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import Context, CycleState
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import Status
+from mockkube.scheduler.points import PluginFailed, Points
+
+
+class ProfileHandle:
+    """The `Handle` of one profile; whoever assembles it sets what it works with."""
+
+    def __init__(self) -> None:
+        self.points: Points | None = None
+        self.evictions: Evictions | None = None
+        """None where nobody is ever evicted, only supposed to be."""
+
+    def given(self, context: Context) -> Context:
+        """Return the context of plugins with this handle."""
+        return replace(context, handle=self)
+
+    def fits(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Ask all filters about a node, also with the pods on it that are nominated to it and matter as much."""
+        try:
+            return self._points.filter_with_nominated(state, pod, node)
+        except PluginFailed as error:
+            return Status.error(str(error))
+
+    def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Suppose that another pod is on a node, a clone; raises ValueError when a plugin cannot."""
+        self._points.put(state, pod, added, node)
+
+    def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
+        self._points.take(state, pod, removed, node)
+
+    def preempting(self, uid: str) -> bool:
+        """Whether pods are being evicted for this one right now."""
+        return self.evictions is not None and self.evictions.preempting(uid)
+
+    @property
+    def _points(self) -> Points:
+        assert self.points is not None, "plugins are asked only once all is assembled"
+        return self.points

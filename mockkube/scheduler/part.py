@@ -1,0 +1,203 @@
+"""kube-scheduler, assembled: caches, picture, queue, profiles, and the workers that move pods through them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Client
+from mockkube.client.series import SeriesRecorder
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import TaintRules
+from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.part import Context as PartContext
+from mockkube.runtime.steps import Worker
+from mockkube.runtime.virtual import VirtualClock
+from mockkube.scheduler import configuration as configurations
+from mockkube.scheduler import profiles
+from mockkube.scheduler.binding import PARALLEL_MAX, Binder, Desk
+from mockkube.scheduler.complaints import Complaints
+from mockkube.scheduler.configuration import Configuration
+from mockkube.scheduler.cycle import Cycle, Surroundings
+from mockkube.scheduler.decision import Decider
+from mockkube.scheduler.eviction import Evictions, Tools
+from mockkube.scheduler.failures import Failures
+from mockkube.scheduler.framework.plugins import Context
+from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.handle import ProfileHandle
+from mockkube.scheduler.intake import Intake, latest_in
+from mockkube.scheduler.metrics import Labels, Metrics
+from mockkube.scheduler.nominations import Nominations
+from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.pod_status import PodStatusWriter
+from mockkube.scheduler.points import Points
+from mockkube.scheduler.queue.hints import Hints
+from mockkube.scheduler.queue.queue import Queue, Rules
+from mockkube.scheduler.search import Rotation
+
+
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """What a scheduler makes of the words in objects, with its version and gates."""
+
+    caps: Capabilities
+    requests: RequestReader
+    taints: TaintRules
+    expressions: ExpressionCache
+
+    @classmethod
+    def of(cls, caps: Capabilities) -> "Senses":
+        """Return those of a version with some gates on."""
+        expressions = ExpressionCache()
+        return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression), expressions)
+
+    def context(self, client: Client, caches: Caches, picture: Picture, clock: Clock, chance: Chance) -> Context:
+        """Return what plugins are built with, but for their handle."""
+        return Context(
+            caps=self.caps,
+            clock=clock,
+            client=client,
+            caches=caches,
+            nodes=picture,
+            taints=self.taints,
+            selector_operators=selector_operators(self.caps),
+            device_taints=device_taint_rules(self.caps),
+            expressions=self.expressions,
+            chance=chance,
+        )
+
+
+class Scheduler:
+    """A scheduler at one version with one set of gates. Stopped, all that it remembered is gone."""
+
+    def __init__(self, context: PartContext[Client, Capabilities], configuration: Configuration) -> None:
+        owner, client, clock, chance = context.component, context.client, context.clock, context.chance
+        caps = context.capabilities
+        self.configuration, self.clock, self.client = configuration, clock, client
+        self.senses = Senses.of(caps)
+        self.caches = Caches(client, clock, owner=owner)
+        self.picture = Picture(self.senses.requests)
+        self.nominations = Nominations(latest_in(self.caches))
+        self.metrics = Metrics()
+        self._recorder = SeriesRecorder(client, clock, chance, owner=owner)
+        self._handles: list[ProfileHandle] = []
+        self.deciders = self._build_deciders(chance)
+        self.queue = self._build_queue()
+        self._workers = self._build_workers(owner, parallel=1 if isinstance(clock, VirtualClock) else PARALLEL_MAX)
+        self._add_gauges()
+        self.metrics.register(context.metrics)
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The caches, the cycle, binding, evictions, events."""
+        return self._workers
+
+    async def start(self) -> None:
+        """Do nothing: the caches list and watch in their steps."""
+
+    async def stop(self) -> None:
+        """Close the watches."""
+        await self.caches.close()
+
+    def _build_deciders(self, chance: Chance) -> dict[str, Decider]:
+        """Build the profiles; all search on from where any of them has ended."""
+        context = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
+        rotation = Rotation()
+        deciders = {}
+        for settings in self.configuration.profiles:
+            handle = ProfileHandle()
+            self._handles.append(handle)
+            profile = profiles.build(settings, handle.given(context))
+            points = Points(profile, self.picture, self.nominations, self.clock, self.metrics)
+            handle.points = points
+            percentage = self.configuration.percentage
+            deciders[profile.name] = Decider(points, chance, percentage=percentage, rotation=rotation)
+        return deciders
+
+    def _build_queue(self) -> Queue:
+        asked = self.senses.caps.enabled("SchedulerQueueingHints")
+        built = {name: decider.points.profile for name, decider in self.deciders.items()}
+        first = next(iter(built.values()))
+        hints = {name: Hints(one.refusing, self.clock, self.metrics, asked=asked) for name, one in built.items()}
+        rules = Rules(
+            sort_key=first.queue_sort.sort_key,
+            gates={name: one.pre_enqueue for name, one in built.items()},
+            hints=hints,
+            backoff=self.configuration.backoff,
+            pop_from_backoff=self.senses.caps.enabled("SchedulerPopFromBackoffQ"),
+        )
+        return Queue(rules, self.clock, self.metrics, self.nominations.put)
+
+    def _build_workers(self, owner: str, *, parallel: int) -> list[Worker]:
+        pods = self.caches.of("Pod")
+        writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
+        failures = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
+        nominates = self.senses.caps.enabled("NominatedNodeNameForExpectation")
+        desk = Desk(
+            self.picture, self.queue, failures, writer, self._recorder, self.metrics, self.clock, nominates=nominates
+        )
+        binder = Binder(desk, owner=owner, parallel=parallel)
+        tools = Tools(
+            self.client,
+            pods,
+            writer,
+            self._recorder,
+            self.nominations,
+            self.metrics,
+            activate=self.queue.activate,
+            call_off=binder.call_off,
+        )
+        evictions = Evictions(tools, owner=owner)
+        for handle in self._handles:
+            handle.evictions = evictions
+        self._subscribe(binder)
+        surroundings = Surroundings(
+            self.caches,
+            self.queue,
+            self.picture,
+            self.nominations,
+            self.deciders,
+            binder,
+            evictions,
+            failures,
+            Complaints(self.senses.taints),
+            self._recorder,
+            self.metrics,
+            self.clock,
+        )
+        cycle = Cycle(surroundings, owner=owner)
+        return [*self.caches.workers, cycle, binder, evictions, self._recorder]
+
+    def _subscribe(self, binder: Binder) -> None:
+        """Hear of what plugins want to hear of; they themselves heard of it before."""
+        senses = self.senses
+        intake = Intake(
+            self.picture, self.queue, self.nominations, binder, senses.requests, senses.caps, tuple(self.deciders)
+        )
+        intake.subscribe(self.caches, self.queue.subjects)
+
+    def _add_gauges(self) -> None:
+        text = "Nodes, pods and assumed pods that the scheduler knows of."
+        self.metrics.gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
+        text = "Expressions of tolerations that were compiled already, and that had to be."
+        self.metrics.gauge("scheduler_toleration_cel_cache", text, ("result",), self._expression_uses)
+
+    def _cache_sizes(self) -> Mapping[Labels, float]:
+        return {(kind,): size for kind, size in self.picture.sizes.items()}
+
+    def _expression_uses(self) -> Mapping[Labels, float]:
+        statistics = self.senses.expressions.statistics
+        return {("hit",): statistics.hits, ("miss",): statistics.misses}
+
+
+def build(context: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
+    """Return the scheduler of a component; `configuration` is a KubeSchedulerConfiguration, decoded, or nothing.
+
+    Raises ConfigurationError when it cannot be used.
+    """
+    given: ReadOnlyObject = configuration or {"apiVersion": configurations.API_VERSION, "kind": configurations.KIND}
+    return Scheduler(context, configurations.read(given, context.capabilities))

@@ -1,0 +1,173 @@
+"""Preemption: finding pods of less priority whose eviction would make room.
+
+It decides alone; whoever asked evicts the victims and nominates the pod to the node.
+
+upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import (
+    Context,
+    CycleState,
+    Handle,
+    PostFilterPlugin,
+    PreEnqueuePlugin,
+    Remedy,
+    Verdicts,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
+from mockkube.scheduler.preemption import Budgets, Candidate, cheapest, importance, is_going
+from mockkube.scheduler.refusals import told
+
+_NEVER: Final = "not eligible due to preemptionPolicy=Never."
+_GOING: Final = "not eligible due to a terminating pod on the nominated node."
+_NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
+_NO_HELP: Final = Status.unresolvable("Preemption is not helpful for scheduling")
+_TELLS_SUCCESS_SINCE: Final = Version(1, 37)
+"""From this version on the message says what will be done."""
+
+
+@dataclass(slots=True)
+class _DryRun:
+    """What supposing evictions on node after node has come to."""
+
+    harmless: list[Candidate] = field(default_factory=list)
+    harmful: list[Candidate] = field(default_factory=list)
+    refused: dict[str, Status] = field(default_factory=dict)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All of them, those that violate no budget first."""
+        return self.harmless + self.harmful
+
+
+class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
+    """Finds the node where the least important pods would have to go; keeps the pod waiting while they do."""
+
+    name = "DefaultPreemption"
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._nodes, self._clock, self._chance = context.nodes, context.clock, context.chance
+        self._context_handle = context.handle
+        self._budgets = context.caches.of("PodDisruptionBudget")
+        self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
+        self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
+
+    @property
+    def _handle(self) -> Handle:
+        assert self._context_handle is not None, "a scheduler gives its plugins a handle"
+        return self._context_handle
+
+    # While pods go
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods that go, to look at the waiting pod again; that it may be tried is for others to say."""
+        return (Interest(Subject.ASSIGNED_POD, Action.DELETE, _helps_nobody),)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Keep out a pod for which others are being evicted right now."""
+        if self._handle.preempting(pod.uid):
+            return Status.unresolvable("waiting for the preemption for this pod to be finished")
+        return SUCCESS
+
+    # Deciding
+
+    def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+        """Return the node and the victims, or why preemption does not help."""
+        if reason := self._not_eligible(pod, verdicts):
+            return Remedy(Status.unschedulable(f"preemption: {reason}"))
+        run = self._dry_run(state, pod, self._worth_trying(verdicts))
+        if not run.candidates:
+            return self._no_remedy(run)
+        best = cheapest(run.candidates, self._clock.now())
+        status = SUCCESS
+        if self._tells_success:
+            count, node = len(best.victims), best.node_name
+            text = f"found a potential placement for pod on node {node}, preempting {count} victims"
+            status = Status(Code.SUCCESS, (f"preemption: {text}",))
+        return Remedy(status, best.node_name, best.victims)
+
+    def _no_remedy(self, run: _DryRun) -> Remedy:
+        errors = [status.message for status in run.refused.values() if status.code is Code.ERROR]
+        if errors:
+            text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+            return Remedy(Status.error(f"preemption: {text}"))
+        total = len(self._nodes.all)
+        text = f"0/{total} nodes are available:{told(Verdicts(run.refused, _NO_HELP), total)}"
+        return Remedy(Status.unschedulable(f"preemption: {text}"), node_name="")
+
+    def _not_eligible(self, pod: PodInfo, verdicts: Verdicts) -> str:
+        if pod.spec.get("preemptionPolicy") == "Never":
+            return _NEVER
+        nominated = pod.nominated_node
+        if not nominated or verdicts.get(nominated).code is Code.UNRESOLVABLE:
+            return ""
+        node = self._nodes.get(nominated)
+        others = node.pods.values() if node else ()
+        going = any(other.priority < pod.priority and is_going(other) for other in others)
+        return _GOING if going else ""
+
+    def _worth_trying(self, verdicts: Verdicts) -> list[NodeInfo]:
+        """Return the nodes where evicting may help, as far as the filters said."""
+        return [node for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+
+    def _dry_run(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> _DryRun:
+        run = _DryRun()
+        if not nodes:
+            return run
+        budgets = Budgets(self._budgets.list())
+        enough = min(max(len(nodes) * self._share // 100, self._least), len(nodes))
+        offset = self._chance.random.randrange(len(nodes))
+        for node in (*nodes[offset:], *nodes[:offset]):
+            outcome = self._suppose(state, pod, node, budgets)
+            if isinstance(outcome, Status):
+                run.refused[node.name] = outcome
+                continue
+            (run.harmful if outcome.violations else run.harmless).append(outcome)
+            if run.harmless and len(run.harmless) + len(run.harmful) >= enough:
+                break
+        return run
+
+    def _suppose(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Candidate | Status:
+        """Return the least that has to go from a node, or why nothing helps there."""
+        try:
+            return self._least_victims(state.clone(), pod, node.clone(), budgets)
+        except ValueError as error:
+            return Status.error(str(error))
+
+    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Candidate | Status:
+        """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
+        handle = self._handle
+        gone = [other for other in node.pods.values() if other.priority < pod.priority]
+        if not gone:
+            return _NO_VICTIMS
+        for other in gone:
+            handle.take(state, pod, other, node)
+        if not (status := handle.fits(state, pod, node)).ok:
+            return status
+        order = importance(self._clock.now())
+        protected, free = budgets.split(sorted(gone, key=order))
+        victims: list[PodInfo] = []
+        violations = 0
+        for other in (*protected, *free):
+            handle.put(state, pod, other, node)
+            if handle.fits(state, pod, node).ok:
+                continue
+            handle.take(state, pod, other, node)
+            victims.append(other)
+            violations += other in protected
+        if not victims:
+            return Status.error(f'expected at least one victim pod on node "{node.name}"')
+        return Candidate(node.name, tuple(sorted(victims, key=order)), violations)
+
+
+def _helps_nobody(pod: PodInfo, event: ClusterEvent) -> bool:
+    return False

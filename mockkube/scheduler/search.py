@@ -1,0 +1,147 @@
+"""Finding nodes a pod fits on: as many as are worth ranking, from where the last search ended.
+
+upstream 1.36: pkg/scheduler/schedule_one.go
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import Code, Status
+from mockkube.scheduler.points import FILTER, Points
+from mockkube.scheduler.tables import Filtered, Tables, Verdict
+
+FEASIBLE_MIN: Final = 100
+"""So many nodes are looked for at least; below it the whole cluster is."""
+_PERCENTAGE_MIN: Final = 5
+_REFUSALS: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
+
+
+def wanted(percentage: int, nodes: int) -> int:
+    """Return how many feasible nodes are enough; a percentage of 0 goes by the size of the cluster."""
+    if nodes < FEASIBLE_MIN:
+        return nodes
+    percentage = percentage or max(50 - nodes // 125, _PERCENTAGE_MIN)
+    return max(nodes * percentage // 100, FEASIBLE_MIN)
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Where the next search begins, so that all nodes get their turn."""
+
+    start: int = 0
+
+    def advance(self, nodes_seen: int, nodes: int) -> None:
+        """Go on behind the nodes that were looked at."""
+        self.start = (self.start + nodes_seen) % nodes
+
+
+@dataclass(slots=True)
+class Found:
+    """The places of the nodes that fit, and what was said of the others that were looked at."""
+
+    slots: Sequence[int] = ()
+    refused: dict[str, Status] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> int:
+        """How many nodes were looked at."""
+        return len(self.slots) + len(self.refused)
+
+
+class Search:
+    """The search of one profile."""
+
+    def __init__(self, points: Points, tables: Tables, percentage: int, rotation: Rotation) -> None:
+        self._points, self._tables, self._percentage, self._rotation = points, tables, percentage, rotation
+        self._filters = [plugin.name for plugin in points.profile.filters]
+
+    def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
+        """Look at one node alone. Raises PluginFailed."""
+        slot = self._points.picture.slot(name)
+        return Found() if slot is None else self._walk(state, pod, [slot], 1)
+
+    def some(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> Found:
+        """Look for nodes, among all or those named. Raises PluginFailed."""
+        picture = self._points.picture
+        total = len(picture.all)
+        if names is None:
+            count = self._count(total)
+            found = self._quick(state, pod, count, total)
+            if found is None:
+                found = self._walk(state, pod, self._rounds(range(total)), count)
+        else:
+            slots = sorted(slot for name in names if (slot := picture.slot(name)) is not None)
+            found = self._walk(state, pod, self._rounds(slots), self._count(len(slots)))
+        self._rotation.advance(found.seen, total)
+        return found
+
+    def _count(self, nodes: int) -> int:
+        return wanted(self._percentage, nodes) if self._points.profile.scores else 1
+
+    def _rounds(self, slots: Sequence[int]) -> Iterator[int]:
+        start = self._rotation.start % len(slots) if slots else 0
+        return chain(slots[start:], slots[:start])
+
+    def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
+        """Return the next nodes without looking at each, when it is known that all fit."""
+        if self._points.has_nominations:
+            return None
+        table = self._table(state, pod)
+        if not table.all_fit():
+            return None
+        start = self._rotation.start % total
+        whole = range(start, min(start + count, total))
+        slots: Sequence[int] = whole if len(whole) == count else [*whole, *range(count - len(whole))]
+        self._tally(state, {}, len(slots))
+        return Found(slots)
+
+    def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
+        start = self._points.now()
+        table, points = self._table(state, pod), self._points
+        nodes, entries, fits, live = points.picture.all, table.entries, table.fits, table.live
+        awaited = points.nominated_slots(pod)
+        found: list[int] = []
+        refused: dict[str, Status] = {}
+        refusals: dict[tuple[int, Code], int] = {}
+        for slot in slots:  # hot: per node, per pod
+            if slot in awaited:
+                verdict = self._place_of(table, points.filter_with_nominated(state, pod, nodes[slot]))
+            else:
+                verdict = entries[slot] or table.judge(points, state, pod, slot)
+                if live:
+                    verdict = table.ask(points, state, pod, slot, verdict)
+            if verdict is fits:
+                found.append(slot)
+                if len(found) >= count:
+                    break
+            else:
+                place, status = verdict
+                refused[nodes[slot].name] = status
+                refusals[place, status.code] = refusals.get((place, status.code), 0) + 1
+        self._tally(state, refusals, len(found) + len(refused))
+        points.measure(FILTER, Code.SUCCESS, start)
+        return Found(found, refused)
+
+    def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
+        table = self._tables.filtered(state, pod)
+        table.refresh(self._points, state, pod)
+        return table
+
+    def _place_of(self, table: Filtered, status: Status) -> Verdict:
+        return table.fits if status.ok else (self._filters.index(status.plugin), status)
+
+    def _tally(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
+        """Count what each filter answered: those behind one that refuses are not asked."""
+        for place, name in enumerate(self._filters):
+            if name in state.skip_filter or not seen:
+                continue
+            for code in _REFUSALS:
+                if count := refusals.get((place, code), 0):
+                    self._points.count(FILTER, name, code, count)
+                    seen -= count
+            if seen:
+                self._points.count(FILTER, name, Code.SUCCESS, seen)

@@ -1,0 +1,190 @@
+"""What filters and scores said of each node about pods of one signature: kept until the node changes.
+
+Only answers that follow from the pod and that one node are kept; the rest is asked in each cycle.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from mockkube.scheduler.framework.plugins import CycleState, Scope, ScorePlugin
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.points import Points
+from mockkube.scheduler.profiles import Profile
+from mockkube.scheduler.signatures import signature
+
+TABLES_MAX: Final = 64
+"""How many signatures are remembered; the least recently used one is forgotten."""
+_EAGER_MAX: Final = 16
+"""How many changed nodes are judged anew at once; more wait until they are looked at."""
+
+T = TypeVar("T")
+Verdict = tuple[int, Status]
+"""The place of the filter that refuses, and what it says."""
+
+
+class Rows(Generic[T]):
+    """One entry per node, in the picture's order; None where it is not known, or not any more."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._structure = -1
+        self._generation = 0
+        self.entries: list[T | None] = []
+
+    def refresh(self) -> list[tuple[int, T]] | None:
+        """Forget what is known of nodes that have changed; return their places and that, or None: all is forgotten."""
+        picture = self._picture
+        if self._structure != picture.structure:
+            self.entries = [None] * len(picture.all)
+            self._structure, self._generation = picture.structure, picture.generation
+            return None
+        forgotten = []
+        for name in picture.changed_since(self._generation):
+            slot = picture.slot(name)
+            if slot is not None and (known := self.entries[slot]) is not None:
+                self.entries[slot] = None
+                forgotten.append((slot, known))
+        self._generation = picture.generation
+        return forgotten
+
+
+class Filtered:
+    """The verdicts of the filters that judge each node by itself."""
+
+    def __init__(self, profile: Profile, pod: PodInfo, skipped: frozenset[str], picture: Picture) -> None:
+        asked = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
+        self._kept = [(place, one) for place, one in asked if one.scope_of(pod) is not Scope.CLUSTER]
+        self.live = [(place, one) for place, one in asked if one.scope_of(pod) is Scope.CLUSTER]
+        """The filters that are asked in each cycle."""
+        self.fits: Verdict = (len(profile.filters), SUCCESS)
+        self._rows: Rows[Verdict] = Rows(picture)
+        self._unfit = 0
+        """How many nodes do not fit, or are not known."""
+
+    @property
+    def entries(self) -> Sequence[Verdict | None]:
+        """What is known, by place; the nodes that fit, as far as it goes, have `fits` itself."""
+        return self._rows.entries
+
+    def refresh(self, points: Points, state: CycleState, pod: PodInfo) -> None:
+        """Take note of what has changed since the last cycle."""
+        forgotten = self._rows.refresh()
+        if forgotten is None:
+            self._unfit = len(self._rows.entries)
+            return
+        self._unfit += sum(known is self.fits for _, known in forgotten)
+        if self._unfit <= len(forgotten) <= _EAGER_MAX:
+            for slot, _ in forgotten:
+                self.judge(points, state, pod, slot)
+
+    def all_fit(self) -> bool:
+        """Whether every node is known to fit, and nothing has to be asked in each cycle."""
+        return not self._unfit and not self.live
+
+    def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+        """Find out what becomes of the pod on a node of which it is not known. Raises PluginFailed."""
+        node = points.picture.all[slot]
+        verdict = self.fits
+        for place, plugin in self._kept:
+            status = points.ask(state, plugin, pod, node)
+            if not status.ok:
+                verdict = place, status
+                break
+        else:
+            self._unfit -= 1
+        self._rows.entries[slot] = verdict
+        return verdict
+
+    def ask(self, points: Points, state: CycleState, pod: PodInfo, slot: int, kept: Verdict) -> Verdict:
+        """Ask the other filters too, as far as they come before one that refuses. Raises PluginFailed."""
+        node = points.picture.all[slot]
+        for place, plugin in self.live:
+            if place > kept[0]:
+                break
+            status = points.ask(state, plugin, pod, node)
+            if not status.ok:
+                return place, status
+        return kept
+
+
+class Scored:
+    """The raw scores of the plugins that rank each node by itself: weighted sums, and those to be normalised."""
+
+    def __init__(self, profile: Profile, skipped: frozenset[str], picture: Picture) -> None:
+        asked = [one for one in profile.scores if one.name not in skipped]
+        kept = [one for one in asked if one.score_scope is not Scope.CLUSTER]
+        self.live = [one for one in asked if one.score_scope is Scope.CLUSTER]
+        self.relative = [one for one in kept if _normalizes(one)]
+        self._absolute = [(one, profile.weights[one.name]) for one in kept if not _normalizes(one)]
+        self._sums: Rows[int] = Rows(picture)
+        self._raws: list[list[int]] = []
+
+    def refresh(self) -> None:
+        """Take note of what has changed since the last cycle."""
+        before = self._sums.entries
+        self._sums.refresh()
+        if self._sums.entries is not before:
+            self._raws = [[0] * len(self._sums.entries) for _ in self.relative]
+
+    def sums(self, points: Points, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
+        """Return the weighted sums of what needs no normalising, for the nodes at these places."""
+        entries = self._sums.entries
+        found = _picked(entries, slots)
+        if None in found:
+            found = [
+                self._score(points, state, pod, slot) if known is None else known
+                for slot, known in zip(slots, found, strict=True)
+            ]
+        return found  # type: ignore[return-value]  # no None is left
+
+    def raw(self, index: int, slots: Sequence[int]) -> list[int]:
+        """Return the raw scores of a plugin whose scores are normalised; `sums` was asked before."""
+        return _picked(self._raws[index], slots)
+
+    def _score(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> int:
+        node = points.picture.all[slot]
+        for raws, plugin in zip(self._raws, self.relative, strict=True):
+            raws[slot] = plugin.score(state, pod, node)
+        total = self._sums.entries[slot] = sum(
+            weight * plugin.score(state, pod, node) for plugin, weight in self._absolute
+        )
+        return total
+
+
+class Tables:
+    """The tables of one profile, by signature; bounded."""
+
+    def __init__(self, profile: Profile, picture: Picture) -> None:
+        self._profile, self._picture = profile, picture
+        self._filtered: LRUCache[object, Filtered] = LRUCache(TABLES_MAX)
+        self._scored: LRUCache[object, Scored] = LRUCache(TABLES_MAX)
+
+    def filtered(self, state: CycleState, pod: PodInfo) -> Filtered:
+        """Return the verdicts about pods like this one."""
+        skipped = frozenset(state.skip_filter)
+        key = (signature(pod), skipped)
+        table = self._filtered.get(key)
+        if table is None:
+            table = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture)
+        return table
+
+    def scored(self, state: CycleState, pod: PodInfo) -> Scored:
+        """Return the scores about pods like this one."""
+        skipped = frozenset(state.skip_score)
+        key = (signature(pod), skipped)
+        table = self._scored.get(key)
+        if table is None:
+            table = self._scored[key] = Scored(self._profile, skipped, self._picture)
+        return table
+
+
+def _normalizes(plugin: ScorePlugin) -> bool:
+    return type(plugin).normalize is not ScorePlugin.normalize
+
+
+def _picked(entries: list[T], slots: Sequence[int]) -> list[T]:
+    return entries[slots.start : slots.stop] if isinstance(slots, range) else [entries[slot] for slot in slots]
