@@ -76,11 +76,11 @@ class LocalClient:
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create the object, or post it to the subresource of the object called `name`."""
         metadata = obj.get("metadata", {})
-        key = Key(metadata.get("namespace", ""), name or (metadata.get("name", "") if subresource else ""))
+        key = Key(metadata.get("namespace", ""), (name or metadata.get("name", "")) if subresource else "")
         with self._ask("create", kind, key, subresource=subresource) as asked:
             if subresource:
                 return await local_subresources.post(asked.resource, asked.call, obj, _WRITE)
-            decoded = asked.resource.decode(obj, asked.call, "Ignore")
+            decoded = asked.decoded(obj)
             return asked.view.show(await creation.create(asked.resource, asked.call, decoded, _WRITE))
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
@@ -90,7 +90,7 @@ class LocalClient:
         with self._ask("update", kind, key, subresource=subresource) as asked:
             if subresource == "scale":
                 return await local_subresources.put_scale(asked.resource, asked.call, obj, _WRITE)
-            decoded = asked.resource.decode(obj, asked.call, "Ignore")
+            decoded = asked.decoded(obj)
             updated = await updating.replace(asked.resource, asked.call, decoded, _WRITE)
             return asked.view.show(updated.record)
 
@@ -140,6 +140,13 @@ class _Request:
     def resource(self) -> Resource:
         """What is asked for."""
         return self.view.resource
+
+    def decoded(self, obj: ReadOnlyObject) -> Object:
+        """What was sent, as this server reads it; a component need not say which kind it speaks of."""
+        resource = self.resource
+        if resource.open_kind:
+            obj = {**obj, "kind": resource.kind.kind, "apiVersion": resource.api_version}
+        return resource.decode(obj, self.call, "Ignore")
 
     def __enter__(self) -> Self:
         self.desk.inside += 1

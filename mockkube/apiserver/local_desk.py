@@ -24,6 +24,8 @@ class Desk:
         """How many requests are in hand."""
         self.left = asyncio.Event()
         self._views: dict[Schema, dict[str, View]] = {}
+        self._schemas: dict[Schema, Schema] = {}
+        """By the types of a component, the same types as somebody brought them first."""
         self._edition = self.registry.edition
 
     def view(self, kind: str, sight: Sight | None) -> View:
@@ -31,14 +33,21 @@ class Desk:
         if self._edition != self.registry.edition:
             self._views.clear()
             self._edition = self.registry.edition
-        schema = self.registry.schema if sight is None else sight.schema
+        schema = self.registry.schema if sight is None else self._schema(sight.schema)
         views = self._views.get(schema)
         if views is None:
-            views = self._views[schema] = self._seen_with(sight)
+            views = self._views[schema] = self._seen_with(None if schema is self.registry.schema else sight)
         view = views.get(kind)
         if view is None:
             raise NotFound.path()
         return view
+
+    def _schema(self, schema: Schema) -> Schema:
+        """These types, or equal ones: components of one version share what was decoded."""
+        if schema not in self._schemas:
+            known = (self.registry.schema, *self._schemas.values())
+            self._schemas[schema] = next((one for one in known if _equal(one, schema)), schema)
+        return self._schemas[schema]
 
     def _seen_with(self, sight: Sight | None) -> dict[str, View]:
         views: dict[str, View] = {}
@@ -53,9 +62,13 @@ class Desk:
         """The view of a served resource; None for a built-in one that the component does not have."""
         kind = (resource.group, resource.version, resource.kind.kind)
         built_in = self.registry.schema.definition_of(*kind) is not None
-        if sight is None or sight.schema is self.registry.schema or not built_in:
+        if sight is None or not built_in:
             return View(resource, unchanged)
         return View(resource, sight.lens(*kind)) if sight.knows(*kind) else None
+
+
+def _equal(one: Schema, other: Schema) -> bool:
+    return one is other or (one.version == other.version and one.definitions == other.definitions)
 
 
 class LocalDoor:
