@@ -1,0 +1,164 @@
+"""A cluster in memory for plugins: nodes, pods and other objects, without a server or a queue."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Listed, Selection
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import effective
+from mockkube.features.versions import DEFAULT, Version
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.runtime.clock import RealClock
+from mockkube.runtime.steps import Bell
+from mockkube.scheduler.arguments import fill
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.plugins import Context, CycleState
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.status import Code, Status
+from mockkube.scheduler.picture import Picture
+
+
+class Shelf:
+    """As much of a client as a cache needs: it lists what was put there, and then nothing happens."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, list[Any]] = {}
+
+    async def list(self, kind: str, selection: Selection) -> Listed:
+        return Listed(self.objects.get(kind, []), "1")
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> Any:
+        return SimpleNamespace(ready=lambda: False, bell=Bell())
+
+
+class World:
+    """Objects, and plugins that look at them."""
+
+    def __init__(self, version: str = str(DEFAULT), gates: Mapping[str, bool] | None = None) -> None:
+        parsed = Version.parse(version)
+        self.caps = Capabilities(parsed, effective(parsed, gates or {}))
+        self.shelf = Shelf()
+        self.picture = Picture(RequestReader(self.caps))
+        self.caches = Caches(self.shelf, RealClock(), owner="kube-scheduler")
+        self._pods = 0
+
+    def node(self, name: str, labels: Mapping[str, str] | None = None, /, **fields: Any) -> None:
+        """Add a node with ample room; `spec` and `status` replace its own."""
+        room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+        own = {"kubernetes.io/hostname": name, **(labels or {})}
+        self.picture.set_node(
+            {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {"allocatable": room}, **fields}
+        )
+
+    def pod(self, labels: Mapping[str, str] | None = None, /, *, namespace: str = "a", **spec: Any) -> PodInfo:
+        """Return a pod; with a `nodeName` it is on that node."""
+        self._pods += 1
+        name = f"p{self._pods}"
+        metadata = {"name": name, "namespace": namespace, "uid": name, "labels": dict(labels or {})}
+        for field in ("deletionTimestamp", "ownerReferences"):
+            if field in spec:
+                metadata[field] = spec.pop(field)
+        status = spec.pop("status", {})
+        spec.setdefault("containers", [{"name": "c", "image": "app"}])
+        pod = PodInfo({"metadata": metadata, "spec": spec, "status": status})
+        if pod.node_name:
+            self.picture.add_pod(pod)
+        return pod
+
+    def other(self, kind: str, obj: Any) -> None:
+        """Put an object of another kind where caches find it."""
+        self.shelf.objects.setdefault(kind, []).append(obj)
+
+    def build(self, factory: Callable[..., Any], /, **args: Any) -> Any:
+        """Build a plugin with its arguments filled in, and fill the caches it asked for."""
+        context = Context(
+            caps=self.caps,
+            clock=RealClock(),
+            client=self.shelf,
+            caches=self.caches,
+            nodes=self.picture,
+            taints=taint_rules(self.caps, ExpressionCache().expression),
+            selector_operators=selector_operators(self.caps),
+            device_taints=device_taint_rules(self.caps),
+        )
+        plugin = factory(context, fill(factory.name, args, self.caps))
+        for cache in self.caches.workers:
+            if not cache.synced:
+                asyncio.run(cache.step())
+        return plugin
+
+    def filter(self, plugin: Any, pod: PodInfo) -> dict[str, Status]:
+        """Return what a plugin says of each node; of no node if its pre-filter refuses the pod, or leaves it alone."""
+        state = CycleState()
+        if hasattr(plugin, "pre_filter"):
+            found = plugin.pre_filter(state, pod, self.picture)
+            if not found.status.ok:
+                return {"": found.status}
+        return {node.name: plugin.filter(state, pod, node) for node in self.picture.all}
+
+    def refused(self, plugin: Any, pod: PodInfo) -> dict[str, str]:
+        """Return the message for each node that is refused."""
+        return {name: status.message for name, status in self.filter(plugin, pod).items() if status.rejected}
+
+    def scores(self, plugin: Any, pod: PodInfo) -> dict[str, int]:
+        """Return the score of each node; nothing if the plugin leaves the pod alone."""
+        state, nodes = CycleState(), list(self.picture.all)
+        if hasattr(plugin, "pre_score") and plugin.pre_score(state, pod, nodes).code is Code.SKIP:
+            return {}
+        scores = [plugin.score(state, pod, node) for node in nodes]
+        plugin.normalize(state, pod, nodes, scores)
+        return {node.name: score for node, score in zip(nodes, scores, strict=True)}
+
+
+def helps(plugin: Any, pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether a plugin wants a pod it refused to be tried again after an event."""
+    wanted = [one for one in plugin.interests() if one.subject is event.subject and event.action in one.actions]
+    return any(one.hint is None or one.hint(pod, event) for one in wanted)
+
+
+def happened(subject: Subject, action: Action, old: Any = None, new: Any = None) -> ClusterEvent:
+    """Return an event; pods may be given as what they were compiled to."""
+    old, new = (getattr(one, "obj", one) for one in (old, new))
+    return ClusterEvent(subject, action, old, new)
+
+
+@pytest.fixture
+def world() -> World:
+    """Return an empty cluster of the default version."""
+    return World()
+
+
+@pytest.fixture
+def worlds() -> Callable[..., World]:
+    """Return what makes clusters of a version and with gates."""
+    return World
+
+
+@pytest.fixture
+def event() -> Callable[..., ClusterEvent]:
+    """Return what makes events."""
+    return happened
+
+
+@pytest.fixture
+def hinted() -> Callable[[Any, PodInfo, ClusterEvent], bool]:
+    """Return what tells whether a plugin finds an event helpful."""
+    return helps
+
+
+@pytest.fixture
+def spread() -> Callable[..., dict[str, Any]]:
+    """Return what makes spread constraints over pods labelled `app: web`."""
+
+    def make(key: str = "zone", action: str = "DoNotSchedule", **fields: Any) -> dict[str, Any]:
+        selector = {"matchLabels": {"app": "web"}}
+        return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector, **fields}
+
+    return make

@@ -1,0 +1,71 @@
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.plugins.domain_counts import REMEMBERED_MAX, CountsByQuestion, DomainCounts
+
+_NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("node"), st.sampled_from(_NAMES), st.sampled_from(_ZONES)),
+        st.tuples(st.just("no node"), st.sampled_from(_NAMES), st.none()),
+        st.tuples(st.just("pod"), st.sampled_from(_NAMES), st.integers(1, 5)),
+        st.tuples(st.just("no pod"), st.none(), st.integers(1, 5)),
+        st.tuples(st.just("look"), st.none(), st.none()),
+    ),
+    max_size=30,
+)
+
+
+def _picture() -> Picture:
+    return Picture(RequestReader(Capabilities()))
+
+
+def _play(picture: Picture, step: str, name: str, value: Any) -> None:
+    match step:
+        case "node":
+            picture.set_node({"metadata": {"name": name, "labels": {"zone": value}}, "spec": {}, "status": {}})
+        case "no node":
+            picture.remove_node(name)
+        case "pod":
+            metadata = {"name": f"p{value}", "namespace": "a", "uid": f"p{value}"}
+            picture.add_pod(PodInfo({"metadata": metadata, "spec": {"nodeName": name, "containers": []}}))
+        case "no pod":
+            picture.remove_pod(f"p{value}")
+
+
+def _pods_by_zone(node: NodeInfo) -> list[tuple[str, str, int]]:
+    return [("zone", node.labels["zone"], len(node.pods))] if node.pods else []
+
+
+@given(_STEPS)
+@settings(max_examples=200, deadline=None)
+def test_counts_that_follow_changes_are_those_counted_afresh(steps) -> None:
+    picture = _picture()
+    following = DomainCounts(picture, _pods_by_zone)
+    for step in steps:
+        if step[0] == "look":
+            following.refresh()
+        else:
+            _play(picture, *step)
+    following.refresh()
+    afresh = DomainCounts(picture, _pods_by_zone)
+    afresh.refresh()
+    assert following.tables == afresh.tables
+
+
+def test_equal_questions_share_counts_until_too_many_others_were_asked() -> None:
+    own, picture = _picture(), _picture()
+    counts = CountsByQuestion[str](own)
+    first = counts.ask("zone", own, _pods_by_zone)
+    assert counts.ask("zone", own, _pods_by_zone) is first
+    for other in range(REMEMBERED_MAX):
+        counts.ask(other, own, _pods_by_zone)
+    assert counts.ask("zone", own, _pods_by_zone) is not first
+    assert counts.ask("zone", picture, _pods_by_zone) is not counts.ask("zone", picture, _pods_by_zone)
