@@ -128,9 +128,7 @@ def test_a_resource_that_the_pod_does_not_ask_for_does_not_count(world) -> None:
     plugin = world.build(NodeResourcesFit, scoringStrategy=strategy)
     with_foo = [{"name": "c", "resources": {"requests": {"cpu": "1", _FOO: "3"}}}]
     assert world.scores(plugin, world.pod(**_asks(cpu="1"))) == {"n1": 25}
-    assert world.scores(plugin, world.pod(containers=[{"name": "c", "resources": {"requests": with_foo}}])) == {
-        "n1": 50
-    }
+    assert world.scores(plugin, world.pod(containers=with_foo)) == {"n1": 50}
 
 
 @pytest.mark.parametrize(
