@@ -83,6 +83,14 @@ def _reference(claim: ReadOnlyObject) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """A label that a node must have, with one of these values, to reach a volume."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     """A volume as matching asks about it; `affinity` is None when any node will do."""
 
@@ -95,6 +103,7 @@ class Volume:
     access_modes: frozenset[str]
     labels: Mapping[str, str]
     affinity: NodeSelector | None
+    pin: "Pin | None"
     available: bool
     going: bool
 
@@ -112,6 +121,7 @@ class Volume:
             access_modes=frozenset(spec.get("accessModes") or ()),
             labels=metadata.get("labels") or {},
             affinity=affinity_of(obj, operators),
+            pin=_pin(obj),
             available=(obj.get("status") or {}).get("phase") == "Available",
             going=bool(metadata.get("deletionTimestamp")),
         )
@@ -125,6 +135,16 @@ def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, Operator]) -> No
     """Compile what a volume asks of nodes; None if nothing."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
+
+
+def _pin(volume: ReadOnlyObject) -> Pin | None:
+    """Return a label without which no node reaches the volume; None if that is not plain to see."""
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
+    terms = list(required.get("nodeSelectorTerms") or ())
+    if len(terms) != 1:
+        return None
+    wanted = (one for one in terms[0].get("matchExpressions") or () if one.get("operator") == "In")
+    return next((Pin(one["key"], tuple(one.get("values") or ())) for one in wanted), None)
 
 
 def amount(text: str | None) -> Decimal:

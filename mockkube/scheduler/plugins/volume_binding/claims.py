@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Key
-from mockkube.matching.volumes import Volume, Wish, class_of, fully_bound
+from mockkube.matching.volumes import Wish, class_of, fully_bound
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
-from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
+from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
 from mockkube.scheduler.plugins.volume_claims import claims_of, foreign
 
 
@@ -19,7 +19,7 @@ class SortedClaims:
     bound: tuple[ReadOnlyObject, ...]
     delayed: tuple[Wish, ...]
     immediate: tuple[ReadOnlyObject, ...]
-    volumes: dict[str, list[Volume]]
+    volumes: dict[str, Nearby]
     """The volumes of the classes of the delayed ones, by class."""
 
 

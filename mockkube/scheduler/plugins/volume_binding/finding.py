@@ -12,7 +12,7 @@ from mockkube.matching.volumes import SELECTED_NODE, Terms, Volume, Wish, find_v
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.volume_binding.claims import SortedClaims
 from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, Provisioners
-from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
+from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
 
 ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
 NO_MATCH: Final = "node(s) didn't find available persistent volumes to bind"
@@ -96,14 +96,14 @@ class Finder:
             return Found()
         return Found(matched.matches, tuple(planned))
 
-    def _match(self, wishes: Sequence[Wish], volumes: Mapping[str, list[Volume]], node: NodeInfo) -> Matched:
+    def _match(self, wishes: Sequence[Wish], volumes: Mapping[str, Nearby], node: NodeInfo) -> Matched:
         """Give each claim a volume if there is one, the smallest claim first."""
         terms = Terms(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
         left: list[Wish] = []
         for wish in sorted(wishes, key=lambda wish: wish.size):
             taken = {match.volume.name for match in matches}
-            volume = find_volume(wish, volumes[wish.storage_class], terms, taken)
+            volume = find_volume(wish, volumes[wish.storage_class].of(node.labels), terms, taken)
             if volume is None:
                 left.append(wish)
             else:

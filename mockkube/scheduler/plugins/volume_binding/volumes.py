@@ -1,6 +1,6 @@
 """The volumes there are, as the scheduler takes them to be, compiled; and as a node's CSI drivers see them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
@@ -10,6 +10,30 @@ from mockkube.matching.taints import Operator
 from mockkube.matching.volumes import Volume, class_of
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
+
+
+class Nearby:
+    """Volumes, by the nodes that may reach them."""
+
+    def __init__(self, volumes: Iterable[Volume]) -> None:
+        self._anywhere: list[Volume] = []
+        self._pinned: dict[str, dict[str, list[Volume]]] = {}
+        for volume in volumes:
+            # One that is reserved for a claim counts for it everywhere, if only to say that it is elsewhere.
+            if volume.pin is None or "claimRef" in volume.obj["spec"]:
+                self._anywhere.append(volume)
+                continue
+            by_value = self._pinned.setdefault(volume.pin.key, {})
+            for value in volume.pin.values:
+                by_value.setdefault(value, []).append(volume)
+
+    def of(self, labels: Mapping[str, str]) -> Sequence[Volume]:  # hot: per node
+        """Return the volumes that a node with these labels may reach."""
+        found = self._anywhere
+        for key, by_value in self._pinned.items():
+            if (pinned := by_value.get(labels.get(key, ""))) is not None:
+                found = [*found, *pinned]
+        return found
 
 
 class Volumes:
@@ -28,9 +52,9 @@ class Volumes:
         obj = self.objects.get(Key("", name))
         return None if obj is None else self.read(obj)
 
-    def of_class(self, name: str) -> list[Volume]:
+    def of_class(self, name: str) -> Nearby:
         """Return the volumes of a storage class, those the scheduler has just given away included."""
-        return [self.read(obj) for obj in self.objects.in_place_of(self._by_class.get(name))]
+        return Nearby(self.read(obj) for obj in self.objects.in_place_of(self._by_class.get(name)))
 
     def fits(self, volume: Volume, node: NodeInfo) -> bool:
         """Whether the node can reach the volume, by the driver that may have taken it over there.
