@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Unavailable
-from mockkube.client.cache import Change, ListWatch
-from mockkube.client.protocol import EVERYTHING, NOW, Client, Ended, EventType, Key, Selection, Watch, WatchEvent
-from mockkube.runtime.virtual import VirtualClock
+from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent
 
 Seen = Callable[[Watch, int], Awaitable[list[WatchEvent]]]
 
@@ -102,94 +100,3 @@ async def test_a_server_that_is_away_is_unavailable(client: Client, reach: Any) 
     await reach.away()
     with pytest.raises(Unavailable):
         await client.list("ConfigMap")
-
-
-class Follower:
-    """A cache that is stepped by hand."""
-
-    def __init__(self, client: Client) -> None:
-        self.clock = VirtualClock()
-        self.cache = ListWatch(client, "ConfigMap", self.clock, selection=Selection("default"))
-        self.changes: list[tuple[str, str]] = []
-        self.cache.subscribe(self._note)
-
-    def _note(self, change: Change) -> None:
-        self.changes.append((change.type.value, change.object["metadata"]["name"]))
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            if self.cache.ready():
-                await self.cache.step()
-            elif (moment := self.cache.wake_at()) is not None:
-                self.clock.move_to(moment)
-            else:
-                await self.cache.bell.wait()
-
-    def holds(self, *names: str) -> Callable[[], bool]:
-        return lambda: self.cache.synced and sorted(key.name for key in self.cache.objects) == sorted(names)
-
-
-async def test_a_cache_lists_then_follows(client: Client) -> None:
-    await write(client, "a")
-    follower = Follower(client)
-    await follower.until(follower.holds("a"))
-    await write(client, "b")
-    await client.delete("ConfigMap", Key("default", "a"), NOW)
-    await follower.until(follower.holds("b"))
-    assert follower.changes == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
-    await follower.cache.close()
-
-
-async def test_a_cache_goes_on_where_an_ended_watch_was(client: Client, reach: Any) -> None:
-    follower = Follower(client)
-    await follower.until(follower.holds())
-    await follower.cache.step()
-    await reach.end_watches()
-    await write(client, "a")
-    await follower.until(follower.holds("a"))
-    assert follower.changes == [("ADDED", "a")]
-    await follower.cache.close()
-
-
-async def test_a_cache_comes_back_after_its_server_was_away(client: Client, reach: Any) -> None:
-    await write(client, "a")
-    follower = Follower(client)
-    await follower.until(follower.holds("a"))
-    await reach.away()
-    await follower.until(lambda: follower.cache.wake_at() is not None)
-    await reach.back()
-    await write(client, "b")
-    await follower.until(follower.holds("a", "b"))
-    assert follower.changes == [("ADDED", "a"), ("ADDED", "b")]
-    await follower.cache.close()
-
-
-class Forgetful:
-    """A client whose watches have expired as often as it is told."""
-
-    def __init__(self, client: Client) -> None:
-        self._client, self.expired = client, 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
-        if self.expired:
-            self.expired -= 1
-            raise Expired("too old")
-        return await self._client.watch(kind, selection, after)
-
-
-async def test_a_cache_lists_anew_when_it_missed_changes(client: Client, reach: Any) -> None:
-    await write(client, "a")
-    forgetful = Forgetful(client)
-    follower = Follower(forgetful)
-    await follower.until(follower.holds("a"))
-    await follower.cache.step()
-    await reach.end_watches()
-    await client.delete("ConfigMap", Key("default", "a"), NOW)
-    await write(client, "b")
-    forgetful.expired = 1
-    await follower.until(follower.holds("b"))
-    assert follower.changes == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
-    await follower.cache.close()
