@@ -1,19 +1,14 @@
 """The components of a cluster beside its API servers: each started, stopped and built anew as it is asked for."""
 
-import logging
 from collections.abc import Callable
-from typing import Final
 
 from mockkube.cluster.components import KUBELET
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.control.reporting import Doing
-from mockkube.cluster.parts import Runner, builder_of
+from mockkube.cluster.parts import Runner
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.workshop import Workshop
-
-_ABSENT: Final = Doing(running=False, reason="NotImplemented", message="mockkube does not have this component yet")
-_LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 class Crew:
@@ -38,7 +33,7 @@ class Crew:
             if name in self._runners:
                 await self._runners.pop(name).stop()
                 self.workshop.forget(name)
-        elif builder_of(name) is not None:
+        else:
             runner = self._runner_of(name)
             await runner.become(asked)
             if runner.failure:
@@ -78,6 +73,4 @@ class Crew:
         """Return what a component does that is to run."""
         if name in self._failures:
             return Doing(running=False, reason="Failed", message=self._failures[name])
-        if builder_of(name) is None:
-            return _ABSENT
         return Doing(running=True, reason="Running", message=f"works with {asked.server}")

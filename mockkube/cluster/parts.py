@@ -2,8 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
 from mockkube.client.protocol import Client
@@ -17,21 +15,29 @@ from mockkube.runtime.steps import Bell, Worker
 PartContext = Context[Client, Capabilities]
 Build = Callable[[PartContext], Part]
 
-_ROOMS: Final[Mapping[str, str]] = {
-    SCHEDULER: "mockkube.scheduler.part",
-    CONTROLLER_MANAGER: "mockkube.controllers.part",
-    KUBELET: "mockkube.kubelet.part",
-}
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
-def builder_of(component: str) -> Build | None:
-    """Return what builds a component; None if mockkube does not have it yet. Its room is imported only now."""
-    module = _ROOMS[component.partition(".")[0]]
-    if find_spec(module) is None:
-        return None
-    build: Build = import_module(module).build
-    return build
+def _scheduler(context: PartContext) -> Part:
+    from mockkube.scheduler.part import build
+
+    return build(context)
+
+
+def _controllers(context: PartContext) -> Part:
+    from mockkube.controllers.part import build
+
+    return build(context)
+
+
+def _kubelets(context: PartContext) -> Part:
+    from mockkube.kubelet.part import build
+
+    return build(context)
+
+
+BUILDERS: Final[Mapping[str, Build]] = {SCHEDULER: _scheduler, CONTROLLER_MANAGER: _controllers, KUBELET: _kubelets}
+"""What builds a component, by its name or that of its fleet. A room is imported when it is first asked for."""
 
 
 class Guarded:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from mockkube.api.errors import NotFound
-from mockkube.cluster.control.clock import CLOCK, render_moment, target_of
+from mockkube.cluster.control.clock import CLOCK, render_now, target_of
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.runtime.clock import Clock
@@ -38,7 +38,7 @@ class TimeKeeper:
         status = {
             "observedGeneration": obj["metadata"]["generation"],
             "mode": self._mode,
-            "now": render_moment(self._clock.now()),
+            "now": render_now(self._clock.now(), self._mode),
         }
         with suppress(NotFound):
             await self._control.report("clocks", obj, status)

@@ -14,7 +14,7 @@ from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import End, Line
-from mockkube.cluster.parts import PartContext, builder_of
+from mockkube.cluster.parts import BUILDERS, PartContext
 from mockkube.cluster.stage import Stage
 from mockkube.features.standing import Standing
 from mockkube.features.versions import Version
@@ -42,11 +42,9 @@ class Workshop:
         return self._doors.setdefault(server, LocalDoor())
 
     def make(self, asked: Asked, owns: Callable[[str], bool]) -> Part:
-        """Return a new part; there must be a room that builds it."""
+        """Return a new part."""
         settings = asked.settings
         name = settings.component
-        build = builder_of(name)
-        assert build is not None, f"{name} is asked for only where there is one"
         schema = schema_for(settings.version, settings.trains)
         end = End(_identity_of(name, settings.version), Sight(schema))
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
@@ -55,7 +53,7 @@ class Workshop:
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
         context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns)
-        return build(context)
+        return BUILDERS[name.partition(".")[0]](context)
 
     def forget(self, component: str) -> None:
         """Forget what a part was given that is gone."""

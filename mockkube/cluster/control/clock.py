@@ -21,6 +21,11 @@ def render_moment(moment: datetime) -> str:
     return render_micro_time(moment) if moment.microsecond else render_time(moment)
 
 
+def render_now(now: datetime, mode: str) -> str:
+    """Return the time as a clock of that mode tells it: real time in whole seconds."""
+    return render_time(now) if mode == REAL else render_moment(now)
+
+
 def target_of(obj: ReadOnlyObject) -> datetime | None:
     """Return the moment a valid clock is to be moved to."""
     target = obj["spec"].get("advanceTo")
@@ -104,10 +109,11 @@ def _complaints(target: str, now: datetime) -> list[FieldError]:
 
 
 def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    mode = obj.get("spec", {}).get("mode", "")
     return [
         obj["metadata"].get("name", ""),
-        obj.get("spec", {}).get("mode", ""),
-        render_moment(now.replace(microsecond=0) if obj.get("spec", {}).get("mode") == REAL else now),
+        mode,
+        render_now(now, mode),
         obj.get("spec", {}).get("advanceTo", ""),
         since(obj["metadata"].get("creationTimestamp", ""), now),
     ]

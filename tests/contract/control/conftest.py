@@ -16,7 +16,8 @@ from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.state import StateDirectory
 
 Object = dict[str, Any]
-COMPONENTS = "/apis/control.mockkube.dev/v1alpha1/components"
+CONTROL = "/apis/control.mockkube.dev/v1alpha1"
+COMPONENTS = f"{CONTROL}/components"
 WITHOUT = ("scheduler", "controllers", "kubelets")
 
 
@@ -84,11 +85,11 @@ class Control:
                 return obj
         raise AssertionError("the watch has ended")
 
-    async def seen(self, component: str) -> AsyncIterator[Object]:
-        """The component as it is, then each time it has changed; a watch that ends is begun again."""
-        query = f"watch=true&fieldSelector=metadata.name={component}"
+    async def seen(self, name: str, plural: str = "components") -> AsyncIterator[Object]:
+        """The object as it is, then each time it has changed; a watch that ends is begun again."""
+        query = f"watch=true&fieldSelector=metadata.name={name}"
         while True:
-            async with self.session.get(f"{self.url}{COMPONENTS}?{query}") as response:
+            async with self.session.get(f"{self.url}{CONTROL}/{plural}?{query}") as response:
                 assert response.status == 200, await response.read()
                 async for line in response.content:
                     yield orjson.loads(line)["object"]

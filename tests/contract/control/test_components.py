@@ -31,13 +31,6 @@ async def test_every_cluster_has_the_four(control: Any) -> None:
     }
 
 
-async def test_what_does_not_exist_yet_says_so(start: Start) -> None:
-    async with start(without=()) as control:
-        scheduler = await control.settled("kube-scheduler")
-    assert scheduler["spec"]["running"]
-    assert condition(scheduler, "Running") == ("False", "NotImplemented")
-
-
 async def test_they_are_stored_apart_from_the_cluster(control: Any) -> None:
     before = (await control.get("/api/v1/namespaces"))["metadata"]["resourceVersion"]
     await control.tell("kubelet", featureGates={GT: True})
