@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
-from mockkube_storage.engines.sql_plan import Head, Write
+from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
 from mockkube_storage.errors import Unavailable, UnknownEngine
 
 CHANNEL: Final = "store_commits"
@@ -90,7 +90,17 @@ class PostgresqlStore(SqlStore):
     async def _lock(self, connection: AsyncConnection) -> None:
         await connection.execute(_LOCK, {"channel": CHANNEL, "sender": self._name})
 
+    async def _record(self, writes: Sequence[Write]) -> Plan:
+        async with self._transaction() as connection:
+            await self._lock(connection)
+            head_of = await self._heads(connection, writes)
+            plan = plan_writes(writes, newest=self.revision, head_of=head_of)
+            if plan.rows:
+                await connection.execute(tables.INSERT, plan.rows)
+        return plan
+
     async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
+        """Return a look-up of the newest versions of these keys, having published all that is committed."""
         await self._refresh(connection)
         keys = list({write.key: None for write in writes})
         rows = await connection.execute(_HEADS, {"keys": keys})

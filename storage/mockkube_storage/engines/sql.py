@@ -4,7 +4,7 @@ Reads run as tasks of the store, so that a caller who gives up never tears a dri
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mockkube_storage.engines import sql_tables as tables
-from mockkube_storage.engines.sql_plan import Head, Write, plan_writes
+from mockkube_storage.engines.sql_plan import Plan, Write
 from mockkube_storage.engines.sql_tasks import Tasks
 from mockkube_storage.engines.sql_writer import Writer
 from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
@@ -85,8 +85,8 @@ class SqlStore(Store):
         """Keep other processes from writing until the end of the transaction."""
 
     @abstractmethod
-    async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
-        """Return a look-up of the newest versions of these keys, having published all that is committed."""
+    async def _record(self, writes: Sequence[Write]) -> Plan:
+        """Decide the writes on top of all that is committed, which has been published, and commit what they come to."""
 
     def _apply(self, events: Sequence[Event]) -> None:
         """Bring what the engine keeps in memory up to these events."""
@@ -197,12 +197,7 @@ class SqlStore(Store):
             await self._poll()
             self._in_doubt = False
         try:
-            async with self._transaction() as connection:
-                await self._lock(connection)
-                head_of = await self._heads(connection, writes)
-                plan = plan_writes(writes, newest=self.revision, head_of=head_of)
-                if plan.rows:
-                    await connection.execute(tables.INSERT, plan.rows)
+            plan = await self._record(writes)
         except BaseException:
             self._in_doubt = True
             raise
