@@ -105,6 +105,8 @@ class VirtualStage:
         for task in (self._running, *self._heeding.values()):
             if task is not None:
                 task.cancel()
+        for turn in self._turns.values():
+            await turn.end()
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:

@@ -1,0 +1,132 @@
+"""Which requests a fault strikes, and how often."""
+
+from typing import Any
+
+import pytest
+
+from mockkube.cluster.faults import Asking, Faults, Injection
+from mockkube.runtime.chance import Chance
+
+GET = Asking("kube-apiserver", "kubectl/v1.36.4 (linux/amd64)", "get", "", "pods", "", "default", "p")
+LIST = Asking("kube-apiserver", "kubelet/v1.36.4 (linux/amd64)", "list", "apps", "deployments", "", "default")
+STATUS = Asking("kube-apiserver.1", "kubelet.n1/v1.36.4", "patch", "", "pods", "status", "default", "p")
+WATCH = Asking("kube-apiserver", "kube-scheduler", "watch", "", "pods", from_version=True)
+PATH = Asking("kube-apiserver", "curl/8", "get")
+BROKEN = {"status": {"code": 500}}
+
+
+def fault(name: str = "f", *, status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid of {name}"}, "spec": spec, "status": status or {}}
+
+
+def faults(*objects: dict[str, Any]) -> Faults:
+    known = Faults(Chance.seeded(1, "faults"))
+    known.learn({obj["metadata"]["name"]: obj for obj in objects})
+    return known
+
+
+@pytest.mark.parametrize(
+    ("match", "asking", "struck"),
+    [
+        pytest.param({}, GET, True, id="nothing matches everything"),
+        pytest.param({}, PATH, True, id="a path that names no resource too"),
+        pytest.param({"verbs": ["list", "get"]}, GET, True, id="verb"),
+        pytest.param({"verbs": ["*"]}, GET, True, id="every verb"),
+        pytest.param({"verbs": ["list"]}, GET, False, id="another verb"),
+        pytest.param({"resources": ["pods"]}, GET, True, id="resource"),
+        pytest.param({"resources": ["pods"]}, STATUS, False, id="what is below it is another"),
+        pytest.param({"resources": ["pods/status"]}, STATUS, True, id="what is below it, by name"),
+        pytest.param({"resources": ["deployments"]}, LIST, True, id="without its group"),
+        pytest.param({"resources": ["deployments.apps"]}, LIST, True, id="with its group"),
+        pytest.param({"resources": ["deployments.extensions"]}, LIST, False, id="another group"),
+        pytest.param({"resources": ["*"]}, PATH, False, id="no resource at all"),
+        pytest.param({"component": "kubelet"}, LIST, True, id="component"),
+        pytest.param({"component": "kubelet"}, STATUS, True, id="one of its fleet"),
+        pytest.param({"component": "kubelet.n1"}, STATUS, True, id="one of the fleet by name"),
+        pytest.param({"component": "kubelet.n2"}, STATUS, False, id="another of the fleet"),
+        pytest.param({"component": "kube-scheduler"}, WATCH, True, id="a name and nothing else"),
+        pytest.param({"component": "kubelet"}, GET, False, id="not a component that begins alike"),
+        pytest.param({"userAgent": "linux"}, GET, True, id="part of the user agent"),
+        pytest.param({"userAgent": "darwin"}, GET, False, id="no part of it"),
+        pytest.param({"server": "kube-apiserver.1"}, STATUS, True, id="server"),
+        pytest.param({"server": "kube-apiserver.1"}, GET, False, id="another server"),
+        pytest.param({"namespace": "default", "name": "p"}, GET, True, id="object"),
+        pytest.param({"name": "q"}, GET, False, id="another object"),
+    ],
+)
+def test_match(match: dict[str, Any], asking: Asking, struck: bool) -> None:
+    assert (faults(fault(match=match, inject=BROKEN)).strike(asking) is not None) is struck
+
+
+@pytest.mark.parametrize(
+    ("inject", "status", "struck"),
+    [
+        pytest.param({"dropWatch": True}, {}, [WATCH], id="a cut concerns watches"),
+        pytest.param({"expired": True}, {}, [WATCH], id="what goes on from a version expires"),
+        pytest.param({"staleReads": True}, {"revision": 3}, [GET, LIST], id="reads are stale"),
+        pytest.param({"delaySeconds": 1.5}, {}, [GET, LIST, STATUS, WATCH, PATH], id="everything is delayed"),
+    ],
+)
+def test_what_is_injected_concerns_some_requests_alone(
+    inject: dict[str, Any], status: dict[str, Any], struck: list[Asking]
+) -> None:
+    known = faults(fault(inject=inject, status=status))
+    assert [asking for asking in (GET, LIST, STATUS, WATCH, PATH) if known.strike(asking)] == struck
+
+
+def test_an_injection_says_all_that_is_done() -> None:
+    known = faults(fault(inject={"delaySeconds": 2.0, "status": {"code": 429, "retryAfterSeconds": 3}}))
+    injection = known.strike(GET)
+    assert injection is not None
+    assert injection.error is not None
+    assert (injection.delay_seconds, injection.error.code, injection.error.reason) == (2.0, 429, "TooManyRequests")
+    assert injection.error.status()["message"] == "injected by fault 'f'"
+    stale = faults(fault(inject={"staleReads": True}, status={"revision": 3})).strike(GET)
+    assert stale == Injection(stale_revision=3)
+
+
+def test_the_first_by_name_that_has_some_left_strikes() -> None:
+    first, second = fault("a", inject=BROKEN, count=1), fault("b", inject={"status": {"code": 503}})
+    known = faults(second, first)
+    struck = [known.strike(GET) for _ in range(2)]
+    assert [one.error.code for one in struck if one is not None and one.error is not None] == [500, 503]
+
+
+def test_a_count_goes_on_where_it_was_reported() -> None:
+    known = faults(fault(inject=BROKEN, count=3, status={"injected": 2}))
+    assert [known.strike(GET) is not None for _ in range(2)] == [True, False]
+
+
+def test_one_that_is_changed_goes_on_counting() -> None:
+    known = faults(fault(inject=BROKEN, count=1))
+    known.strike(GET)
+    known.learn({"f": fault(inject=BROKEN, count=2)})
+    assert [known.strike(GET) is not None for _ in range(2)] == [True, False]
+    found = known.get("f")
+    assert found is not None
+    assert (found.injected, found.exhausted) == (2, True)
+
+
+def test_a_share_is_drawn_and_repeats_itself_for_a_seed() -> None:
+    def drawn(seed: int) -> list[bool]:
+        known = faults(fault(inject=BROKEN, share=0.25, seed=seed))
+        return [known.strike(GET) is not None for _ in range(400)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert 60 < sum(drawn(1)) < 140
+
+
+def test_open_watches_are_cut_by_what_is_new_alone() -> None:
+    known = faults(fault("old", inject={"dropWatch": True}), fault("new", inject={"dropWatch": True}, count=1))
+    assert known.cuts(WATCH, ["new"])
+    assert not known.cuts(WATCH, ["new"])
+    assert not known.cuts(GET, ["old"])
+
+
+def test_whoever_wants_to_know_is_told_of_a_strike() -> None:
+    told = []
+    known = faults(fault(match={"verbs": ["get"]}, inject=BROKEN))
+    known.told = lambda: told.append(1)
+    known.strike(LIST)
+    known.strike(GET)
+    assert told == [1]

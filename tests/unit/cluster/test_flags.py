@@ -1,0 +1,36 @@
+"""What a component's command line would say."""
+
+import pytest
+
+from mockkube.cluster.components import settings_of
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.flags import flags_of
+
+GATES = {"ContextualLogging": False, "AllAlpha": True}
+CONFIGURATION = ClusterConfiguration(feature_gates=GATES, enable_admission_plugins=("A", "B"))
+EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:ContextualLogging=false"}
+
+
+@pytest.mark.parametrize(
+    ("component", "flags"),
+    [
+        pytest.param(
+            "kube-apiserver.1",
+            {
+                "bind-address": "127.0.0.1",
+                "disable-admission-plugins": "[]",
+                "enable-admission-plugins": "[A,B]",
+                **EMULATING,
+            },
+            id="API server",
+        ),
+        pytest.param("kube-scheduler", EMULATING, id="a binary that can emulate"),
+        pytest.param(
+            "kubelet.n1",
+            {"feature-gates": "AllAlpha=true,ContextualLogging=false", "hostname-override": "n1"},
+            id="a kubelet, which knows no prefixes",
+        ),
+    ],
+)
+def test_flags(component: str, flags: dict[str, str]) -> None:
+    assert flags_of(CONFIGURATION, settings_of(CONFIGURATION, component)) == flags

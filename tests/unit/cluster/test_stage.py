@@ -1,0 +1,144 @@
+"""Workers on a stage: in real time each for itself, in virtual time one after the other while the clock stands."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+import pytest_asyncio
+
+from mockkube.cluster.stage import RealStage
+from mockkube.cluster.virtual_stage import VirtualStage
+from mockkube.runtime.clock import RealClock
+from mockkube.runtime.steps import Bell
+from mockkube.runtime.virtual import EPOCH, VirtualClock
+
+
+class Ticker:
+    """Takes a step each so many seconds, and for each time it is rung."""
+
+    def __init__(self, name: str, clock: VirtualClock | RealClock, seconds: float, act: Callable[[], Awaitable[None]]):
+        self.name, self.bell, self._clock, self._seconds, self._act = name, Bell(), clock, seconds, act
+        self._next = clock.monotonic() + seconds
+        self._rung = False
+
+    def ring(self) -> None:
+        self._rung = True
+        self.bell.ring()
+
+    def ready(self) -> bool:
+        return self._rung or self._clock.monotonic() >= self._next
+
+    def wake_at(self) -> float | None:
+        return self._next
+
+    async def step(self) -> None:
+        self._rung = False
+        self._next = self._clock.monotonic() + self._seconds
+        await self._act()
+
+
+async def nothing() -> None:
+    return None
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest_asyncio.fixture
+async def stage(clock: VirtualClock) -> AsyncIterator[VirtualStage]:
+    async def quiet() -> None:
+        await clock.sleep(0)
+
+    async with VirtualStage(clock, quiet=quiet) as entered:
+        yield entered
+
+
+def noting(log: list[str], name: str, clock: VirtualClock, seconds: float) -> Ticker:
+    async def note() -> None:
+        log.append(f"{name} {clock.monotonic():g}")
+
+    return Ticker(name, clock, seconds, note)
+
+
+async def test_time_stops_wherever_something_happens(stage: VirtualStage, clock: VirtualClock) -> None:
+    log: list[str] = []
+    stage.enter([noting(log, "a", clock, 10), noting(log, "b", clock, 15)])
+    await stage.move_to(EPOCH + timedelta(seconds=31))
+    assert log == ["a 10", "b 15", "a 20", "a 30", "b 30"]
+    assert clock.now() == EPOCH + timedelta(seconds=31)
+
+
+async def test_work_is_done_while_time_stands_still(stage: VirtualStage, clock: VirtualClock) -> None:
+    log: list[str] = []
+    ticker = noting(log, "a", clock, 10)
+    stage.enter([ticker])
+    ticker.ring()
+    await stage.move_to(EPOCH)
+    assert (log, clock.now()) == (["a 0"], EPOCH)
+
+
+async def test_one_that_has_left_takes_no_step(stage: VirtualStage, clock: VirtualClock) -> None:
+    log: list[str] = []
+    gone, stays = noting(log, "gone", clock, 1), noting(log, "stays", clock, 1)
+    stage.enter([gone, stays])
+    await stage.leave([gone])
+    await stage.move_to(EPOCH + timedelta(seconds=1))
+    assert log == ["stays 1"]
+
+
+async def test_a_step_that_is_held_up_goes_on_later_and_the_others_meanwhile(
+    stage: VirtualStage, clock: VirtualClock
+) -> None:
+    log: list[str] = []
+
+    async def slow() -> None:
+        log.append(f"begun {clock.monotonic():g}")
+        await stage.pause(25)
+        log.append(f"done {clock.monotonic():g}")
+
+    stage.enter([Ticker("slow", clock, 10, slow), noting(log, "a", clock, 20)])
+    await stage.move_to(EPOCH + timedelta(seconds=40))
+    assert log == ["begun 10", "a 20", "done 35", "begun 35", "a 40"]
+
+
+async def test_one_that_leaves_in_the_middle_of_a_step_is_cancelled(stage: VirtualStage, clock: VirtualClock) -> None:
+    ended = []
+
+    async def endless() -> None:
+        try:
+            await stage.pause(1000)
+        finally:
+            ended.append(True)
+
+    worker = Ticker("endless", clock, 1, endless)
+    stage.enter([worker])
+    await stage.move_to(EPOCH + timedelta(seconds=5))
+    await stage.leave([worker])
+    assert ended == [True]
+
+
+async def test_real_workers_run_until_they_leave() -> None:
+    clock, ran = RealClock(), asyncio.Event()
+
+    async def tell() -> None:
+        ran.set()
+
+    async with RealStage(clock) as real:
+        worker = Ticker("a", clock, 0.01, tell)
+        real.enter([worker])
+        await ran.wait()
+        await real.leave([worker])
+        ran.clear()
+        worker.ring()
+        await clock.sleep(0)
+        assert not ran.is_set()
+
+
+async def test_a_real_pause_is_a_sleep() -> None:
+    async with RealStage(RealClock()) as real:
+        before = RealClock().monotonic()
+        await real.pause(0.01)
+        assert RealClock().monotonic() - before >= 0.01
