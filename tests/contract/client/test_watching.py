@@ -100,3 +100,12 @@ async def test_a_server_that_is_away_is_unavailable(client: Client, reach: Any) 
     await reach.away()
     with pytest.raises(Unavailable):
         await client.list("ConfigMap")
+
+
+async def test_a_large_object_arrives_whole(client: Client, seen: Seen) -> None:
+    after = (await client.list("ConfigMap")).resource_version
+    watch = await client.watch("ConfigMap", Selection("default"), after)
+    await write(client, "a", large="x" * 900_000)
+    [event] = await seen(watch, 1)
+    assert len(event.object["data"]["large"]) == 900_000
+    await watch.close()
