@@ -19,7 +19,7 @@ from mockkube.scheduler.signatures import signature
 TABLES_MAX: Final = 64
 """How many signatures are remembered; the least recently used one is forgotten."""
 _EAGER_MAX: Final = 16
-"""How many changed nodes are judged anew at once; more wait until they are looked at."""
+"""How many nodes that are not known are judged at once; more wait until they are looked at."""
 
 T = TypeVar("T")
 Verdict = tuple[int, Status]
@@ -64,6 +64,7 @@ class Filtered:
         self._rows: Rows[Verdict] = Rows(picture)
         self._unfit = 0
         """How many nodes do not fit, or are not known."""
+        self._unknown: dict[int, None] = {}
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -75,10 +76,13 @@ class Filtered:
         forgotten = self._rows.refresh()
         if forgotten is None:
             self._unfit = len(self._rows.entries)
+            self._unknown = dict.fromkeys(range(self._unfit))
             return
-        self._unfit += sum(known is self.fits for _, known in forgotten)
-        if self._unfit <= len(forgotten) <= _EAGER_MAX:
-            for slot, _ in forgotten:
+        for slot, known in forgotten:
+            self._unknown[slot] = None
+            self._unfit += known is self.fits
+        if len(self._unknown) <= _EAGER_MAX:
+            for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
 
     def all_fit(self) -> bool:
@@ -97,6 +101,7 @@ class Filtered:
         else:
             self._unfit -= 1
         self._rows.entries[slot] = verdict
+        del self._unknown[slot]
         return verdict
 
     def ask(self, points: Points, state: CycleState, pod: PodInfo, slot: int, kept: Verdict) -> Verdict:

@@ -1,0 +1,320 @@
+"""What scheduling takes: `python tests/bench/scheduling.py [--nodes N]... [--workload NAME]... [--api]`.
+
+Workloads of the kind of upstream's scheduler_perf, and one it lacks: taints against Gt, semver and CEL tolerations. In
+process, a pod's decision and its place in the picture are measured; with `--api`, pods created over HTTP until bound.
+"""
+
+import argparse
+import asyncio
+import json
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from prometheus_client import CollectorRegistry
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import DEFAULT
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import RealClock
+from mockkube.runtime.part import Context
+from mockkube.scheduler.decision import Placement
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.part import Scheduler, build
+from mockkube.scheduler.refusals import Refusal
+
+HERE = Path(__file__).resolve().parent
+JSON = dict[str, Any]
+ZONE = "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
+GATES = (
+    "TaintTolerationComparisonOperators",
+    "TaintTolerationNodeAffinitySemverComparisonOperators",
+    "TaintTolerationCEL",
+)
+DEFAULT_GATES = (
+    "DynamicResourceAllocation",
+    "InPlacePodVerticalScaling",
+    "MatchLabelKeysInPodTopologySpread",
+    "NodeDeclaredFeatures",
+    "NodeInclusionPolicyInPodTopologySpread",
+    "NominatedNodeNameForExpectation",
+    "PodLevelResources",
+    "SchedulerAsyncPreemption",
+    "SchedulerPopFromBackoffQ",
+    "SchedulerQueueingHints",
+    "SidecarContainers",
+)
+PODS_MEASURED = 1000
+ANCHORS = {"Basic": 270, "NodeAffinity": 220, "TopologySpreading": 85, "NodeInclusionPolicy": 68, "PodAffinity": 35,
+           "Preemption": 160}  # fmt: skip
+"""Upstream's thresholds in pods a second at 5,000 nodes."""
+
+
+def node(index: int, *, zones: int = 3, cpu: str = "4", taints: list[JSON] | None = None) -> JSON:
+    name = f"node-{index:05}"
+    amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOST: name, ZONE: f"zone-{index % zones}"}},
+        "spec": {"taints": taints} if taints else {},
+        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+    }
+
+
+def pod(name: str, *, cpu: str = "100m", memory: str = "500Mi", labels: JSON | None = None, **spec: Any) -> JSON:
+    requests = {"cpu": cpu, "memory": memory}
+    container = {"name": "pause", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
+        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
+    }
+
+
+def plain_nodes(total: int) -> Iterator[JSON]:
+    return (node(index) for index in range(total))
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    measured: Callable[[str], JSON]
+    nodes: Callable[[int], Iterator[JSON]] = plain_nodes
+    initial: Callable[[str], JSON] = pod
+    initial_per_node: float = 0.2
+    gates: tuple[str, ...] = field(default=())
+
+
+def with_affinity(name: str) -> JSON:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-0", "zone-1"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return pod(name, affinity={"nodeAffinity": required})
+
+
+def spread(name: str, key: str = ZONE, skew: int = 5, **policies: str) -> JSON:
+    constraint = {
+        "maxSkew": skew,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"color": "blue"}},
+        **policies,
+    }
+    return pod(name, labels={"color": "blue"}, topologySpreadConstraints=[constraint])
+
+
+def with_pod_affinity(name: str) -> JSON:
+    term = {"labelSelector": {"matchLabels": {"color": "blue"}}, "topologyKey": ZONE}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return pod(name, labels={"color": "blue"}, affinity={"podAffinity": required})
+
+
+def partly_tainted_nodes(total: int) -> Iterator[JSON]:
+    taint = {"key": "foo", "value": "", "effect": "NoSchedule"}
+    return (node(index, taints=[taint] if index % 5 == 4 else None) for index in range(total))
+
+
+def graded_nodes(total: int) -> Iterator[JSON]:
+    for index in range(total):
+        taints = [
+            {"key": "example.com/reliability", "value": str(900 + index % 100), "effect": "NoSchedule"},
+            {"key": "example.com/kernel", "value": f"5.{index % 20}.0", "effect": "NoSchedule"},
+            {"key": f"env.example.com/{'dev' if index % 4 else 'prod'}", "value": "", "effect": "NoSchedule"},
+        ]
+        yield node(index, taints=taints)
+
+
+def tolerant(name: str) -> JSON:
+    tolerations = [
+        {"key": "example.com/reliability", "operator": "Gt", "value": "929", "effect": "NoSchedule"},
+        {"key": "example.com/kernel", "operator": "SemverGt", "value": "5.4.0", "effect": "NoSchedule"},
+        {"expression": "taint.key.startsWith('env.example.com/d')"},
+    ]
+    return pod(name, tolerations=tolerations)
+
+
+def filler(name: str) -> JSON:
+    return pod(name, cpu="900m", priority=0)
+
+
+def preemptor(name: str) -> JSON:
+    return pod(name, cpu="3", priority=10)
+
+
+WORKLOADS = (
+    Workload("Basic", pod),
+    Workload("NodeAffinity", with_affinity),
+    Workload("TopologySpreading", spread),
+    Workload(
+        "NodeInclusionPolicy",
+        lambda name: spread(name, HOST, 1, nodeTaintsPolicy="Honor"),
+        nodes=partly_tainted_nodes,
+        initial_per_node=0.0,
+    ),
+    Workload("PodAffinity", with_pod_affinity, initial=lambda name: pod(name, labels={"color": "blue"})),
+    Workload("Preemption", preemptor, initial=filler, initial_per_node=4.0),
+    Workload("Gt x semver x CEL", tolerant, nodes=graded_nodes, initial_per_node=0.0, gates=GATES),
+)
+
+
+# In process
+
+
+class Nowhere:
+    """A client that nobody asks."""
+
+
+def scheduler(gates: tuple[str, ...]) -> Scheduler:
+    caps = Capabilities(DEFAULT, frozenset((*DEFAULT_GATES, *gates)))
+    chance, registry = Chance.seeded(1, "bench"), CollectorRegistry()
+    client: Any = Nowhere()
+    return build(Context("kube-scheduler", client, caps, RealClock(), chance, registry, lambda name: True))
+
+
+def stored(obj: JSON, serial: int) -> PodInfo:
+    metadata = {**obj["metadata"], "uid": f"uid-{serial}", "resourceVersion": str(serial)}
+    return PodInfo({**obj, "metadata": metadata, "status": {"phase": "Pending"}})
+
+
+def in_process(workload: Workload, nodes: int, measured: int) -> float:
+    """Return the milliseconds that a pod takes."""
+    under_test, serial = scheduler(workload.gates), count(1)
+    for obj in workload.nodes(nodes):
+        under_test.picture.set_node(obj)
+    for index in range(int(nodes * workload.initial_per_node)):
+        info = stored(workload.initial(f"initial-{index}"), next(serial))
+        under_test.picture.assume(info, f"node-{index % nodes:05}")
+    for index in range(100):
+        decide(under_test, stored(workload.measured(f"warm-{index}"), next(serial)))
+    pods = [stored(workload.measured(f"pod-{index}"), next(serial)) for index in range(measured)]
+    start = time.process_time()
+    for info in pods:
+        decide(under_test, info)
+    return 1000 * (time.process_time() - start) / measured
+
+
+def decide(under_test: Scheduler, info: PodInfo) -> None:
+    """Decide for a pod and put it where it goes; victims go first."""
+    decider = under_test.deciders["default-scheduler"]
+    decision = decider.decide(decider.state(), info)
+    if isinstance(decision, Refusal):
+        assert decision.remedy is not None, decision.message
+        assert decision.remedy.node_name, decision.message
+        for victim in decision.remedy.victims:
+            under_test.picture.remove_pod(victim.uid)
+        under_test.picture.assume(info, decision.remedy.node_name)
+        return
+    assert isinstance(decision, Placement), decision
+    under_test.picture.assume(info, decision.node_name)
+
+
+# Through the API
+
+
+class Api:
+    """A few keep-alive connections to a server."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.parts, self.context = urlsplit(url), ssl.create_default_context()
+        self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+        self.head = f"Host: {self.parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
+
+    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self.parts.hostname, self.parts.port, ssl=self.context, limit=1 << 24)
+
+    async def post(self, path: str, objects: list[JSON], connections: int = 16) -> None:
+        waiting = iter(objects)
+
+        async def work() -> None:
+            reader, writer = await self.open()
+            for obj in waiting:
+                body = json.dumps(obj).encode()
+                head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                writer.write(f"POST {path} HTTP/1.1\r\n{self.head}{head}\r\n".encode() + body)
+                answer = await reader.readuntil(b"\r\n\r\n")
+                size = int(answer.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                content = await reader.readexactly(size)
+                assert answer.startswith(b"HTTP/1.1 201"), content
+            writer.close()
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(connections):
+                group.create_task(work())
+
+    async def until_bound(self, total: int) -> None:
+        """Return when so many pods have a node."""
+        reader, writer = await self.open()
+        path = "/api/v1/namespaces/default/pods?watch=1&fieldSelector=spec.nodeName!="
+        writer.write(f"GET {path} HTTP/1.1\r\n{self.head}\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        seen = 0
+        while seen < total:
+            seen += b'"type":"ADDED"' in await reader.readline()
+        writer.close()
+
+
+async def through_api(workload: Workload, url: str, token: str, nodes: int, measured: int) -> float:
+    """Return how many pods a second are created and bound."""
+    api = Api(url, token)
+    await api.post("/api/v1/nodes", list(workload.nodes(nodes)))
+    initial = [workload.initial(f"initial-{index}") for index in range(int(nodes * workload.initial_per_node))]
+    for index, obj in enumerate(initial):
+        obj["spec"]["nodeName"] = f"node-{index % nodes:05}"
+    await api.post("/api/v1/namespaces/default/pods", initial)
+    await api.post("/api/v1/namespaces/default/pods", [workload.measured(f"warm-{index}") for index in range(50)])
+    await api.until_bound(len(initial) + 50)
+    pods = [workload.measured(f"pod-{index}") for index in range(measured)]
+    start = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(api.post("/api/v1/namespaces/default/pods", pods))
+        group.create_task(api.until_bound(len(initial) + 50 + measured))
+    return measured / (time.perf_counter() - start)
+
+
+def api_rate(workload: Workload, nodes: int, measured: int) -> float:
+    """Start a server with a scheduler and measure it."""
+    sys.path.insert(0, str(HERE))
+    import run  # the bench of the API server
+
+    run.QUIET = ("--without", "controllers,kubelets", "--disable-admission-plugins",
+                 "ServiceAccount,TaintNodesByCondition,Priority")  # fmt: skip
+    if workload.gates:
+        run.QUIET += ("--feature-gates", ",".join(f"{gate}=true" for gate in workload.gates))
+    with tempfile.TemporaryDirectory() as folder:
+        server = run.Server(Path(folder), "memory")
+        try:
+            return asyncio.run(through_api(workload, server.url, server.token, nodes, measured))
+        finally:
+            server.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, action="append", help="sizes of the cluster [1000, 5000]")
+    parser.add_argument("--workload", action="append", help="which of them [all]")
+    parser.add_argument("--pods", type=int, default=PODS_MEASURED, help="how many are measured")
+    parser.add_argument("--api", action="store_true", help="measure through the API too")
+    options = parser.parse_args()
+    for workload in WORKLOADS:
+        if options.workload and workload.name not in options.workload:
+            continue
+        for nodes in options.nodes or (1000, 5000):
+            milliseconds = in_process(workload, nodes, options.pods)
+            line = f"{workload.name:22}{nodes:6} nodes {milliseconds:8.3f} ms/pod {1000 / milliseconds:9.0f} pods/s"
+            if options.api:
+                line += f"   API {api_rate(workload, nodes, options.pods):7.0f} pods/s"
+            print(f"{line}   upstream at 5,000: {ANCHORS.get(workload.name, '-')}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
