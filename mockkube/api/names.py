@@ -4,6 +4,7 @@ upstream 1.36: apimachinery/pkg/util/validation, apimachinery/pkg/api/validate/c
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -162,10 +163,15 @@ def path_segment(name: str, *, prefix: bool = False) -> list[str]:
 
 def qualified_name(name: str) -> list[str]:
     """Check a label key: an optional DNS subdomain and a slash, then a name of 63 bytes at most."""
+    return list(_qualified_name(name))
+
+
+@lru_cache(maxsize=4096)  # keys of labels and annotations: the same few in many objects
+def _qualified_name(name: str) -> tuple[str, ...]:
     domain, slash, local = name.rpartition("/")
     if "/" in domain:
         text = form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
-        return [f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return (f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
     found = []
     if slash:
         found = [f"prefix part {text}" for text in (dns_subdomain(domain, unit="bytes") if domain else [NOT_EMPTY])]
@@ -175,7 +181,7 @@ def qualified_name(name: str) -> list[str]:
         found += [f"name part {text}" for text in _too_long(local, LABEL_LENGTH_MAX, "bytes")]
     if not _KEY_RE.fullmatch(local):
         found.append(f"name part {form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)}")
-    return found
+    return tuple(found)
 
 
 def label_value(value: str) -> list[str]:

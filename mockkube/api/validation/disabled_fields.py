@@ -3,6 +3,7 @@
 # upstream 1.36: pkg/api/pod/util.go, dropDisabledFields
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api.types import Object, ReadOnlyObject
@@ -66,11 +67,16 @@ _GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
 """The gate, where to look, and the fields: any of them in the old pod keeps all of them."""
 
 
+@lru_cache(maxsize=64)
+def _off(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
+    return tuple((items, fields) for gate, items, fields in _GATED if not is_on(caps, gate))
+
+
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
     """Take out of a pod's spec what the gates do not allow, unless the old spec has it."""
     before = old or {}
-    for gate, items, fields in _GATED:
-        if is_on(caps, gate) or any(field in item for item in items(before) for field in fields):
+    for items, fields in _off(caps) if new != before else ():  # what the old spec has is kept
+        if any(field in item for item in items(before) for field in fields):
             continue
         for item in items(new):
             for field in fields:

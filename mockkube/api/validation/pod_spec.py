@@ -3,7 +3,11 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpec
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Final
+
+import orjson
+from cachetools import LRUCache
 
 from mockkube.api import names
 from mockkube.api.fields import (
@@ -39,13 +43,32 @@ from mockkube.api.validation.walk import containers_with_paths
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DEADLINE_MAX: Final = 2**31 - 1
+_IN_ORDER: Final[LRUCache[bytes, PodRules]] = LRUCache(4096)
+"""The digests of specs that were found in order, each with the rules it was judged by."""
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
 # hot: per pod
 def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge the spec of a pod with that metadata, or (without) of a template."""
+    """Judge the spec of a pod with that metadata, or (without) of a template. What was in order lately still is."""
+    if _names_claims(spec):
+        return _judged(spec, meta, at, rules)
+    digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
+    if _IN_ORDER.get(digest) is rules:
+        return []
+    found = _judged(spec, meta, at, rules)
+    if not found:
+        _IN_ORDER[digest] = rules
+    return found
+
+
+def _names_claims(spec: ReadOnlyObject) -> bool:
+    """Whether claims are made for the pod, named after it: then more than its spec decides what is in order."""
+    return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
+
+
+def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
     found: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:

@@ -187,3 +187,18 @@ def test_a_container_is_limited_by_its_pod():
 def test_resources_of_a_pod_wait_for_their_gate():
     rules = pod_rules(Capabilities(), NO_EXTENSIONS)
     assert judge(rules, resources={"requests": {"odd": "1"}}) == []
+
+
+def test_what_was_in_order_by_other_rules_is_judged_anew():
+    lenient, strict = PodRules(relaxed_search=True), PodRules(relaxed_search=False)
+    odd = {"dnsConfig": {"searches": ["_tcp.example.com"]}}
+    assert judge(lenient, **odd) == []
+    assert judge(strict, **odd) != []
+    assert judge(lenient, **odd) == []
+
+
+def test_what_was_in_order_in_one_pod_is_judged_anew_in_another_if_it_makes_claims():
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}
+    static = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
+    assert judge(meta={"name": "p"}, **claims) == []
+    assert judge(meta=static, **claims) != []
