@@ -31,6 +31,8 @@ class Subject(StrEnum):
     RESOURCE_CLAIM = "ResourceClaim"
     RESOURCE_SLICE = "ResourceSlice"
     DEVICE_CLASS = "DeviceClass"
+    DEVICE_TAINT_RULE = "DeviceTaintRule"
+    """Not every server has any: who is interested says so by name."""
     NAMESPACE = "Namespace"
     WILDCARD = "*"
     """Anything: pods are moved without asking."""

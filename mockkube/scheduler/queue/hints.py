@@ -84,7 +84,7 @@ class Hints:
     def subjects(self) -> set[Subject]:
         """What somebody wants to hear of."""
         named = {interest.subject for interests in self._interests.values() for interest in interests}
-        return set(Subject) if Subject.WILDCARD in named else named
+        return named | set(Subject) - {Subject.DEVICE_TAINT_RULE} if Subject.WILDCARD in named else named
 
     def concerns_any(self, event: ClusterEvent) -> bool:
         """Whether any plugin is interested."""

@@ -40,6 +40,8 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
             return False
         return True
 
+    # upstream makes updates of slices out of changes of rules.
+    taints = (Interest(Subject.DEVICE_TAINT_RULE, _ADD_OR_UPDATE | Action.DELETE),) if rules.taint_rules else ()
     # 1.36 passes claims that go over: they have been deallocated before.
     claim_actions = _ADD_OR_UPDATE | Action.DELETE if rules.version >= Version(1, 37) else _ADD_OR_UPDATE
     return (
@@ -48,4 +50,5 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
         Interest(Subject.UNSCHEDULED_POD, Action.POD_GENERATED_CLAIM, pod_helps),
         Interest(Subject.DEVICE_CLASS, _ADD_OR_UPDATE),
         Interest(Subject.RESOURCE_SLICE, _ADD_OR_UPDATE),
+        *taints,
     )

@@ -48,7 +48,7 @@ from mockkube.scheduler.plugins.dynamic_resources.readiness import (
     needs_preparation,
 )
 from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader, Unserviceable
-from mockkube.scheduler.plugins.dynamic_resources.rules import TAINT_RULES_GATE, Rules
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
 from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
@@ -81,7 +81,7 @@ class DynamicResources(
         self._ledger = context.shared.setdefault(
             Ledger, Ledger(caches.of("ResourceClaim"), sharing=rules.shared_capacity)
         )
-        slices = Slices(caches, context.selector_operators, taint_rules=caps.enabled(TAINT_RULES_GATE))
+        slices = Slices(caches, context.selector_operators, taint_rules=rules.taint_rules)
         self._classes = ExtendedClasses(DeviceResources.of(context))
         pools = Pools(slices, partitions=rules.partitions)
         self._nodes = NodeFilter(pools, self._classes, context.clock, rules, self._binding_seconds)

@@ -9,7 +9,6 @@ from mockkube.matching.cel.devices import LISTS_GATE, SHARED_GATE
 
 ALLOCATION_GATE: Final = "DynamicResourceAllocation"
 EXTENDED_GATE: Final = "DRAExtendedResource"
-TAINT_RULES_GATE: Final = "DRADeviceTaintRules"
 TIMEOUT_GATE: Final = "DRASchedulerFilterTimeout"
 
 _BINDING_GATES: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
@@ -23,6 +22,8 @@ class Rules:
     prioritized_lists: bool = True
     partitions: bool = True
     taints: bool = True
+    taint_rules: bool = False
+    """Whether rules put taints on devices."""
     binding_conditions: bool = True
     shared_capacity: bool = True
     list_selectors: bool = False
@@ -43,6 +44,7 @@ class Rules:
             prioritized_lists=caps.enabled("DRAPrioritizedList"),
             partitions=caps.enabled("DRAPartitionableDevices"),
             taints=caps.enabled("DRADeviceTaints"),
+            taint_rules=caps.enabled("DRADeviceTaintRules"),
             binding_conditions=all(caps.enabled(gate) for gate in _BINDING_GATES),
             shared_capacity=caps.enabled(SHARED_GATE),
             list_selectors=lists,
