@@ -8,15 +8,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import disruption, garbage_collector, node_lifecycle
+from mockkube.controllers import disruption, garbage_collector, node_lifecycle, volume_binder
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
+from mockkube.controllers.ephemeral_volume import EphemeralVolumes
+from mockkube.controllers.fake_provisioner import FakeProvisioner
 from mockkube.controllers.namespace import NamespaceController
+from mockkube.controllers.namespace_accounts import RootCertificates, ServiceAccounts
 from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
+from mockkube.controllers.ttl_after_finished import TTLAfterFinished
+from mockkube.controllers.volume_protection import ClaimProtection, VolumeProtection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 
@@ -66,7 +71,7 @@ CONTROLLERS: Final = (
     Entry("pod-garbage-collector-controller", "podgc", one(PodGC)),
     Entry("resourcequota-controller", "resourcequota"),
     Entry("namespace-controller", "namespace", one(NamespaceController)),
-    Entry("serviceaccount-controller", "serviceaccount"),
+    Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
     Entry("daemonset-controller", "daemonset", one(DaemonSets)),
     Entry("job-controller", "job"),
@@ -90,17 +95,17 @@ CONTROLLERS: Final = (
     Entry("service-lb-controller", "service"),
     Entry("node-route-controller", "route"),
     Entry("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    Entry("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Entry("persistentvolume-binder-controller", "persistentvolume-binder", volume_binder.build),
     Entry("persistentvolume-attach-detach-controller", "attachdetach"),
     Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
     Entry("clusterrole-aggregation-controller", "clusterrole-aggregation"),
-    Entry("persistentvolumeclaim-protection-controller", "pvc-protection"),
-    Entry("persistentvolume-protection-controller", "pv-protection"),
+    Entry("persistentvolumeclaim-protection-controller", "pvc-protection", one(ClaimProtection)),
+    Entry("persistentvolume-protection-controller", "pv-protection", one(VolumeProtection)),
     Entry("volumeattributesclass-protection-controller", gates=("VolumeAttributesClass",)),
-    Entry("ttl-after-finished-controller", "ttl-after-finished"),
-    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
+    Entry("ttl-after-finished-controller", "ttl-after-finished", one(TTLAfterFinished)),
+    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", one(RootCertificates)),
     Entry("kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)),
-    Entry("ephemeral-volume-controller", "ephemeral-volume"),
+    Entry("ephemeral-volume-controller", "ephemeral-volume", one(EphemeralVolumes)),
     Entry(
         "storageversion-garbage-collector-controller",
         "storage-version-gc",
@@ -113,6 +118,7 @@ CONTROLLERS: Final = (
     Entry("validatingadmissionpolicy-status-controller"),
     Entry("service-cidr-controller", gates=("MultiCIDRServiceAllocator",)),
     Entry("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
+    Entry("fake-provisioner", "", one(FakeProvisioner)),  # differs: upstream has none
     Entry("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),
 )
 

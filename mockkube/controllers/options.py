@@ -42,6 +42,8 @@ class Options:
     terminated_pods_max: int = 12500
     """How many finished pods are kept; zero: all."""
     volume_sync_seconds: float = 15.0
+    default_storage_class: str = ""
+    """The name of a default storage class of the fake provisioner, made at the start; empty: none is made."""
     quota_sync_seconds: float = 300.0
     garbage_collection: bool = True
 

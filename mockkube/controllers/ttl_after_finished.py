@@ -1,0 +1,79 @@
+"""ttl-after-finished-controller: deletes finished jobs once they were kept for as long as they asked for.
+
+upstream 1.36: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
+"""
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from prometheus_client import Histogram
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
+from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.ownership import terminating
+
+
+def finished_at(job: ReadOnlyObject) -> datetime | None:
+    """Return when a job came to its end; None while it runs. ApiError for an end without a time."""
+    for condition in job.get("status", {}).get("conditions", ()):
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
+            if not condition.get("lastTransitionTime"):
+                raise ApiError(f"unable to find the time when the Job {key_of(job)} finished")
+            return parse_time(condition["lastTransitionTime"])
+    return None
+
+
+def expires_at(job: ReadOnlyObject) -> datetime | None:
+    """Return when a job may go; None while it runs, when nobody asked, or when it goes already."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    if seconds is None or terminating(job) or (end := finished_at(job)) is None:
+        return None
+    return end + timedelta(seconds=seconds)
+
+
+class TTLAfterFinished(Controller):
+    """Keys are jobs."""
+
+    name: ClassVar[str] = "ttl-after-finished-controller"
+    queue: ClassVar[str] = "ttl_jobs_to_delete"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.jobs = self.follow("Job", self._job_changed)
+        self._duration = Histogram(
+            "ttl_after_finished_controller_job_deletion_duration_seconds",
+            "The time it took to delete the job since it became eligible for deletion",
+            buckets=tuple(0.1 * 2**power for power in range(14)),
+            registry=setting.metrics,
+        )
+
+    def _job_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and change.object["spec"].get("ttlSecondsAfterFinished") is not None:
+            self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Delete the job when it is time, as the server has it by then."""
+        job = self.jobs.get(key)
+        if job is None:
+            return DONE
+        if (left := self._seconds_left(job)) is None or left > 0:
+            return DONE if left is None else Again(after=left)
+        try:
+            job = await self.client.get("Job", key)
+            if (left := self._seconds_left(job)) is None or left > 0:
+                return DONE if left is None else Again(after=left)
+            await self.client.delete(
+                "Job", key, Deletion(uid=job["metadata"]["uid"], propagation=Propagation.FOREGROUND)
+            )
+        except NotFound:
+            return DONE
+        self._duration.observe(-left)
+        return DONE
+
+    def _seconds_left(self, job: ReadOnlyObject) -> float | None:
+        expires = expires_at(job)
+        return None if expires is None else (expires - self.clock.now()).total_seconds()
