@@ -4,13 +4,13 @@ from collections import deque
 from typing import Final
 
 from mockkube.api.errors import Expired
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watching import PENDING_MAX, Seen
 from mockkube.client.protocol import Ended, EventType, WatchEvent
-from mockkube.client.sight import Lens, unchanged
+from mockkube.client.sight import Lens
 from mockkube.runtime.steps import Bell
 
 DECODED_MAX: Final = 4096
@@ -37,12 +37,19 @@ class View:
         obj = self._decoded.get(record) or self._older.get(record)
         return self._decode(record) if obj is None else obj
 
-    def _decode(self, record: Record) -> ReadOnlyObject:
+    def scribbled(self) -> list[str]:
+        """Return the keys of the objects remembered that somebody has changed in place, which nobody may."""
+        remembered = {**self._older, **self._decoded}
+        return [record.key for record, obj in remembered.items() if self._fresh(record) != obj]
+
+    def _fresh(self, record: Record) -> Object:
         obj = record.load()
         if self.resource.home is not self.resource:
             obj = self.resource.served(obj)
-        if self._lens is not unchanged:
-            obj = self._lens(obj)
+        return self._lens(obj)
+
+    def _decode(self, record: Record) -> ReadOnlyObject:
+        obj = self._fresh(record)
         if len(self._decoded) >= DECODED_MAX:
             self._older, self._decoded = self._decoded, {}
         self._decoded[record] = obj
@@ -58,6 +65,8 @@ class LocalWatch:
         self._collection = watch.resource.collection
         self._waiting: deque[Seen] = deque(watch.take())
         self._lagged = self._ended = False
+        self._reached = ""
+        """How far it had come when it ended."""
         watch.close()
         self._collection.listeners[self._offer] = None
         self._collection.watches[self.end] = None
@@ -81,7 +90,7 @@ class LocalWatch:
         if self._lagged:
             raise Expired("the client fell too far behind: list again")
         if self._ended:
-            raise Ended
+            raise Ended(self._reached)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -91,6 +100,7 @@ class LocalWatch:
 
     def end(self) -> None:
         """Come to an end: what waits can still be taken."""
+        self._reached = self._reached or str(self._watch.revision)
         self._leave()
         self._ended = True
         self.bell.ring()

@@ -16,7 +16,7 @@ from mockkube.apiserver.registry.cache import Change, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.identity import controller, controller_manager, kubelet, scheduler
-from mockkube.client.protocol import EVERYTHING, Key, Selection
+from mockkube.client.protocol import EVERYTHING, Ended, Key, Selection
 from mockkube.client.sight import Sight
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.lending import schema_for
@@ -134,6 +134,24 @@ async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalCli
     assert whole is same
     assert first is second
     assert first is not whole
+
+
+async def test_who_changes_in_place_what_all_share_is_found_out(client: LocalClient, door: LocalDoor) -> None:
+    await client.create("Pod", POD)
+    seen = await client.get("Pod", P)
+    assert door.desk().scribbled() == []
+    seen["spec"]["nodeName"] = "n1"
+    assert door.desk().scribbled() == ["/registry/core/pods/default/p"]
+
+
+async def test_a_watch_that_ends_says_how_far_the_server_had_come(client: LocalClient, door: LocalDoor) -> None:
+    watch = await client.watch("Pod", EVERYTHING, (await client.list("Pod")).resource_version)
+    await client.create("Namespace", {"metadata": {"name": "other"}})
+    reached = (await client.list("Pod")).resource_version
+    door.shut()
+    with pytest.raises(Ended) as caught:
+        watch.take()
+    assert caught.value.resource_version == reached
 
 
 async def test_custom_resources_are_served_when_they_are_there(client: LocalClient, door: LocalDoor) -> None:
