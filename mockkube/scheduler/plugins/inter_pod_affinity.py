@@ -31,6 +31,7 @@ from mockkube.scheduler.plugins.inter_pod_affinity_hints import node_change_help
 from mockkube.scheduler.plugins.inter_pod_affinity_pairs import Pairs
 from mockkube.scheduler.plugins.inter_pod_affinity_terms import Labels, Namespaces, Term, all_mean, any_means, terms_of
 
+_NAME: Final = "InterPodAffinity"
 _NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 _NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 _UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -89,14 +90,14 @@ class _Attraction:
         return found
 
 
-_RULES: Final = Slot[_Rules]("InterPodAffinity")
-_ATTRACTIONS: Final = Slot[dict[str, _Attraction]]("InterPodAffinity")
+_RULES: Final = Slot[_Rules](_NAME)
+_ATTRACTIONS: Final = Slot[dict[str, _Attraction]](_NAME)
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Refuses nodes too far from wanted pods or too near unwanted ones; ranks by preferences, theirs too."""
 
-    name = "InterPodAffinity"
+    name = _NAME
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         version = context.caps.version
@@ -225,7 +226,7 @@ def _is_first(rules: _Rules, pod: PodInfo) -> bool:
 def _refusal(rules: _Rules, reason: str, key: str) -> Status:
     refusal = rules.refusals.get((reason, key))
     if refusal is None:
-        refusal = rules.refusals[reason, key] = _refuse(rules, reason, key)
+        refusal = rules.refusals[reason, key] = _refuse(rules, reason, key).of(_NAME)
     return refusal
 
 

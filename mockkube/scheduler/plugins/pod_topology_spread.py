@@ -40,7 +40,7 @@ from mockkube.scheduler.plugins.pod_topology_spread_constraints import (
     compiled,
 )
 from mockkube.scheduler.plugins.pod_topology_spread_hints import node_change_helps, pod_change_helps
-from mockkube.scheduler.plugins.pod_topology_spread_skew import Skew
+from mockkube.scheduler.plugins.pod_topology_spread_skew import NAME, Skew
 from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
 
 _LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
@@ -98,14 +98,14 @@ class _Scoring:
     """The nodes that lack a topology key: they get nothing."""
 
 
-_SKEWS: Final = Slot[_Skews]("PodTopologySpread")
-_SCORING: Final = Slot[_Scoring]("PodTopologySpread")
+_SKEWS: Final = Slot[_Skews](NAME)
+_SCORING: Final = Slot[_Scoring](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Refuses nodes that would make hard constraints too skewed; ranks by soft ones."""
 
-    name = "PodTopologySpread"
+    name = NAME
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._context = context

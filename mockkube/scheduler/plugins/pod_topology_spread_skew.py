@@ -12,6 +12,7 @@ from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.plugins.domain_counts import Counts
 from mockkube.scheduler.plugins.pod_topology_spread_constraints import Constraint
 
+NAME: Final = "PodTopologySpread"
 _MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 _NO_LABEL: Final = f"{_MISMATCH} (missing required label)"
 
@@ -89,7 +90,7 @@ class Skew:
         return [min(others)] if others else []
 
     def _refuse(self, count: int) -> Status:
-        refusal = self._refusals[count] = Status.unschedulable(
+        refusal = Status.unschedulable(
             _MISMATCH,
             topology_key=self.key,
             matching=count,
@@ -99,4 +100,5 @@ class Skew:
             min_domains=self.constraint.min_domains,
             domains=len(self._domains),
         )
+        self._refusals[count] = refusal = refusal.of(NAME)
         return refusal
