@@ -10,26 +10,11 @@ from typing import Any, Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
+from mockkube.client.answers import error_of
 from mockkube.runtime.chance import Chance
 
 READS: Final = ("get", "list")
-_REASONS: Final = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    406: "NotAcceptable",
-    409: "Conflict",
-    410: "Expired",
-    413: "RequestEntityTooLarge",
-    415: "UnsupportedMediaType",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
+_CONFLICT: Final = 409  # which two reasons share: this is the one a client tries again after
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +38,7 @@ class Injection:
     """What is done to a request: it is delayed, then at most one of the others."""
 
     delay_seconds: float = 0.0
-    error: ApiError | None = None
+    status: ReadOnlyObject | None = None
     cut: bool = False
     stale_revision: int = 0
 
@@ -63,25 +48,32 @@ class Injection:
         inject = obj["spec"]["inject"]
         return cls(
             inject.get("delaySeconds", 0.0),
-            _error(obj["metadata"]["name"], inject),
+            _status(obj["metadata"]["name"], inject),
             bool(inject.get("dropWatch")),
             obj.get("status", {}).get("revision", 0) if inject.get("staleReads") else 0,
         )
 
+    def error(self) -> ApiError | None:
+        """Return the answer in place of the real one, of the class that says what a client can do about it."""
+        if self.status is None:
+            return None
+        error = error_of(self.status, self.status["code"])
+        error.reason = error.reason or type(error).reason
+        return error
 
-def _error(name: str, inject: ReadOnlyObject) -> ApiError | None:
-    if inject.get("expired"):
-        return _answer(name, {"code": 410, "message": "too old resource version"})
-    return _answer(name, inject["status"]) if "status" in inject else None
 
-
-def _answer(name: str, answer: ReadOnlyObject) -> ApiError:
-    after = answer.get("retryAfterSeconds", 0)
-    message = answer.get("message") or f"injected by fault {name!r}"
-    error = ApiError(message, details={"retryAfterSeconds": after} if after else None, retry_after_seconds=after)
-    error.code = answer["code"]
-    error.reason = answer.get("reason") or _REASONS.get(error.code, "Unknown")
-    return error
+def _status(name: str, inject: ReadOnlyObject) -> ReadOnlyObject | None:
+    given = {"code": 410, "message": "too old resource version"} if inject.get("expired") else inject.get("status")
+    if given is None:
+        return None
+    after, usual = given.get("retryAfterSeconds", 0), "Conflict" if given["code"] == _CONFLICT else ""
+    return {
+        "kind": "Status",
+        "code": given["code"],
+        "reason": given.get("reason", usual),
+        "message": given.get("message", f"injected by fault {name!r}"),
+        **({"details": {"retryAfterSeconds": after}} if after else {}),
+    }
 
 
 @dataclass(slots=True)

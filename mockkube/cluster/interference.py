@@ -101,8 +101,8 @@ class Interference:
     ) -> web.StreamResponse:
         if injection is None:
             return await handler(request)
-        if injection.error is not None:
-            return Exchange(request, ANONYMOUS, {}).error(injection.error)
+        if (error := injection.error()) is not None:
+            return Exchange(request, ANONYMOUS, {}).error(error)
         if injection.cut:
             assert request.transport is not None
             request.transport.abort()

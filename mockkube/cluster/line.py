@@ -54,8 +54,8 @@ class Line:
         injection = self._faults.strike(self._asking(verb, kind, key, subresource, after)) or NOTHING
         if injection.delay_seconds:
             await self._pause(injection.delay_seconds)
-        if injection.error is not None:
-            raise injection.error
+        if (error := injection.error()) is not None:
+            raise error
         if injection.cut:
             raise Unavailable("the connection was cut")
         return injection

@@ -13,7 +13,7 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 from mockkube_storage.store import Store
 
-from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.contents import Contents, Unreadable
 from mockkube.cluster.control.following import Follower
@@ -102,9 +102,21 @@ class SnapshotKeeper:
         """Tell every component what it was told then; those that were not there go."""
         for name in sorted(self._control.components().keys() - components.keys()):
             await self._control.remove("components", name)
-        present = self._control.components()
-        for name, spec in sorted(components.items()):
-            await (self._control.tell if name in present else self._control.create)("components", name, spec)
+        waiting = sorted(components.items())
+        while waiting:
+            refused: dict[str, Invalid] = {}
+            for name, spec in waiting:
+                try:
+                    await self._tell_one(name, spec)
+                except Invalid as error:  # with versions that skew is enforced on, some must go first
+                    refused[name] = error
+            if len(refused) == len(waiting):
+                raise next(iter(refused.values()))
+            waiting = [(name, components[name]) for name in refused]
+
+    async def _tell_one(self, name: str, spec: Object) -> None:
+        known = name in self._control.objects("components")
+        await (self._control.tell if known else self._control.create)("components", name, spec)
 
     async def _report(self, obj: Object, outcome: Object, facts: Object) -> None:
         now = self._clock.now()

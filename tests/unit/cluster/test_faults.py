@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Expired, NotFound, TooManyRequests
 from mockkube.cluster.faults import Asking, Faults, Injection
 from mockkube.runtime.chance import Chance
 
@@ -78,18 +79,39 @@ def test_an_injection_says_all_that_is_done() -> None:
     known = faults(fault(inject={"delaySeconds": 2.0, "status": {"code": 429, "retryAfterSeconds": 3}}))
     injection = known.strike(GET)
     assert injection is not None
-    assert injection.error is not None
-    assert (injection.delay_seconds, injection.error.code, injection.error.reason) == (2.0, 429, "TooManyRequests")
-    assert injection.error.status()["message"] == "injected by fault 'f'"
+    error = injection.error()
+    assert isinstance(error, TooManyRequests)
+    assert (injection.delay_seconds, error.code, error.reason) == (2.0, 429, "TooManyRequests")
+    assert (error.status()["message"], error.retry_after_seconds) == ("injected by fault 'f'", 3)
     stale = faults(fault(inject={"staleReads": True}, status={"revision": 3})).strike(GET)
     assert stale == Injection(stale_revision=3)
+
+
+@pytest.mark.parametrize(
+    ("inject", "kind", "reason"),
+    [
+        pytest.param({"expired": True}, Expired, "Expired", id="what has expired"),
+        pytest.param({"status": {"code": 409}}, Conflict, "Conflict", id="a conflict"),
+        pytest.param(
+            {"status": {"code": 409, "reason": "AlreadyExists"}}, AlreadyExists, "AlreadyExists", id="by its reason"
+        ),
+        pytest.param({"status": {"code": 404}}, NotFound, "NotFound", id="nothing there"),
+        pytest.param({"status": {"code": 507}}, ApiError, "InternalError", id="a code nobody knows"),
+    ],
+)
+def test_an_answer_is_of_the_class_components_look_for(
+    inject: dict[str, Any], kind: type[ApiError], reason: str
+) -> None:
+    error = Injection.read(fault(inject=inject)).error()
+    assert type(error) is kind
+    assert error.reason == reason
 
 
 def test_the_first_by_name_that_has_some_left_strikes() -> None:
     first, second = fault("a", inject=BROKEN, count=1), fault("b", inject={"status": {"code": 503}})
     known = faults(second, first)
     struck = [known.strike(GET) for _ in range(2)]
-    assert [one.error.code for one in struck if one is not None and one.error is not None] == [500, 503]
+    assert [one and one.status and one.status["code"] for one in struck] == [500, 503]
 
 
 def test_a_count_goes_on_where_it_was_reported() -> None:

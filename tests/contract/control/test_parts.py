@@ -1,0 +1,121 @@
+"""Components beside the API servers: started, stopped and built anew as they are asked, in whatever state they are."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+CONTROL = "/apis/control.mockkube.dev/v1alpha1"
+COMPONENTS = f"{CONTROL}/components"
+PODS = "/api/v1/namespaces/default/pods"
+Start = Callable[..., AbstractAsyncContextManager[Any]]
+
+
+def condition(obj: dict[str, Any], kind: str) -> tuple[str, str]:
+    found = next(one for one in obj["status"]["conditions"] if one["type"] == kind)
+    return found["status"], found["message"]
+
+
+def pod(name: str, node: str = "node-1") -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}}
+
+
+@pytest_asyncio.fixture
+async def lab(start: Start) -> AsyncIterator[Any]:
+    """Two nodes with kubelets, in virtual time: whether something happens can be told from whether it is late."""
+    async with start(clock="Virtual", nodes=2, without=("scheduler", "controllers")) as control:
+        yield control
+
+
+async def wait(control: Any, duration: str = "30s") -> None:
+    """Let time pass, and all that happens until then happen."""
+    answer = await control.patch(f"{CONTROL}/clocks/cluster", {"spec": {"advance": duration}})
+    assert answer.status == 200, answer.body
+    async for obj in control.seen("cluster", "clocks"):
+        if obj["status"].get("observedGeneration", 0) >= answer.body["metadata"]["generation"]:
+            return
+
+
+async def phase(control: Any, name: str) -> str:
+    return str((await control.get(f"{PODS}/{name}"))["status"]["phase"])
+
+
+async def test_one_that_is_to_run_runs(lab: Any) -> None:
+    kubelet = await lab.settled("kubelet")
+    assert condition(kubelet, "Running") == ("True", "works with kube-apiserver")
+    await lab.create(PODS, pod("p"))
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+
+
+async def test_one_that_is_not_to_run_does_nothing(lab: Any) -> None:
+    stopped = await lab.tell("kubelet", running=False)
+    assert (stopped["status"]["phase"], condition(stopped, "Running")[1]) == ("Stopped", "spec.running is false")
+    await lab.create(PODS, pod("p"))
+    await wait(lab)
+    assert await phase(lab, "p") == "Pending"
+    await lab.tell("kubelet", running=True)
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+
+
+async def test_it_comes_back_when_its_server_does(lab: Any) -> None:
+    await lab.tell("kube-apiserver", version="1.35")
+    await lab.create(PODS, pod("p"))
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+
+
+async def test_it_talks_to_the_server_it_is_told_to(lab: Any) -> None:
+    assert (
+        condition(await lab.tell("kubelet", server="kube-apiserver.1"), "Running")[1] == "works with kube-apiserver.1"
+    )
+    await lab.create(PODS, pod("p"))
+    await wait(lab)
+    assert await phase(lab, "p") == "Pending"
+    await lab.create(COMPONENTS, {"metadata": {"name": "kube-apiserver.1"}})
+    await lab.settled("kube-apiserver.1")
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+
+
+async def test_a_node_with_a_kubelet_of_its_own_is_not_the_fleets(lab: Any) -> None:
+    await lab.create(COMPONENTS, {"metadata": {"name": "kubelet.node-1"}, "spec": {"running": False}})
+    await lab.settled("kubelet.node-1")
+    for name, node in (("p", "node-1"), ("q", "node-2")):
+        await lab.create(PODS, pod(name, node))
+    await wait(lab)
+    assert (await phase(lab, "p"), await phase(lab, "q")) == ("Pending", "Running")
+    await lab.tell("kubelet.node-1", running=True)
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+
+
+async def test_a_snapshot_brings_back_what_they_had_done(lab: Any) -> None:
+    await lab.create(PODS, pod("p"))
+    await lab.create(f"{CONTROL}/snapshots", {"metadata": {"name": "s"}})
+    await wait(lab)
+    await lab.patch(f"{CONTROL}/snapshots/s", {"spec": {"restore": 1}})
+    async for obj in lab.seen("s", "snapshots"):
+        if obj["status"].get("restored"):
+            break
+    await wait(lab)
+    assert await phase(lab, "p") == "Running"
+    assert (await lab.settled("kubelet"))["status"]["running"]
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "message"),
+    [
+        pytest.param("kubelet", "etcd", 'spec.server: Invalid value: "etcd": is no API server', id="no API server"),
+        pytest.param(
+            "kube-apiserver", "kube-apiserver.1", "spec.server: Forbidden: an API server talks to no other", id="of one"
+        ),
+    ],
+)
+async def test_what_is_no_server_is_refused(control: Any, name: str, server: str, message: str) -> None:
+    answer = await control.patch(f"{COMPONENTS}/{name}", {"spec": {"server": server}})
+    assert answer.status == 422
+    assert message in answer.message
