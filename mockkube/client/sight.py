@@ -1,6 +1,7 @@
 """What a component of some version sees of an object: the fields its version knows."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from mockkube.api.codec import Codec, Found, Mismatch
 from mockkube.api.errors import Internal
@@ -16,12 +17,18 @@ def unchanged(obj: Object) -> Object:
     return obj
 
 
+@lru_cache(maxsize=32)
+def _codec(schema: Schema) -> Codec:
+    """The decoders of a version: components come and go, their types stay."""
+    return Codec(schema)
+
+
 class Sight:
     """The types of one component. It decodes as its binary does: what it does not know is not there."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._codec = Codec(schema)
+        self._codec = _codec(schema)
 
     def knows(self, group: str, version: str, kind: str) -> bool:
         """Whether the component has this type."""
