@@ -17,6 +17,7 @@ from mockkube.apiserver import local_subresources
 from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.local_desk import Desk, LocalDoor
 from mockkube.apiserver.local_view import LocalWatch, View
 from mockkube.apiserver.registry import creation, deletion, listing, patching, updating, watching
@@ -205,8 +206,8 @@ class _Request:
             desk.left.set()
         if code:
             call, resource = self.call, self.resource
-            scope = "resource" if call.name else "namespace" if call.namespace else "cluster"
-            labels = (self.verb.upper(), resource.group, resource.version, resource.plural, call.subresource, scope, "")
+            verb, scope = verb_label(self.verb), scope_label(self.verb, call.namespace, call.name)
+            labels = (verb, resource.group, resource.version, resource.plural, call.subresource, scope, "")
             desk.metrics.observe(labels, code, desk.clock.monotonic() - self.started)
 
 

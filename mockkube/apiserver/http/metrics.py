@@ -18,6 +18,22 @@ _WHOLE: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "dry_run")
 
 
+_METHODS: Final = {"create": "POST", "update": "PUT"}
+
+
+def verb_label(verb: str) -> str:
+    """Return what metrics call a verb: mostly itself, sometimes the method it came with."""
+    # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
+    return _METHODS.get(verb, verb.upper())
+
+
+def scope_label(verb: str, namespace: str, name: str) -> str:
+    """Return what metrics call the reach of a request."""
+    if name or verb == "create":
+        return "resource"
+    return "namespace" if namespace else "cluster"
+
+
 class Metrics:
     """The metrics of one server."""
 

@@ -15,7 +15,7 @@ from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
 from mockkube.apiserver.http.exchange import TEXT, Exchange, parse_query
-from mockkube.apiserver.http.metrics import Metrics
+from mockkube.apiserver.http.metrics import Metrics, scope_label, verb_label
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.streams import Streams
@@ -115,9 +115,8 @@ class Router:
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
         if target is None:
             return
-        scope = "resource" if target.name else "namespace" if target.namespace else "cluster"
+        verb, scope = verb_label(target.verb), scope_label(target.verb, target.namespace, target.name)
         dry_run = ",".join(query.get("dryRun", ()))
-        verb = "APPLY" if target.verb == "apply" else target.verb.upper()
         labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
         self._metrics.observe(labels, code, seconds)
 
