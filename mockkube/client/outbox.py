@@ -1,9 +1,11 @@
 """What is still to be written, where nobody waits for it: bounded, in order, tried again while no server answers."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Unavailable
@@ -48,21 +50,46 @@ class Outbox:
         """Return when the server is asked again."""
         return self._retry_at
 
-    async def send(self) -> None:
-        """Send the first event, or try to."""
-        event = self._waiting[0]
+    async def send(self, at_once: int = 1) -> None:
+        """Send the first event, or try to; with `at_once` also those behind it that are about other objects."""
+        batch = self._batch(at_once)
+        if len(batch) == 1:
+            gone = [await self._try(batch[0])]
+        else:
+            async with asyncio.TaskGroup() as group:
+                tries = [group.create_task(self._try(event)) for event in batch]
+            gone = [one.result() for one in tries]
+        left = [event for event, is_gone in zip(batch, gone, strict=True) if not is_gone]
+        for _ in batch:
+            self._waiting.popleft()
+        self._waiting.extendleft(reversed(left))
+        if left and self._postponed():
+            return
+        if left:
+            event = self._waiting.popleft()
+            _LOG.error("unable to write event %s: the server does not answer", event.get("reason"))
+        self._tries, self._retry_at = 0, None
+
+    def _batch(self, count_max: int) -> list[Object]:
+        batch: dict[str, Object] = {}
+        for event in islice(self._waiting, count_max):
+            about = (event.get("regarding") or event.get("involvedObject") or {}).get("uid", "")
+            if about in batch:
+                break
+            batch[about] = event
+        return list(batch.values())
+
+    async def _try(self, event: Object) -> bool:
+        """Whether an event needs not be sent again."""
         try:
             await self._write(event)
-        except Unavailable as error:
-            if self._postponed():
-                return
-            _LOG.error("unable to write event %s: %s", event.get("reason"), error)
+        except Unavailable:
+            return False
         except AlreadyExists:
             pass
         except ApiError as error:
             _LOG.error("server rejected event %s: %s", event.get("reason"), error)
-        self._waiting.popleft()
-        self._tries, self._retry_at = 0, None
+        return True
 
     def _postponed(self) -> bool:
         """Whether the first event is tried again, and if so, when; the first delay is random."""

@@ -50,8 +50,12 @@ class _Known:
 class SeriesRecorder:
     """Records events of events.k8s.io/v1. What is equal but for the note is one event."""
 
-    def __init__(self, client: Client, clock: Clock, chance: Chance, *, owner: str, host: str = HOST) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, chance: Chance, *, owner: str, host: str = HOST, at_once: int = 1
+    ) -> None:
         self.name = f"{owner}/events"
+        self._at_once = at_once
+        """How many events are written at once; each about another object."""
         self._client, self._clock, self._host = client, clock, host
         self._names = EventNames(clock, chance)
         self._outbox = Outbox(clock, chance, self._write)
@@ -111,7 +115,7 @@ class SeriesRecorder:
     async def step(self) -> None:
         """Write one event, or what a tick brings."""
         if self._outbox.ready():
-            await self._outbox.send()
+            await self._outbox.send(self._at_once)
             return
         now = self._clock.monotonic()
         if self._refresh_at <= now:

@@ -85,10 +85,10 @@ class Desk:
 class Binder:
     """Brings bindings to their end; one step handles as many as may go at once."""
 
-    def __init__(self, desk: Desk, *, owner: str, parallel: int = PARALLEL_MAX) -> None:
+    def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLEL_MAX) -> None:
         self.name = f"{owner}/binding"
         self.bell = Bell()
-        self._desk, self._parallel = desk, parallel
+        self._desk, self._at_once = desk, at_once
         self._ready: deque[Assumed] = deque()
         self._parked: dict[str, tuple[Assumed, float]] = {}
         """Those that wait for something, by uid, and when to look again at the latest."""
@@ -127,7 +127,7 @@ class Binder:
         now = self._desk.clock.monotonic()
         for uid in [uid for uid, (_, at) in self._parked.items() if at <= now]:
             self._ready.append(self._parked.pop(uid)[0])
-        batch = [self._ready.popleft() for _ in range(min(self._parallel, len(self._ready)))]
+        batch = [self._ready.popleft() for _ in range(min(self._at_once, len(self._ready)))]
         if len(batch) == 1:
             await self._go_on(batch[0])
             return

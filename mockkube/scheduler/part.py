@@ -83,11 +83,12 @@ class Scheduler:
         self.picture = Picture(self.senses.requests)
         self.nominations = Nominations(latest_in(self.caches))
         self.metrics = Metrics()
-        self._recorder = SeriesRecorder(client, clock, chance, owner=owner)
+        at_once = 1 if isinstance(clock, VirtualClock) else PARALLEL_MAX
+        self._recorder = SeriesRecorder(client, clock, chance, owner=owner, at_once=at_once)
         self._handles: list[ProfileHandle] = []
         self.deciders = self._build_deciders(chance)
         self.queue = self._build_queue()
-        self._workers = self._build_workers(owner, parallel=1 if isinstance(clock, VirtualClock) else PARALLEL_MAX)
+        self._workers = self._build_workers(owner, at_once=at_once)
         self._add_gauges()
         self.metrics.register(context.metrics)
 
@@ -132,7 +133,7 @@ class Scheduler:
         )
         return Queue(rules, self.clock, self.metrics, self.nominations.put)
 
-    def _build_workers(self, owner: str, *, parallel: int) -> list[Worker]:
+    def _build_workers(self, owner: str, *, at_once: int) -> list[Worker]:
         pods = self.caches.of("Pod")
         writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
         failures = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
@@ -140,7 +141,7 @@ class Scheduler:
         desk = Desk(
             self.picture, self.queue, failures, writer, self._recorder, self.metrics, self.clock, nominates=nominates
         )
-        binder = Binder(desk, owner=owner, parallel=parallel)
+        binder = Binder(desk, owner=owner, at_once=at_once)
         tools = Tools(
             self.client,
             pods,
