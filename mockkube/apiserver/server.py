@@ -9,7 +9,8 @@ from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.kinds.catalogue import Hooks, strategies
-from mockkube.api.types import Object
+from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
@@ -25,8 +26,6 @@ from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import Doorkeeper
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics, describe
-from mockkube.apiserver.http.openapi.edition import Custom
-from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.zpages import Subject
@@ -142,7 +141,7 @@ class ApiServer:
         self._running += [self._group.create_task(work) for work in self._housekeeping.work()]
         self._ready = True
 
-    def _published(self) -> Custom:
+    def _published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """The schemas of what Kubernetes does not publish."""
         beside = self._options.beside
         published = {} if beside is None else beside.family.published

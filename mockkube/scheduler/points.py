@@ -5,6 +5,7 @@ upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from mockkube.runtime.clock import Clock
@@ -107,6 +108,14 @@ class Points:
             status = self._timed(state, FILTER, plugin.name, plugin.filter, state, pod, node)
         else:
             status = plugin.filter(state, pod, node)
+        return self.checked(plugin, status)
+
+    def judge(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return what asks one filter of any node; what it answers has to be `checked` if it is no success."""
+        return partial(self.ask, state, plugin, pod) if state.timed else plugin.judge(state, pod)
+
+    def checked(self, plugin: FilterPlugin, status: Status) -> Status:
+        """Return a filter's answer as its own. Raises PluginFailed if it is neither yes nor no."""
         if status.code is Code.SUCCESS:
             return status
         if not status.rejected:

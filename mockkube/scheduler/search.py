@@ -3,17 +3,20 @@
 upstream 1.36: pkg/scheduler/schedule_one.go
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import CycleState, FilterPlugin
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.status import Code, Status
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.points import FILTER, Points
 from mockkube.scheduler.tables import Filtered, Tables, Verdict
 
+Judge = tuple[int, FilterPlugin, Callable[[NodeInfo], Status]]
+"""A filter that is asked in each cycle: its place, itself, and what asks it of a node."""
 FEASIBLE_MIN: Final = 100
 """So many nodes are looked for at least; below it the whole cluster is."""
 _PERCENTAGE_MIN: Final = 5
@@ -102,7 +105,8 @@ class Search:
     def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
         start = self._points.now()
         table, points = self._table(state, pod), self._points
-        nodes, entries, fits, live = points.picture.all, table.entries, table.fits, table.live
+        nodes, entries, fits = points.picture.all, table.entries, table.fits
+        live = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
         awaited = points.nominated_slots(pod)
         found: list[int] = []
         refused: dict[str, Status] = {}
@@ -113,7 +117,7 @@ class Search:
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
                 if live:
-                    verdict = table.ask(points, state, pod, slot, verdict)
+                    verdict = self._ask(live, nodes[slot], verdict)
             if verdict is fits:
                 found.append(slot)
                 if len(found) >= count:
@@ -125,6 +129,16 @@ class Search:
         self._tally(state, refusals, len(found) + len(refused))
         points.measure(FILTER, Code.SUCCESS, start)
         return Found(found, refused)
+
+    def _ask(self, live: Sequence[Judge], node: NodeInfo, kept: Verdict) -> Verdict:  # hot: per node, per pod
+        """Ask the other filters too, as far as they come before one that refuses. Raises PluginFailed."""
+        for place, plugin, judge in live:
+            if place > kept[0]:
+                break
+            status = judge(node)
+            if status is not SUCCESS and (status := self._points.checked(plugin, status)).code is not Code.SUCCESS:
+                return place, status
+        return kept
 
     def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
         table = self._tables.filtered(state, pod)

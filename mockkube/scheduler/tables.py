@@ -104,17 +104,6 @@ class Filtered:
         del self._unknown[slot]
         return verdict
 
-    def ask(self, points: Points, state: CycleState, pod: PodInfo, slot: int, kept: Verdict) -> Verdict:
-        """Ask the other filters too, as far as they come before one that refuses. Raises PluginFailed."""
-        node = points.picture.all[slot]
-        for place, plugin in self.live:
-            if place > kept[0]:
-                break
-            status = points.ask(state, plugin, pod, node)
-            if not status.ok:
-                return place, status
-        return kept
-
 
 class Scored:
     """The raw scores of the plugins that rank each node by itself: weighted sums, and those to be normalised."""

@@ -21,11 +21,11 @@ from mockkube.api.custom.conditions import (
 from mockkube.api.custom.definition import Definition
 from mockkube.api.custom.schemas import SchemaReader
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.custom.patterns import found_in
 from mockkube.apiserver.custom.resource import CustomResource, resources_of
-from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER
 from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Listener

@@ -1,25 +1,28 @@
 """Paths that name no stored resource: discovery, health, version, metrics, OpenAPI, and requests that only ask."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from aiohttp import web
 
 from mockkube.api.errors import MethodNotAllowed, NotAcceptable, NotFound
-from mockkube.api.types import Object
+from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import discovery, health, negotiation
 from mockkube.apiserver.http.discovery import Discovery
 from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics
-from mockkube.apiserver.http.openapi import OpenApi
-from mockkube.apiserver.http.openapi.edition import Custom
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.zpages import Pages, Subject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.standing import Standing
 from mockkube.features.versions import Version, binary_text
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.openapi.serving import OpenApi
 
 Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
 METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,7 +43,7 @@ class PlainPaths:
         checks: list[Check],
         reviews: dict[tuple[str, str], Review],
         subject: Subject,
-        custom: Callable[[], Custom] = dict,
+        custom: Callable[[], Mapping[GroupVersionKind, ReadOnlyObject]] = dict,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
@@ -48,7 +51,13 @@ class PlainPaths:
         self._reviews = reviews
         self._pages = Pages(subject, registry.services.clock, self._paths)
         self.discovery = Discovery(registry)
-        self._openapi = OpenApi(registry, custom)
+        self._custom = custom
+
+    @cached_property
+    def _openapi(self) -> "OpenApi":
+        from mockkube.apiserver.http.openapi.serving import OpenApi  # many servers are never asked for it
+
+        return OpenApi(self._registry, self._custom)
 
     def review(self, target: Target) -> Review | None:
         """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""

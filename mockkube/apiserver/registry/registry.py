@@ -137,7 +137,7 @@ class Registry:
             resource = Resource(kind, version, node, lambda: family.strategies.get(key, PLAIN), self.services)
             resource.stamp = family.stamps.get((kind.group, version, kind.kind))
             resource.default = family.defaults.get((kind.group, version, kind.kind))
-            resource.printer = family.printers.get((kind.group, kind.kind), resource.printer)
+            resource.printers = family.printers
             resource.home = home = home or resource
             if resource is home:
                 self._stored[kind.group, kind.plural] = resource

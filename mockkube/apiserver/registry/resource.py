@@ -6,7 +6,7 @@ Verbs live beside it, one module each: creation, updating, deletion, listing, wa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ from mockkube.api import complaints, conversions
 from mockkube.api.catalogue import Kind
 from mockkube.api.codec import Codec, Found, Mismatch
 from mockkube.api.errors import ApiError, BadRequest
-from mockkube.api.printers.catalogue import printer_of
+from mockkube.api.printers.catalogue import DEFAULT, PRINTERS
 from mockkube.api.printers.table import Printer
 from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node
@@ -136,7 +136,7 @@ class Resource:
         self.home: Resource = self
         self.default: Callable[[Object, Capabilities], None] | None = None
         self.stamp: Callable[[Object, datetime], None] | None = None
-        self.printer: Printer = printer_of(kind.group, kind.kind)
+        self.printers: Mapping[tuple[str, str], Printer] = PRINTERS
         self.head = encoding.head(kind.kind, self.api_version)
         self.tag = str(services.caps.version).encode()
         self._decode = services.codec.decoder(node)
@@ -145,6 +145,11 @@ class Resource:
     def strategy(self) -> Strategy:
         """The rules of the kind; read when the first object of it comes by."""
         return self._make_strategy()
+
+    @cached_property
+    def printer(self) -> Printer:
+        """How tables show the kind; read when the first is asked for."""
+        return self.printers.get((self.kind.group, self.kind.kind), DEFAULT)
 
     @cached_property
     def collection(self) -> Collection:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mockkube.api.types import ReadOnlyObject
@@ -190,6 +191,10 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Return SUCCESS, or why not."""
+
+    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return `filter` for the nodes of one cycle; what does not depend on the node may be looked up here, once."""
+        return partial(self.filter, state, pod)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from mockkube.api.selectors.errors import BadSelector
@@ -143,21 +144,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(unwelcome), of_namespace))
         return PreFiltered()
 
-    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Refuse nodes too far from wanted pods, then such too near unwanted ones, then where the pod is unwanted."""
+        return self.judge(state, pod)(node)
+
+    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return the filter."""
         rules = state.get(_RULES)
         assert rules is not None
-        if (
-            rules.affinity
-            and not (near := rules.near.near(node.labels))
-            and (near is None or not _is_first(rules, pod))
-        ):
-            return _refusal(rules, _NOT_NEAR, "")
-        if rules.anti_affinity and (key := rules.far.found(node.labels)) is not None:
-            return _refusal(rules, _NEAR, key)
-        if (key := rules.unwelcome.found(node.labels)) is not None:
-            return _refusal(rules, _UNWELCOME, key)
-        return SUCCESS
+        return partial(_judge, rules, pod)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod in."""
@@ -216,6 +211,17 @@ def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
         return node_change_helps(pod, event)
     except BadSelector:
         return True
+
+
+def _judge(rules: _Rules, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
+    near = rules.near.near(node.labels) if rules.affinity else True
+    if near is None or (near is False and not _is_first(rules, pod)):
+        return _refusal(rules, _NOT_NEAR, "")
+    if rules.anti_affinity and (key := rules.far.found(node.labels)) is not None:
+        return _refusal(rules, _NEAR, key)
+    if (key := rules.unwelcome.found(node.labels)) is not None:
+        return _refusal(rules, _UNWELCOME, key)
+    return SUCCESS
 
 
 def _is_first(rules: _Rules, pod: PodInfo) -> bool:

@@ -4,7 +4,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filteri
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -155,14 +155,27 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         state.put(_SKEWS, _Skews(skews, pod.part(self, self._read_access)))
         return PreFiltered()
 
-    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Refuse nodes on which a constraint would be too skewed, or that lack its key."""
+        return self.judge(state, pod)(node)
+
+    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return the filter; with one constraint it is the constraint's own."""
         found = state.get(_SKEWS)
         assert found is not None
-        for skew in found.skews:
-            if (refusal := skew.judge(node.labels)) is not None:
-                return refusal
-        return SUCCESS
+        first, *others = [skew.judge for skew in found.skews]
+        if not others:
+            return first
+
+        def judge(node: NodeInfo) -> Status:  # hot: per pod and node
+            status = first(node)
+            for other in others:
+                if status is not SUCCESS:
+                    return status
+                status = other(node)
+            return status
+
+        return judge
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod in."""

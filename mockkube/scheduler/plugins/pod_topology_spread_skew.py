@@ -3,12 +3,13 @@
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import nsmallest
 from operator import itemgetter
 from typing import Final
 
-from mockkube.scheduler.framework.status import Status
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.domain_counts import Counts
 from mockkube.scheduler.plugins.pod_topology_spread_constraints import Constraint
 
@@ -21,6 +22,7 @@ class Skew:
     """One constraint, the domains there are, and how many pods each of them has."""
 
     __slots__ = (
+        "_count_max",
         "_counts",
         "_domains",
         "_least",
@@ -40,6 +42,7 @@ class Skew:
         """What pods that are supposed to come or go add to their domains."""
         self._lowest: Sequence[tuple[str, int]] | None = None
         self._least = self._minimum()
+        self._count_max = self._least + constraint.max_skew - self_counts
         self._refusals: dict[int, Status] = {}
 
     def clone(self) -> "Skew":
@@ -48,7 +51,8 @@ class Skew:
         clone.constraint, clone.key = self.constraint, self.key
         clone._domains, clone._counts, clone._self_counts = self._domains, self._counts, self._self_counts
         clone._supposed = dict(self._supposed)
-        clone._lowest, clone._least, clone._refusals = self._lowest, self._least, {}
+        clone._lowest, clone._least, clone._count_max = self._lowest, self._least, self._count_max
+        clone._refusals = {}
         return clone
 
     def suppose(self, domain: str, change: int) -> None:
@@ -58,18 +62,19 @@ class Skew:
             self._lowest = nsmallest(2, counts, key=itemgetter(1))
         self._supposed[domain] = self._supposed.get(domain, 0) + change
         self._least = self._minimum()
+        self._count_max = self._least + self.constraint.max_skew - self._self_counts
         self._refusals = {}
 
-    def judge(self, labels: Mapping[str, str]) -> Status | None:  # hot: per pod and node
-        """Return why a node with these labels cannot take the pod; None if it can."""
-        domain = labels.get(self.key)
+    def judge(self, node: NodeInfo) -> Status:  # hot: per pod and node
+        """Return whether a node can take the pod, or why not."""
+        domain = node.labels.get(self.key)
         if domain is None:
             return Status.unresolvable(_NO_LABEL, topology_key=self.key)
         count = self._counts.get(domain, 0)
         if self._supposed:
             count += self._supposed.get(domain, 0)
-        if count + self._self_counts - self._least <= self.constraint.max_skew:
-            return None
+        if count <= self._count_max:
+            return SUCCESS
         return self._refusals.get(count) or self._refuse(count)
 
     def _minimum(self) -> int:

@@ -2,7 +2,3 @@
 
 Not discovery, which says the same in fewer words. Read `edition.py` first, then `operations.py` and `schemas.py`.
 """
-
-from mockkube.apiserver.http.openapi.serving import OpenApi
-
-__all__ = ["OpenApi"]

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.api.catalogue import Kind
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.openapi import operations
-from mockkube.apiserver.http.openapi.operations import META, Find, GroupVersionKind, Operation
+from mockkube.apiserver.http.openapi.operations import META, Find, Operation
 from mockkube.apiserver.http.openapi.schemas import V2, Schemas
 
 _MEDIA: Final = ("application/json", "application/yaml")

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.types import Object
 from mockkube.apiserver.http.openapi import parameters
-from mockkube.apiserver.http.openapi.operations import TEXT, GroupVersionKind, Operation
+from mockkube.apiserver.http.openapi.operations import TEXT, Operation
 from mockkube.apiserver.http.openapi.schemas import Schemas
 
 _DESCRIPTIONS: Final = {200: "OK", 201: "Created", 202: "Accepted"}

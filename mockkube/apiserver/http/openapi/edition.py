@@ -9,10 +9,11 @@ from typing import Final
 import orjson
 
 from mockkube.api.catalogue import STATUS, Kind
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.http.openapi import custom, documents, fixed, operations, protobuf
-from mockkube.apiserver.http.openapi.operations import GroupVersionKind, Operation
+from mockkube.apiserver.http.openapi.operations import Operation
 from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
 from mockkube.features.versions import Version
 

@@ -3,9 +3,10 @@
 # upstream 1.36: apiserver/pkg/endpoints/installer.go
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockkube.api.catalogue import Kind, Subresource
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.registry.deletion import RETURNED_WHEN_DELETED
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -43,14 +44,6 @@ _CONNECT: Final = {
     "proxy": ("path",),
 }
 _CONNECT_METHODS: Final = {"proxy": ("delete", "get", "head", "options", "patch", "post", "put")}
-
-
-class GroupVersionKind(NamedTuple):
-    """What an operation is about."""
-
-    group: str
-    version: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,6 @@
 """`pods/binding`: the scheduler's word on where a pod runs."""
 
 from mockkube.api.errors import Conflict, aggregate
-from mockkube.api.kinds import pod_binding
-from mockkube.api.kinds.pod_binding import BindingRefused
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
@@ -11,6 +9,8 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 
 async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: WriteOptions) -> None:
     """Assign the pod to the node the binding names, once and for all."""
+    from mockkube.api.kinds import pod_binding  # with all the rules of pods, which are read when the first comes by
+
     if errors := pod_binding.validate_binding(binding):
         raise result_without_reason(500, aggregate(errors))
     asked = binding.get("metadata", {})
@@ -21,7 +21,7 @@ async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: Wri
             if asked.get(field) and asked[field] != metadata[field]:
                 raise updating.broken_precondition(pods, call, what, asked[field], metadata[field])
         bound = pod_binding.bind(pod, binding, pods.judge("binding"))
-        if isinstance(bound, BindingRefused):
+        if isinstance(bound, pod_binding.BindingRefused):
             raise Conflict.object("", "pods/binding", call.name, bound.text)
         return bound
 

@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from mockkube.api.catalogue import Kind
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.openapi.edition import Edition
-from mockkube.apiserver.http.openapi.operations import GroupVersionKind
 from mockkube.features.versions import Version
 
 GIZMO = Kind("kc.example.com", "Gizmo", "gizmos", namespaced=False, versions=("v1",))

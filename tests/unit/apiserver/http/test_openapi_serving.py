@@ -9,11 +9,11 @@ from aiohttp.test_utils import make_mocked_request
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.catalogue import Kind
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.authentication import ANONYMOUS
 from mockkube.apiserver.http.exchange import Exchange, parse_query
-from mockkube.apiserver.http.openapi import OpenApi
-from mockkube.apiserver.http.openapi.operations import GroupVersionKind
+from mockkube.apiserver.http.openapi.serving import OpenApi
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
