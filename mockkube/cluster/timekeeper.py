@@ -5,10 +5,13 @@ from contextlib import suppress
 from datetime import datetime
 
 from mockkube.api.errors import NotFound
-from mockkube.cluster.control.clock import CLOCK, render_now, target_of
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
+from mockkube.cluster.control.reporting import condition, dated
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import LivelockError
 
 Move = Callable[[datetime], Awaitable[None]]
 """Returns when time has come to a moment, and everything that was to happen until then has."""
@@ -32,13 +35,21 @@ class TimeKeeper:
         obj = self._control.objects("clocks").get(CLOCK)
         if obj is None:
             return
-        target = target_of(obj)
-        if self._move is not None and target is not None:
-            await self._move(target)
-        status = {
+        conditions = [] if self._move is None else [await self._advance(obj, self._move)]
+        now = self._clock.now()
+        status: Object = {
             "observedGeneration": obj["metadata"]["generation"],
             "mode": self._mode,
-            "now": render_now(self._clock.now(), self._mode),
+            "now": render_now(now, self._mode),
+            **({"conditions": dated(obj, conditions, now)} if conditions else {}),
         }
         with suppress(NotFound):
             await self._control.report("clocks", obj, status)
+
+    async def _advance(self, obj: ReadOnlyObject, move: Move) -> Object:
+        """Let time pass to where it is told to go; return the condition that tells what came of it."""
+        try:
+            await move(target_of(obj) or self._clock.now())
+        except LivelockError as error:
+            return condition(AT_REST, False, "Livelock", str(error))
+        return condition(AT_REST, True, "Arrived", "nobody has anything left to do until time passes")

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Final
 
-from mockkube.runtime.steps import Bell, InOrder, LivelockError, Worker, settle
+from mockkube.runtime.steps import STEPS_MAX, Bell, InOrder, LivelockError, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
@@ -84,8 +84,12 @@ _TURN: Final[ContextVar[_Turn]] = ContextVar("turn")
 class VirtualStage:
     """One task takes the steps of all workers, in their order, and moves the clock."""
 
-    def __init__(self, clock: VirtualClock, *, quiet: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, clock: VirtualClock, *, quiet: Callable[[], Awaitable[None]], steps_max: int = STEPS_MAX
+    ) -> None:
         self._clock = clock
+        self._steps_max = steps_max
+        """How many steps may be taken at one moment, until it is said that there is no end to them."""
         self._seen = quiet
         """Returns when what was written has reached those who watch."""
         self._bell = Bell()
@@ -131,7 +135,10 @@ class VirtualStage:
             await turn.hold(self._clock, seconds)
 
     async def move_to(self, moment: datetime) -> None:
-        """Let time pass until a moment, stopping wherever something happens; return when all are at rest there."""
+        """Let time pass until a moment, stopping wherever something happens; return when all are at rest there.
+
+        Raises LivelockError when workers keep each other busy on the way: then time stands still.
+        """
         self._target = max(self._target, moment)
         reached = asyncio.get_running_loop().create_future()
         self._reached.append((moment, reached))
@@ -148,8 +155,9 @@ class VirtualStage:
             await self._bell.wait()
             try:
                 await self._work()
-            except LivelockError as error:  # whoever looks finds time standing still, and can change something
+            except LivelockError as error:  # whoever waits is told, and can change something
                 _LOG.error("time stands still: %s", error)
+                self._give_up(error)
             self._tell()
 
     async def _work(self) -> None:
@@ -162,12 +170,18 @@ class VirtualStage:
         return list(self._turns.values())
 
     async def _settle(self) -> None:
-        await settle(self._present, InOrder(), quiet=self._quiet)
+        await settle(self._present, InOrder(), quiet=self._quiet, steps_max=self._steps_max)
 
     async def _quiet(self) -> None:
         for turn in list(self._turns.values()):
             await turn.halt()
         await self._seen()
+
+    def _give_up(self, error: LivelockError) -> None:
+        waiting, self._reached = self._reached, []
+        for _, reached in waiting:
+            if not reached.done():
+                reached.set_exception(error)
 
     def _tell(self) -> None:
         now, waiting = self._clock.now(), self._reached

@@ -14,6 +14,8 @@ from mockkube.matching.cel import gotime
 
 CLOCK: Final = "cluster"
 """The name of the one clock there is."""
+AT_REST: Final = "AtRest"
+"""The condition that everything that was to happen until now has happened."""
 
 
 def render_moment(moment: datetime) -> str:

@@ -68,6 +68,10 @@ class TestVirtual:
         assert told["spec"] == {"mode": "Virtual", "advanceTo": "2030-01-01T00:10:00Z"}
         assert told["status"]["now"] == "2030-01-01T00:10:00Z"
 
+    async def test_it_tells_that_all_is_at_rest(self, virtual: Any) -> None:
+        [condition] = (await moved(virtual, advance="5m"))["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == ("AtRest", "True", "Arrived")
+
     async def test_a_moment_may_have_a_fraction(self, virtual: Any) -> None:
         assert (await moved(virtual, advance="1500ms"))["status"]["now"] == "2030-01-01T00:00:01.500000Z"
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from mockkube.cluster.stage import RealStage
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Bell, LivelockError
 from mockkube.runtime.virtual import EPOCH, VirtualClock
 
 
@@ -118,6 +118,22 @@ async def test_one_that_leaves_in_the_middle_of_a_step_is_cancelled(stage: Virtu
     await stage.move_to(EPOCH + timedelta(seconds=5))
     await stage.leave([worker])
     assert ended == [True]
+
+
+async def test_workers_that_keep_each_other_busy_stop_time(clock: VirtualClock) -> None:
+    log: list[str] = []
+    busy = noting(log, "busy", clock, 0)
+
+    async def quiet() -> None:
+        await clock.sleep(0)
+
+    async with VirtualStage(clock, quiet=quiet, steps_max=50) as stage:
+        stage.enter([busy])
+        with pytest.raises(LivelockError):
+            await stage.move_to(EPOCH + timedelta(seconds=5))
+        await stage.leave([busy])
+        await stage.move_to(EPOCH + timedelta(seconds=5))
+    assert (len(log) >= 50, clock.now()) == (True, EPOCH + timedelta(seconds=5))
 
 
 async def test_real_workers_run_until_they_leave() -> None:
