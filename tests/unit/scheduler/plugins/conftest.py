@@ -1,21 +1,30 @@
 """A cluster in memory for plugins: nodes, pods and other objects, without a server or a queue."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mockkube_storage.engines.memory import MemoryStore
 
+from mockkube.apiserver.http.authentication import MASTERS, Authenticator
+from mockkube.apiserver.local import LocalClient
+from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import Caches
-from mockkube.client.protocol import Listed, Selection
+from mockkube.client.identity import Identity
+from mockkube.client.identity import scheduler as scheduler_identity
+from mockkube.client.protocol import Key, Listed, PatchType, Selection, key_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Bell
+from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler.arguments import fill
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.plugins import Context, CycleState
@@ -117,6 +126,81 @@ class World:
         return {node.name: score for node, score in zip(nodes, scores, strict=True)}
 
 
+class Served:
+    """A server in memory and a scheduler's view of it, for plugins that write; time is virtual."""
+
+    def __init__(self, server: ApiServer, caps: Capabilities) -> None:
+        door = LocalDoor()
+        door.open(server)
+        self.caps, self.clock = caps, VirtualClock()
+        self.admin = LocalClient(door, Identity("admin", (MASTERS,), "admin"))
+        self.client = LocalClient(door, scheduler_identity(caps.version))
+        self.caches = Caches(self.client, self.clock, owner="kube-scheduler")
+        self.picture = Picture(RequestReader(caps))
+
+    async def create(self, kind: str, name: str, /, status: Any = None, **fields: Any) -> Any:
+        """Create an object of namespace `a`, if it has one, and give it a status."""
+        metadata = {"name": name, "namespace": "a", **fields.pop("metadata", {})}
+        obj = await self.admin.create(kind, {"metadata": metadata, **fields})
+        if status is not None:
+            obj = await self.patch(kind, name, {"status": status}, subresource="status")
+        return await self.shown(kind, obj)
+
+    async def patch(self, kind: str, name: str, patch: Any, subresource: str = "") -> Any:
+        """Change an object, and let the scheduler see it."""
+        key = self._key(kind, name)
+        obj = await self.admin.patch(kind, key, patch, media=PatchType.MERGE, subresource=subresource)
+        return await self.shown(kind, obj)
+
+    async def get(self, kind: str, name: str) -> Any:
+        """Return an object as it is at the server, once the scheduler has seen it too."""
+        return await self.shown(kind, await self.admin.get(kind, self._key(kind, name)))
+
+    async def shown(self, kind: str, obj: Any) -> Any:
+        """Wait until the scheduler has seen an object, if it looks at the kind at all."""
+        caches = [cache for cache in self.caches.workers if cache.kind == kind]
+        for cache in caches:
+            while cache.get(key_of(obj)) is None or _version(cache.get(key_of(obj))) < _version(obj):
+                if not cache.ready():
+                    await cache.bell.wait()
+                await cache.step()
+        if kind == "Node":
+            self.picture.set_node(obj)
+        return obj
+
+    async def build(self, factory: Callable[..., Any], /, **args: Any) -> Any:
+        """Build a plugin that writes to the server."""
+        context = Context(
+            caps=self.caps,
+            clock=self.clock,
+            client=self.client,
+            caches=self.caches,
+            nodes=self.picture,
+            taints=taint_rules(self.caps, ExpressionCache().expression),
+            selector_operators=selector_operators(self.caps),
+            device_taints=device_taint_rules(self.caps),
+        )
+        plugin = factory(context, fill(factory.name, args, self.caps))
+        for cache in self.caches.workers:
+            await cache.step()
+        return plugin
+
+    async def decide(self, plugin: Any, pod: PodInfo, node_name: str) -> CycleState:
+        """Let a plugin look at the pod and the node, and reserve what is there."""
+        state = CycleState()
+        assert plugin.pre_filter(state, pod, self.picture).status.ok
+        assert plugin.filter(state, pod, self.picture.get(node_name)).ok
+        assert plugin.reserve(state, pod, node_name).ok
+        return state
+
+    def _key(self, kind: str, name: str) -> Key:
+        return Key("" if kind in ("PersistentVolume", "Node") else "a", name)
+
+
+def _version(obj: Any) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
 def helps(plugin: Any, pod: PodInfo, event: ClusterEvent) -> bool:
     """Whether a plugin wants a pod it refused to be tried again after an event."""
     wanted = [one for one in plugin.interests() if one.subject is event.subject and event.action in one.actions]
@@ -139,6 +223,22 @@ def world() -> World:
 def worlds() -> Callable[..., World]:
     """Return what makes clusters of a version and with gates."""
     return World
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    """Return a server of the default version, with a namespace `a`."""
+    async with MemoryStore() as store:
+        options = ApiServerOptions(
+            Authenticator({}), caps=Capabilities(gates=effective(DEFAULT)), disable_admission=("ServiceAccount",)
+        )
+        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.seeded(1, "server"))
+        await server.start()
+        made = Served(server, Capabilities(gates=effective(DEFAULT, component="kube-scheduler")))
+        await made.admin.create("Namespace", {"metadata": {"name": "a"}})
+        yield made
+        await made.caches.close()
+        await server.stop()
 
 
 @pytest.fixture
