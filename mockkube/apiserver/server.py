@@ -28,6 +28,7 @@ from mockkube.apiserver.http.health import Check
 from mockkube.apiserver.http.metrics import Metrics, describe
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
+from mockkube.apiserver.http.webhook_client import WebhookClient
 from mockkube.apiserver.http.zpages import Subject
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
@@ -112,6 +113,8 @@ class ApiServer:
         authorizer = Authorizer(self.registry)
         services = self.registry.services
         services.authorize = authorizer.decide
+        self._webhooks = WebhookClient()
+        services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
@@ -168,6 +171,7 @@ class ApiServer:
         if self._running:
             await self._group.__aexit__(None, None, None)
             self._running.clear()
+        await self._webhooks.close()
 
     def _resource_of(self, obj: Object) -> Resource:
         resource = self.registry.of_kind(obj["apiVersion"], obj["kind"])

@@ -35,6 +35,7 @@ from mockkube.apiserver.admission.runtime_class import RuntimeClass
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockkube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ PLUGINS: Final = (
     Entry("JobValidation", on=True),
     Entry("PodResizeValidator", PodResizeValidator, on=True),
     Entry("MutatingAdmissionPolicy", on=True),
-    Entry("MutatingAdmissionWebhook", on=True),
+    Entry("MutatingAdmissionWebhook", MutatingAdmissionWebhook, on=True),
     Entry("ValidatingAdmissionPolicy", ValidatingAdmissionPolicy, on=True),
-    Entry("ValidatingAdmissionWebhook", on=True),
+    Entry("ValidatingAdmissionWebhook", ValidatingAdmissionWebhook, on=True),
     Entry("ResourceQuota", ResourceQuota, on=True),
     Entry("AlwaysDeny", AlwaysDeny),
 )

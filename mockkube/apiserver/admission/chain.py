@@ -70,6 +70,13 @@ class Plugin:
     def admit(self, request: Request) -> None:
         """Change the object of the request, or refuse it."""
 
+    async def amend(self, request: Request, *, again: bool) -> bool:
+        """Let others change the object, once every plugin has; return whether it changed.
+
+        `again`: something has changed since this was asked first.
+        """
+        return False
+
     def validate(self, request: Request) -> None:
         """Judge the object as it will be stored."""
 
@@ -87,6 +94,10 @@ class Chain:
             one: [plugin.admit for plugin in some if type(plugin).admit is not Plugin.admit]
             for one, some in asked.items()
         }
+        self._amend = {
+            one: [plugin.amend for plugin in some if type(plugin).amend is not Plugin.amend]
+            for one, some in asked.items()
+        }
         self._validate = {
             one: [plugin.validate for plugin in some if type(plugin).validate is not Plugin.validate]
             for one, some in asked.items()
@@ -100,6 +111,15 @@ class Chain:
         """Let every plugin change the object, in order."""
         for admit in self._admit[request.operation]:
             admit(request)
+
+    async def amend(self, request: Request) -> None:
+        """Let others change the admitted object; what they changed is admitted again, and shown to them once more."""
+        # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating, pkg/admission/reinvocation.go
+        changed = [await amend(request, again=False) for amend in self._amend[request.operation]]
+        if any(changed):
+            self.admit(request)
+            for amend in self._amend[request.operation]:
+                await amend(request, again=True)
 
     def validate(self, request: Request) -> None:
         """Let every plugin judge the object, in order."""

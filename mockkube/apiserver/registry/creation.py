@@ -75,8 +75,9 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     metadata["creationTimestamp"] = render_time(services.clock.now())
     request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
     services.admission.admit(request)
+    await services.admission.amend(request)
     if stem:
-        metadata["name"] = stem[:_STEM_MAX] + services.chance.suffix()
+        request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
     return await insert(home, call, request, options)
 
 

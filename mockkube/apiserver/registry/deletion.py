@@ -76,6 +76,7 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
         _check_preconditions(resource, call, old, options)
     request = Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run)
     home.services.admission.admit(request)
+    await home.services.admission.amend(request)
     home.services.admission.validate(request)
     await home.services.admission.settle(request)
     if (home.group, home.plural) in _ORPHANING:

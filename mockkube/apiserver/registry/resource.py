@@ -27,6 +27,7 @@ from mockkube.api.schema import Node
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.admission.webhooks import calls as webhook_calls
 from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry import encoding
@@ -104,6 +105,8 @@ class Services:
     """The same for a definition of custom resources."""
     authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
     """Who may do what, where a plugin asks."""
+    call_webhook: webhook_calls.Call = webhook_calls.nobody
+    """How a plugin reaches a webhook."""
 
     def namespace_labels(self, name: str) -> ReadOnlyObject | None:
         """The labels of a namespace; None of one that is not there."""

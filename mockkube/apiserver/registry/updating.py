@@ -137,6 +137,8 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
     _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
     services.admission.admit(request)
+    await services.admission.amend(request)
+    new = request.given
     whole = not call.subresource
     reserved = services.allocators.reserve(home, new, old, dry_run=options.dry_run) if whole else None
     try:

@@ -27,6 +27,7 @@ Object = dict[str, Any]
 JSON = "application/json"
 ANSWER_SECONDS_MAX = 10.0
 """Longer than any answer or event takes; a test that waits so long has failed."""
+COMPONENTS = ("scheduler", "controllers", "kubelets")
 BUG = b"unexpected error"
 """What the server says of itself when it has failed; other answers of 500 are upstream's own."""
 
@@ -98,7 +99,7 @@ class Api:
             surroundings.append(given)
             return build_api_server(given)
 
-        settings = {"name": "contract", "port": 0, "db": MEMORY, "tls": False, **configuration}
+        settings = {"name": "contract", "port": 0, "db": MEMORY, "tls": False, "without": COMPONENTS, **configuration}
         cluster = Cluster(ClusterConfiguration(**settings), StateDirectory(directory), build=build)
         silent = ("Accept-Encoding", "User-Agent")
         async with (

@@ -1,0 +1,110 @@
+"""The webhooks that are configured, and which of them are for a request."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/webhook/generic/webhook.go
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.errors import BadRequest, Internal
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.chain import Request
+from mockkube.apiserver.admission.policies.conditions import met
+from mockkube.apiserver.admission.policies.evaluation import Failed, Occasion, activation
+from mockkube.apiserver.admission.policies.expressions import BOOL, Scope, compiled
+from mockkube.apiserver.admission.policies.matching import GROUP, Subject, matching_resource
+from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.admission.webhooks.calls import CallFailed
+from mockkube.apiserver.admission.webhooks.reviews import Verdict, rejection, review, verdict
+
+SECONDS: Final = 10
+"""How long a webhook has when its configuration does not say."""
+_VERSIONS: Final = ("v1", "v1beta1")
+_SELECTORS: Final = ("namespaceSelector", "objectSelector", "matchPolicy")
+_HARMLESS: Final = ("None", "NoneOnDryRun")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One webhook of a configuration."""
+
+    configuration: str
+    raw: ReadOnlyObject
+    changes: bool
+    """Whether it may change the object."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        name: str = self.raw["name"]
+        return name
+
+    @property
+    def fails(self) -> bool:
+        """Whether a call that fails is held against the request."""
+        return bool(self.raw.get("failurePolicy") != "Ignore")
+
+    @property
+    def reinvoked(self) -> bool:
+        """Whether it is asked again when the object has changed since."""
+        return bool(self.raw.get("reinvocationPolicy") == "IfNeeded")
+
+    def occasion(self, request: Request) -> Occasion | None:
+        """The request in the version in which the webhook wants it; None if it does not."""
+        rules = self.raw.get("rules")
+        if not rules:
+            return None
+        criteria = {"resourceRules": rules, **{key: self.raw[key] for key in _SELECTORS if key in self.raw}}
+        resource = matching_resource(request, criteria)
+        if resource is None:
+            return None
+        occasion = Occasion(request, resource)
+        return occasion if self._meets_conditions(occasion) else None
+
+    def _meets_conditions(self, occasion: Occasion) -> bool:
+        conditions = self.raw.get("matchConditions") or ()
+        if not conditions:
+            return True
+        programs = [compiled(one["expression"], Scope(), BOOL) for one in conditions]
+        try:
+            return met(programs, activation(occasion.names(None, None), {}), fails=self.fails)
+        except Failed as error:
+            raise refuse(occasion.request, str(error)) from error
+
+    async def ask(self, occasion: Occasion) -> Verdict | None:
+        """What the webhook says; None where nobody minds that it says nothing. What refuses the request is raised."""
+        request = occasion.request
+        services = request.resource.services
+        if request.dry_run and self.raw.get("sideEffects") not in _HARMLESS:
+            raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
+        uid, version = services.chance.uid(), self._version()
+        asked = review(occasion, uid, version)
+        seconds = self.raw.get("timeoutSeconds") or SECONDS
+        try:
+            try:
+                answer = await services.call_webhook(self.raw["clientConfig"], asked, seconds)
+            except CallFailed as error:
+                raise CallFailed(f"failed to call webhook: {error}") from error
+            said = verdict(answer, uid, version, changes=self.changes)
+        except CallFailed as error:
+            if self.fails:
+                raise Internal(f'failed calling webhook "{self.name}": {error}') from error
+            return None
+        request.call.warn(said.warnings)
+        if not said.allowed:
+            raise rejection(self.name, said.result)
+        return said
+
+    def _version(self) -> str:
+        return next((one for one in self.raw.get("admissionReviewVersions") or () if one in _VERSIONS), "v1")
+
+
+def hooks(request: Request, plural: str) -> Iterator[Hook]:
+    """The webhooks of all configurations of a kind, by the configuration's name."""
+    resource = request.find(GROUP, plural)
+    records = resource.collection.range(resource.prefix(""))
+    if not records or Subject(request).exempt:
+        return
+    for record in records:
+        configuration: Mapping[str, Any] = record.load()
+        for raw in configuration.get("webhooks") or ():
+            yield Hook(configuration["metadata"]["name"], raw, changes=plural.startswith("mutating"))

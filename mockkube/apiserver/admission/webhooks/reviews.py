@@ -1,0 +1,97 @@
+"""What is said to a webhook, and what its answer must be."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, webhook/errors/statuserror.go
+import base64
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.admission.policies.evaluation import Occasion, admission_request
+from mockkube.apiserver.admission.webhooks.calls import CallFailed
+
+_GROUP: Final = "admission.k8s.io"
+_KIND: Final = "AdmissionReview"
+_CODE_MIN: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a webhook answered."""
+
+    allowed: bool
+    result: ReadOnlyObject
+    warnings: tuple[str, ...] = ()
+    patch: Any = None
+
+
+def review(occasion: Occasion, uid: str, version: str) -> Object:
+    """The review a webhook is sent."""
+    request = admission_request(occasion)
+    request["uid"] = uid
+    request["object"] = occasion.shown(occasion.request.obj)
+    request["oldObject"] = occasion.shown(occasion.request.old)
+    return {"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}
+
+
+def verdict(answer: Any, uid: str, version: str, *, changes: bool) -> Verdict:
+    """Read an answer; CallFailed if it is none. `changes`: whether the webhook may change the object."""
+    response = answer.get("response") if isinstance(answer, dict) else None
+    if not isinstance(response, dict):
+        raise _invalid("webhook response was absent")
+    if version == "v1":
+        _check(answer, response, uid, changes=changes)
+    return Verdict(
+        allowed=response.get("allowed") is True,
+        result=response.get("status") or {},
+        warnings=tuple(response.get("warnings") or ()),
+        patch=_patch(response.get("patch")) if changes else None,
+    )
+
+
+def _invalid(why: str) -> CallFailed:
+    return CallFailed(f"received invalid webhook response: {why}")
+
+
+def _check(answer: ReadOnlyObject, response: ReadOnlyObject, uid: str, *, changes: bool) -> None:
+    if response.get("uid", "") != uid:
+        raise _invalid(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+    given = (answer.get("apiVersion", ""), answer.get("kind", ""))
+    if given != (f"{_GROUP}/v1", _KIND):
+        raise _invalid(f"expected webhook response of {_GROUP}/v1, Kind={_KIND}, got {given[0]}, Kind={given[1]}")
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not changes:
+        if patch:
+            raise _invalid("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise _invalid("validating webhook may not return response.patchType")
+    elif patch and patch_type is None:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    elif not patch and patch_type is not None:
+        raise _invalid("webhook returned response.patchType but not response.patch")
+    elif patch_type == "":
+        raise _invalid('webhook returned invalid response.patchType of ""')
+    elif patch_type not in (None, "JSONPatch"):
+        raise CallFailed(f'unsupported patch type "{patch_type}"')
+
+
+def _patch(encoded: Any) -> Any:
+    """The patch that an answer carries, as JSON; None if there is none."""
+    if not encoded:
+        return None
+    try:
+        return orjson.loads(base64.b64decode(encoded))
+    except ValueError as error:
+        raise CallFailed(f"received undecodable patch in webhook response: {error}") from error
+
+
+def rejection(name: str, result: ReadOnlyObject) -> ApiError:
+    """The error that a webhook's refusal is answered with."""
+    denied = f'admission webhook "{name}" denied the request'
+    why = result.get("message") or result.get("reason")
+    error = ApiError(f"{denied}: {why}" if why else f"{denied} without explanation", details=result.get("details"))
+    error.code = max(result.get("code") or 0, _CODE_MIN)
+    error.reason = result.get("reason") or ""
+    return error

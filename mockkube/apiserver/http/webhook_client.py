@@ -1,0 +1,113 @@
+"""Calls to webhooks: a review posted over TLS, and the JSON that comes back."""
+
+# upstream 1.36: apiserver/pkg/util/webhook/client.go
+import base64
+import os
+import ssl
+from typing import Any, Final
+
+import aiohttp
+import orjson
+from cachetools import LRUCache
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.webhooks.calls import CallFailed
+
+_CONTEXTS_MAX: Final = 64
+_ANSWER_BYTES_MAX: Final = 3 * 1024 * 1024
+_HEADERS: Final = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, */*",
+    "User-Agent": "kube-apiserver-admission",
+}
+_PORT: Final = 443
+
+
+class WebhookClient:
+    """Calls the webhooks of one server. Its connections live until it is closed."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
+        """Post a review to where the configuration says; CallFailed if nothing sensible comes back in time."""
+        url = f"{_url(client)}?timeout={seconds:g}s"
+        service = client.get("service")
+        if service is not None:
+            raise CallFailed(f'Post "{url}": {_no_service(service)}')
+        if self._session is None:
+            self._session = aiohttp.ClientSession()
+        sent = orjson.dumps(review)
+        try:
+            async with self._session.post(
+                url,
+                data=sent,
+                headers=_HEADERS,
+                ssl=self._context(client.get("caBundle", "")),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds),
+            ) as response:
+                body = await response.content.read(_ANSWER_BYTES_MAX + 1)
+        except TimeoutError as error:
+            raise CallFailed(f'Post "{url}": context deadline exceeded') from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise CallFailed(f'Post "{url}": {_why(error)}') from error
+        return _answer(response.status, body)
+
+    def _context(self, bundle: str) -> ssl.SSLContext:
+        """What the webhook's certificate is verified with: the bundle, or what the machine trusts."""
+        context = self._contexts.get(bundle)
+        if context is None:
+            try:
+                text = base64.b64decode(bundle).decode() or None
+                context = self._contexts[bundle] = ssl.create_default_context(cadata=text)
+            except (ssl.SSLError, ValueError) as error:
+                raise CallFailed(f"unable to load root certificates: {error}") from error
+        return context
+
+
+def _url(client: ReadOnlyObject) -> str:
+    service = client.get("service")
+    if service is None:
+        url: str = client["url"]
+        return url
+    path = (service.get("path") or "").removeprefix("/")
+    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}/{path}"
+
+
+def _no_service(service: ReadOnlyObject) -> str:
+    # differs: pods do not run, so nothing listens behind a service
+    name = f'"{service["namespace"]}/{service["name"]}"'
+    return f"nothing runs behind service {name} here: give the webhook a url instead of a service"
+
+
+def _why(error: Exception) -> str:
+    """The failure of a connection, as Go words the common ones."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"tls: failed to verify certificate: {error.certificate_error}"
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
+            return f"dial tcp {error.host}:{error.port}: connect: {os.strerror(number).lower()}"
+        case _:
+            return str(error) or "EOF"
+
+
+def _answer(status: int, body: bytes) -> Any:
+    if status == 404:
+        raise CallFailed("the server could not find the requested resource")
+    if status >= 400 or status < 200:
+        text = body[:200].decode(errors="replace")
+        raise CallFailed(f'an error on the server ("{text}") has prevented the request from succeeding')
+    if len(body) > _ANSWER_BYTES_MAX:
+        raise CallFailed(f"response body is larger than {_ANSWER_BYTES_MAX} bytes")
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise CallFailed(f"couldn't get version/kind; json parse error: {error}") from error
