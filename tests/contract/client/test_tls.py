@@ -20,6 +20,7 @@ async def test_a_kubeconfig_opens_the_door(tmp_path: Path) -> None:
         async with HttpClient(access, "test/1") as client:
             names = [item["metadata"]["name"] for item in (await client.list("Namespace")).items]
         assert "kube-system" in names
-        async with HttpClient(Access(access.server, certificate=access.certificate, key=access.key), "test/1") as client:
+        distrustful = Access(access.server, certificate=access.certificate, key=access.key)
+        async with HttpClient(distrustful, "test/1") as client:
             with pytest.raises(Unavailable, match="certificate verify failed"):
                 await client.list("Namespace")

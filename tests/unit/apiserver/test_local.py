@@ -105,7 +105,7 @@ async def test_requests_are_counted(client: LocalClient, server: ApiServer) -> N
         await client.get("Pod", Key("default", "q"))
     text = server.metrics.render().decode()
     labels = 'dry_run="",group="",resource="pods",scope="{}",subresource="",verb="{}",version="v1"'
-    for code, scope, verb in (("201", "namespace", "CREATE"), ("404", "resource", "GET")):
+    for code, scope, verb in (("201", "resource", "POST"), ("404", "resource", "GET")):
         assert f'apiserver_request_total{{code="{code}",{labels.format(scope, verb)}}} 1' in text
 
 
