@@ -43,6 +43,14 @@ class Handle(Protocol):
         """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
         ...
 
+    def alike(self, state: "CycleState", pod: PodInfo) -> object | None:
+        """Return what this pod shares with all of which filters say the same; None unless each node is judged alone."""
+        ...
+
+    def yields(self, pod: PodInfo, node_name: str) -> bool:
+        """Whether the pod has to leave room on a node for others that are nominated to it."""
+        ...
+
     def preempting(self, uid: str) -> bool:
         """Whether pods are being evicted for this one right now."""
         ...
