@@ -5,7 +5,6 @@ upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filterin
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 from mockkube.api.selectors.errors import BadSelector
@@ -138,7 +137,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         ]
         if not unwelcome and not terms.affinity and not terms.anti_affinity:
             return PreFiltered(SKIP)
-        wanted, unwanted = self._namespaces.resolve(terms.affinity), self._namespaces.resolve(terms.anti_affinity)
+        wanted, unwanted = (
+            tuple(dict.fromkeys(self._namespaces.resolve(one))) for one in (terms.affinity, terms.anti_affinity)
+        )
         near = Pairs(self._counts.meant_by_all(wanted, nodes))
         far = Pairs(self._counts.meant_by_each(unwanted, nodes))
         state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(unwelcome), of_namespace))
@@ -149,10 +150,30 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return self.judge(state, pod)(node)
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
-        """Return the filter."""
+        """Return the filter. The first pod that wants to be near its like may go anywhere where there are domains."""
         rules = state.get(_RULES)
         assert rules is not None
-        return partial(_judge, rules, pod)
+        near, far, unwelcome = rules.near.tables, rules.far.tables, rules.unwelcome.tables
+        is_first = rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
+
+        def judge(node: NodeInfo) -> Status:  # hot: per pod and node
+            labels, is_near = node.labels, True
+            for key, counts in near:
+                domain = labels.get(key)
+                if domain is None:
+                    return _refusal(rules, _NOT_NEAR, "")
+                is_near = is_near and domain in counts
+            if not (is_near or is_first):
+                return _refusal(rules, _NOT_NEAR, "")
+            for key, counts in far:
+                if labels.get(key) in counts:
+                    return _refusal(rules, _NEAR, key)
+            for key, counts in unwelcome:
+                if labels.get(key) in counts:
+                    return _refusal(rules, _UNWELCOME, key)
+            return SUCCESS
+
+        return judge
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod in."""
@@ -213,22 +234,6 @@ def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
         return True
 
 
-def _judge(rules: _Rules, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and node
-    near = rules.near.near(node.labels) if rules.affinity else True
-    if near is None or (near is False and not _is_first(rules, pod)):
-        return _refusal(rules, _NOT_NEAR, "")
-    if rules.anti_affinity and (key := rules.far.found(node.labels)) is not None:
-        return _refusal(rules, _NEAR, key)
-    if (key := rules.unwelcome.found(node.labels)) is not None:
-        return _refusal(rules, _UNWELCOME, key)
-    return SUCCESS
-
-
-def _is_first(rules: _Rules, pod: PodInfo) -> bool:
-    """Whether a pod that wants to be near its like is the first of them: it may go anywhere where there are domains."""
-    return rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
-
-
 def _refusal(rules: _Rules, reason: str, key: str) -> Status:
     refusal = rules.refusals.get((reason, key))
     if refusal is None:
@@ -243,7 +248,7 @@ def _refuse(rules: _Rules, reason: str, key: str) -> Status:
         case _ if reason == _NEAR:
             terms = (term for term in rules.anti_affinity if term.topology_key == key)
         case _:
-            terms = (term for term, _ in rules.unwelcome.tables if term.topology_key == key)
+            terms = (term for term in rules.unwelcome.terms if term.topology_key == key)
     return Status.unschedulable(reason, topology_key=key, terms=_sources(terms))
 
 

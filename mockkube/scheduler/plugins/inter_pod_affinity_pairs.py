@@ -3,66 +3,49 @@
 upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from mockkube.scheduler.plugins.domain_counts import Counts
 from mockkube.scheduler.plugins.inter_pod_affinity_terms import Labels, Term
 
 
-@dataclass(slots=True)
 class Pairs:
     """Counts by topology key and domain, a table for each term; a domain without pods is in none."""
 
-    tables: Sequence[tuple[Term, Counts]]
-    """Those that are there; shared, so only read."""
-    supposed: dict[tuple[str, str], int] = field(default_factory=dict)
-    """What pods that are supposed to come or go add, by topology key and domain."""
+    __slots__ = ("_supposed", "tables", "terms")
+
+    def __init__(self, tables: Iterable[tuple[Term, Counts]]) -> None:
+        """Take the tables of different terms; they are shared, so only read."""
+        tables = tuple(tables)
+        self.terms = [term for term, _ in tables]
+        self.tables = [(term.topology_key, counts) for term, counts in tables]
+        """Each with its topology key."""
+        self._supposed: dict[Term, dict[str, int]] = {}
+        """The tables that are pure supposition, and this one's own."""
+
+    def clone(self) -> "Pairs":
+        """Return pairs to suppose other things about."""
+        return Pairs(zip(self.terms, (counts for _, counts in self.tables), strict=True))
+
+    def empty(self) -> bool:
+        """Whether no pod counts anywhere."""
+        return not any(counts for _, counts in self.tables)
 
     def suppose(self, terms: Iterable[Term], labels: Labels, change: int) -> None:
         """Suppose that a pod that counts for these terms comes to a node with these labels, or goes from it."""
         for term in terms:
             if (domain := labels.get(term.topology_key)) is not None:
-                pair = term.topology_key, domain
-                self.supposed[pair] = self.supposed.get(pair, 0) + change
+                counts = self._supposed.get(term) or self._own(term)
+                counts[domain] = counts.get(domain, 0) + change
+                if not counts[domain]:
+                    del counts[domain]
 
-    def clone(self) -> "Pairs":
-        """Return pairs to suppose other things about."""
-        return Pairs(self.tables, dict(self.supposed))
-
-    def empty(self) -> bool:
-        """Whether no pod counts anywhere."""
-        if not self.supposed:
-            return not any(counts for _, counts in self.tables)
-        there = sum(sum(counts.values()) for _, counts in self.tables)
-        return there + sum(self.supposed.values()) == 0
-
-    def near(self, labels: Labels) -> bool | None:  # hot: per pod and node
-        """Whether pods count in the domains of every table; None for a node that has not all of the domains."""
-        found: bool | None = True
-        for term, counts in self.tables:
-            domain = labels.get(term.topology_key)
-            if domain is None:
-                return None
-            if domain not in counts if not self.supposed else self._count(term.topology_key, domain) <= 0:
-                found = False
-        return found
-
-    def _count(self, key: str, domain: str) -> int:
-        """Return how many pods count in a domain."""
-        there = sum(counts.get(domain, 0) for term, counts in self.tables if term.topology_key == key)
-        return there + self.supposed.get((key, domain), 0)
-
-    def found(self, labels: Labels) -> str | None:  # hot: per pod and node
-        """Return a topology key in whose domain pods count, for a node with these labels."""
-        if self.supposed:
-            return self._found_supposing(labels)
-        for term, counts in self.tables:
-            domain = labels.get(term.topology_key)
-            if domain is not None and domain in counts:
-                return term.topology_key
-        return None
-
-    def _found_supposing(self, labels: Labels) -> str | None:
-        keys = dict.fromkeys((*(term.topology_key for term, _ in self.tables), *(key for key, _ in self.supposed)))
-        return next((key for key in keys if key in labels and self._count(key, labels[key]) > 0), None)
+    def _own(self, term: Term) -> dict[str, int]:
+        """Return the table of a term, from now on a copy."""
+        if term not in self.terms:
+            self.terms.append(term)
+            self.tables.append((term.topology_key, {}))
+        at = self.terms.index(term)
+        counts = self._supposed[term] = dict(self.tables[at][1])
+        self.tables[at] = (term.topology_key, counts)
+        return counts
