@@ -18,6 +18,8 @@ COST_MAX: Final = 10_000_000
 """The most all expressions of a policy may cost for one request."""
 CONDITIONS_COST_MAX: Final = 2_500_000
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_NO_RIGHTS: Final = dict.fromkeys(("authorizer", "authorizer.requestResource"))
+"""Names that compile; what is asked of them is an error."""
 _NAMESPACE_PARTS: Final = ("metadata", "spec", "status")
 _HIDDEN_METADATA: Final = ("managedFields", "ownerReferences", "selfLink")
 
@@ -119,6 +121,7 @@ class Occasion:
             "request": admission_request(self),
             "namespaceObject": None if namespace is None else _shown_namespace(namespace),
             "params": params,
+            **_NO_RIGHTS,
         }
 
 

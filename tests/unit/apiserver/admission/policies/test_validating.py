@@ -3,6 +3,7 @@
 import pytest
 
 from mockkube.api.errors import ApiError
+from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 
 GROUP = "admissionregistration.k8s.io/v1"
@@ -116,6 +117,15 @@ async def test_values_are_named_and_computed_once_asked_for(world):
 async def test_what_cannot_be_evaluated_fails_as_the_policy_says(world, failure_policy, said):
     error = await denial(world, policy("object.spec.size > 1", failurePolicy=failure_policy), binding())
     assert (error and why(error)) == said
+
+
+@pytest.mark.parametrize(
+    "expression", ["authorizer.path('/').check('get').allowed()", "authorizer.requestResource.check('get').allowed()"]
+)
+async def test_what_the_user_may_do_cannot_be_told(world, expression):
+    error = await denial(world, policy(expression), binding())
+    assert why(error).startswith(f"expression '{expression}' resulted in error: no such overload")
+    assert policy_expression(expression, "spec.validations[0].expression", "validation", policy(expression)) == []
 
 
 async def test_an_expression_that_takes_too_long_is_cut_short(world):
