@@ -74,6 +74,11 @@ Hint = Callable[["PodInfo", ClusterEvent], bool]
 """Whether the event may have made the pod schedulable, as far as the asking plugin is concerned."""
 
 
+def is_about(pod: "PodInfo", event: ClusterEvent) -> bool:
+    """Whether the pod itself has changed; a hint for those that wait for nothing else."""
+    return event.new is not None and event.new["metadata"].get("uid") == pod.uid
+
+
 @dataclass(frozen=True, slots=True)
 class Interest:
     """Which events a plugin wants its refused pods to be reconsidered for; without a hint: each of them."""

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
 from collections.abc import Callable, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import ClusterEvent
+from mockkube.scheduler.framework.events import ClusterEvent, is_about
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.inter_pod_affinity_terms import NO_LABELS, Labels, Term, all_mean, terms_of
 
@@ -16,7 +16,7 @@ Means = Callable[[Sequence[Term], str, Labels], bool]
 
 def pod_change_helps(pod: PodInfo, event: ClusterEvent, means: Means) -> bool:
     """Whether a pod has come that is wanted near, one has gone that was in the way, or labels changed so."""
-    if event.old is not None and event.new is not None and event.new["metadata"].get("uid") == pod.uid:
+    if event.old is not None and is_about(pod, event):
         return True
     old, new = _placed(event.old), _placed(event.new)
     if (event.old is not None and old is None) or (event.new is not None and new is None):

@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
 from mockkube.scheduler.framework.pods import PodInfo
@@ -67,7 +67,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         )
 
     def _needs_anew(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        if event.old is None or event.new is None or event.new["metadata"].get("uid") != pod.uid:
+        if event.old is None or event.new is None or not is_about(pod, event):
             return False
         return self._needed(event.old["spec"]) != self._needed(event.new["spec"])
 

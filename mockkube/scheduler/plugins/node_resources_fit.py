@@ -12,7 +12,7 @@ from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.resources import is_extended
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
     Context,
@@ -86,7 +86,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._grows),
         ]
         if self._resizes:
-            found.append(Interest(Subject.UNSCHEDULED_POD, scale_down, _is_the_pod))
+            found.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
         if self._devices.known:
             found.append(Interest(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._stands_for))
         return found
@@ -192,10 +192,6 @@ def _shortages(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Itera
         amount, used, capacity = wanted.amount(name), node.requested.amount(name), node.allocatable.amount(name)
         if amount > capacity - used:
             yield _Shortage(name, amount, used, capacity)
-
-
-def _is_the_pod(pod: PodInfo, event: ClusterEvent) -> bool:
-    return event.new is not None and event.new["metadata"].get("uid") == pod.uid
 
 
 def _named(wanted: Resources) -> list[str]:

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
 from collections.abc import Mapping, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import ClusterEvent
+from mockkube.scheduler.framework.events import ClusterEvent, is_about
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.pod_topology_spread_constraints import Constraint
 
@@ -21,7 +21,11 @@ def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent
         changed = event.new if event.old is None else event.old
         return changed is not None and any(one.selects(_labels(changed)) for one in constraints)
     old, new = event.old, event.new
-    if _is(new, pod) and _tolerations(old) != _tolerations(new) and any(one.honors_taints for one in constraints):
+    if (
+        is_about(pod, event)
+        and _tolerations(old) != _tolerations(new)
+        and any(one.honors_taints for one in constraints)
+    ):
         return True
     return _labels(old) != _labels(new) and any(
         one.selects(_labels(old)) != one.selects(_labels(new)) for one in constraints
@@ -42,14 +46,10 @@ def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
 
 
 def _involved(obj: ReadOnlyObject, pod: PodInfo) -> bool:
-    if _is(obj, pod):
+    if obj["metadata"].get("uid") == pod.uid:
         return True
     placed = obj["spec"].get("nodeName") or (obj.get("status") or {}).get("nominatedNodeName")
     return bool(placed) and obj["metadata"].get("namespace") == pod.namespace
-
-
-def _is(obj: ReadOnlyObject, pod: PodInfo) -> bool:
-    return bool(obj["metadata"].get("uid") == pod.uid)
 
 
 def _labels(obj: ReadOnlyObject) -> Mapping[str, str]:

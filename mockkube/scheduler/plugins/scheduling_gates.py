@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.
 from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, Interest, Subject, is_about
 from mockkube.scheduler.framework.plugins import Context, PreEnqueuePlugin
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
@@ -22,7 +22,7 @@ class SchedulingGates(PreEnqueuePlugin):
 
     def interests(self) -> Sequence[Interest]:
         """Ask for the pod's own gates."""
-        return (Interest(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, _is_the_pod),)
+        return (Interest(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, is_about),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Refuse a pod that has gates."""
@@ -30,7 +30,3 @@ class SchedulingGates(PreEnqueuePlugin):
         if not gates:
             return SUCCESS
         return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]", gates=gates)
-
-
-def _is_the_pod(pod: PodInfo, event: ClusterEvent) -> bool:
-    return event.new is not None and event.new["metadata"].get("uid") == pod.uid

@@ -10,7 +10,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
 from mockkube.proposals.answers import refusal
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
 from mockkube.scheduler.framework.pods import PodInfo
@@ -40,7 +40,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         """Ask for nodes that come, for taints that change, and for the pod's own tolerations."""
         return (
             Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._helps),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, _is_the_pod),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_about),
         )
 
     def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -101,7 +101,3 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
 def _taints(node: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     return (node.get("spec") or {}).get("taints") or ()
-
-
-def _is_the_pod(pod: PodInfo, event: ClusterEvent) -> bool:
-    return event.new is not None and event.new["metadata"].get("uid") == pod.uid
