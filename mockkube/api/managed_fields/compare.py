@@ -83,10 +83,10 @@ class _Walk:
 
     def _map(self, form: MapType, old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
         for name in old | new:
-            expected = form.type_of(name)
-            if expected is not None:
-                at = (*path, field_element(name))
-                self.value(old.get(name, ABSENT), new.get(name, ABSENT), expected, at)
+            before, after = old.get(name, ABSENT), new.get(name, ABSENT)
+            if before == after or (expected := form.type_of(name)) is None:
+                continue
+            self.value(before, after, expected, (*path, field_element(name)))
 
     def _list(self, form: ListType, old: list[Any], new: list[Any], path: Path) -> None:
         olds, news = _by_element(form, old), _by_element(form, new)
