@@ -96,20 +96,19 @@ class Decider:
         candidates = self.points.pre_filter(state, pod)
         status = candidates.status
         if not status.ok:
-            rejectors = Rejectors.of((status,), candidates.narrowed_by)
+            rejectors = Rejectors.of([(status.plugin, status.code)], candidates.narrowed_by)
             return Refusal(total, Verdicts({}, status), status.message, rejectors), Found()
-        seen: dict[str, Status] = {}
+        tried = Found()
         if pod.nominated_node:
-            found = self._try_nominated(state, pod)
-            if found.slots:
-                return None, found
-            seen = found.refused
+            tried = self._try_nominated(state, pod)
+            if tried.slots:
+                return None, tried
         found = self._search.some(state, pod, candidates.node_names)
         if found.slots:
             return None, found
         absent = _ABSENT if candidates.node_names is None else _left_out(candidates.narrowed_by)
-        verdicts = Verdicts({**seen, **found.refused}, absent)
-        rejectors = Rejectors.of(verdicts.by_node.values(), candidates.narrowed_by)
+        verdicts = Verdicts({**tried.refused, **found.refused}, absent)
+        rejectors = Rejectors.of(tried.answers | found.answers, candidates.narrowed_by)
         return Refusal(total, verdicts, rejectors=rejectors), found
 
     def _try_nominated(self, state: CycleState, pod: PodInfo) -> Found:

@@ -70,17 +70,17 @@ class Failures:
         return True
 
     async def _tell(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
-        refused = isinstance(outcome, Refusal)
+        refused, message = isinstance(outcome, Refusal), outcome.message
         self.recorder.record(
             pod.obj,
             WARNING,
             "FailedScheduling",
-            cut(outcome.message),
+            cut(message),
             action="Scheduling",
             controller=pod.scheduler_name,
         )
         reason = "Unschedulable" if refused else "SchedulerError"
-        condition = Condition("PodScheduled", "False", reason, outcome.message)
+        condition = Condition("PodScheduled", "False", reason, message)
         try:
             await self.writer.write(pod, condition, nomination)
         except ApiError as error:

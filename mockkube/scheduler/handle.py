@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from mockkube.scheduler.eviction import Evictions
 from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import Context, CycleState
+from mockkube.scheduler.framework.plugins import Context, CycleState, Scope
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.points import PluginFailed, Points
+from mockkube.scheduler.signatures import signature
 
 
 class ProfileHandle:
@@ -36,6 +37,17 @@ class ProfileHandle:
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
         self._points.take(state, pod, removed, node)
+
+    def alike(self, state: CycleState, pod: PodInfo) -> object | None:
+        """Return what this pod shares with all of which filters say the same; None unless each node is judged alone."""
+        asked = [one for one in self._points.profile.filters if one.name not in state.skip_filter]
+        if any(one.scope_of(pod) is Scope.CLUSTER for one in asked):
+            return None
+        return signature(pod), frozenset(state.skip_filter)
+
+    def yields(self, pod: PodInfo, node_name: str) -> bool:
+        """Whether the pod has to leave room on a node for others that are nominated to it."""
+        return self._points.has_nominations and bool(self._points.yielded_to(pod, node_name))
 
     def preempting(self, uid: str) -> bool:
         """Whether pods are being evicted for this one right now."""

@@ -221,6 +221,8 @@ class Picture:
         """Whether two revisions of a pod, on one node, mean the same for everybody else."""
         if old.labels != new.labels or old.terminating != new.terminating or old.finished != new.finished:
             return False
+        if old.status.get("startTime") != new.status.get("startTime"):
+            return False
         if old.spec != new.spec or any(old.status.get(name) != new.status.get(name) for name in _OF_CLAIMS):
             return False
         started = "containerStatuses" in new.status or "containerStatuses" in old.status

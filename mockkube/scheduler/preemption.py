@@ -3,9 +3,8 @@
 upstream 1.36: pkg/scheduler/framework/preemption/preemption.go, pkg/scheduler/util/utils.go
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.selectors.labels import from_label_selector
@@ -18,25 +17,40 @@ BY_SCHEDULER: Final = "PreemptionByScheduler"
 _PRIORITY_SPAN: Final = 2**31
 
 
+Cost = tuple[float, ...]
+_NEVER: Final = float("inf")
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A node that would take the pod if these pods went, the most important first."""
 
     node_name: str
     victims: tuple[PodInfo, ...]
+    cost: Cost
+    """What decides between candidates, the first difference first."""
     violations: int = 0
     """How many victims a disruption budget protects."""
 
+    @classmethod
+    def of(cls, node_name: str, victims: Sequence[PodInfo], violations: int) -> "Candidate":
+        """Return a candidate with its cost."""
+        ordered = tuple(sorted(victims, key=importance))
+        highest = ordered[0].priority
+        earliest = min(started_at(pod) for pod in ordered if pod.priority == highest)
+        total = sum(pod.priority + _PRIORITY_SPAN for pod in ordered)
+        return cls(node_name, ordered, (violations, highest, total, len(ordered), -earliest), violations)
 
-def started_at(pod: PodInfo, now: datetime) -> datetime:
-    """Return when a pod started; one that has not starts now."""
+
+def started_at(pod: PodInfo) -> float:
+    """Return when a pod started, in seconds; one that has not starts later than any other."""
     text = pod.status.get("startTime")
-    return parse_time(text) if text else now
+    return parse_time(text).timestamp() if text else _NEVER
 
 
-def importance(now: datetime) -> Callable[[PodInfo], tuple[int, datetime]]:
-    """Return the key that sorts pods by importance: higher priority first, then who has run longer."""
-    return lambda pod: (-pod.priority, started_at(pod, now))
+def importance(pod: PodInfo) -> tuple[int, float]:
+    """Return what sorts pods by importance: higher priority first, then who has run longer."""
+    return -pod.priority, started_at(pod)
 
 
 def is_going(pod: PodInfo) -> bool:
@@ -54,6 +68,11 @@ class Budgets:
 
     def __init__(self, budgets: Iterable[ReadOnlyObject]) -> None:
         self._budgets = [_Budget(one) for one in budgets]
+
+    @property
+    def none(self) -> bool:
+        """Whether there are no budgets at all."""
+        return not self._budgets
 
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Return the pods that may not be disrupted and those that may, if it happened in this order."""
@@ -93,25 +112,10 @@ def _selector(given: ReadOnlyObject | None) -> Any:
     return None if selector.empty else selector
 
 
-def cheapest(candidates: Sequence[Candidate], now: datetime) -> Candidate:
-    """Return the candidate that costs least, each rule deciding only what those before left open."""
+def cheapest(candidates: Iterable[Candidate]) -> Candidate:
+    """Return the candidate that costs least; the first of equal ones.
 
-    def latest_start(candidate: Candidate) -> float:
-        highest = max(pod.priority for pod in candidate.victims)
-        return -min(started_at(pod, now) for pod in candidate.victims if pod.priority == highest).timestamp()
-
-    rules: tuple[Callable[[Candidate], float], ...] = (
-        lambda one: one.violations,
-        lambda one: one.victims[0].priority,
-        lambda one: sum(pod.priority + _PRIORITY_SPAN for pod in one.victims),
-        lambda one: len(one.victims),
-        latest_start,
-    )
-    left = list(candidates)
-    for cost in rules:
-        if len(left) == 1:
-            break
-        costs = [cost(one) for one in left]
-        least = min(costs)
-        left = [one for one, value in zip(left, costs, strict=True) if value == least]
-    return left[0]
+    That is the one with the fewest violations of budgets; then with the least important of most important victims; the
+    least sum of priorities, each above zero; the fewest victims; the most important ones of which started last.
+    """
+    return min(candidates, key=lambda candidate: candidate.cost)

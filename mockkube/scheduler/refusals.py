@@ -4,13 +4,15 @@ upstream 1.36: pkg/scheduler/framework/types.go
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Final
 
 from mockkube.scheduler.framework.plugins import Remedy, Verdicts
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
-NO_NODES = "no nodes available to schedule pods"
+_REFUSALS: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
+NO_NODES: Final = "no nodes available to schedule pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +23,10 @@ class Rejectors:
     pending: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, statuses: Iterable[Status], narrowed_by: Iterable[str] = ()) -> "Rejectors":
-        """Return who gave these statuses, and who left nodes out beforehand."""
-        named = [status for status in {id(status): status for status in statuses}.values() if status.plugin]
-        refused = {status.plugin for status in named if status.rejected}
-        pending = {status.plugin for status in named if status.code is Code.PENDING}
+    def of(cls, answers: Collection[tuple[str, Code]], narrowed_by: Collection[str] = ()) -> "Rejectors":
+        """Return those who refused, of who answered what, and those who left nodes out beforehand."""
+        refused = {plugin for plugin, code in answers if plugin and code in _REFUSALS}
+        pending = {plugin for plugin, code in answers if plugin and code is Code.PENDING}
         return cls(frozenset(refused.union(narrowed_by)), frozenset(pending))
 
 
@@ -52,11 +53,9 @@ class Refusal:
 
 def told(verdicts: Verdicts, nodes: int) -> str:
     """Return the reasons with how many nodes each holds for, sorted as text."""
-    by_status = Counter(map(id, verdicts.by_node.values()))
-    statuses = {id(status): status for status in verdicts.by_node.values()}
     reasons: Counter[str] = Counter()
-    for key, count in by_status.items():
-        for reason in statuses[key].reasons:
+    for several, count in Counter([status.reasons for status in verdicts.by_node.values()]).items():
+        for reason in several:
             reasons[reason] += count
     absent = nodes - len(verdicts.by_node)
     if absent > 0:
@@ -69,4 +68,4 @@ def told(verdicts: Verdicts, nodes: int) -> str:
 def on_one_node(node_name: str, status: Status) -> Refusal:
     """Return the refusal of a pod by the node that had been chosen for it."""
     assert status is not SUCCESS, "a success refuses nothing"
-    return Refusal(1, Verdicts({node_name: status}), rejectors=Rejectors.of((status,)))
+    return Refusal(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))

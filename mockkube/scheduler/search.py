@@ -48,6 +48,8 @@ class Found:
 
     slots: Sequence[int] = ()
     refused: dict[str, Status] = field(default_factory=dict)
+    answers: set[tuple[str, Code]] = field(default_factory=set)
+    """Which filters refused nodes, and how."""
 
     @property
     def seen(self) -> int:
@@ -90,10 +92,13 @@ class Search:
         return chain(slots[start:], slots[:start])
 
     def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
-        """Return the next nodes without looking at each, when it is known that all fit."""
+        """Return the next nodes without looking at each, when it is known that all fit, or none."""
         if self._points.has_nominations:
             return None
         table = self._table(state, pod)
+        if table.none_fits():
+            self._tally(state, table.refusals, total)
+            return Found((), dict(table.refused), self._answers(table.refusals))
         if not table.all_fit():
             return None
         start = self._rotation.start % total
@@ -128,7 +133,10 @@ class Search:
                 refusals[place, status.code] = refusals.get((place, status.code), 0) + 1
         self._tally(state, refusals, len(found) + len(refused))
         points.measure(FILTER, Code.SUCCESS, start)
-        return Found(found, refused)
+        return Found(found, refused, self._answers(refusals))
+
+    def _answers(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
+        return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
 
     def _ask(self, live: Sequence[Judge], node: NodeInfo, kept: Verdict) -> Verdict:  # hot: per node, per pod
         """Ask the other filters too, as far as they come before one that refuses. Raises PluginFailed."""

@@ -8,9 +8,10 @@ from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import CycleState, Scope, ScorePlugin
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.picture import Picture
 from mockkube.scheduler.points import Points
 from mockkube.scheduler.profiles import Profile
@@ -65,6 +66,10 @@ class Filtered:
         self._unfit = 0
         """How many nodes do not fit, or are not known."""
         self._unknown: dict[int, None] = {}
+        self.refused: dict[str, Status] = {}
+        """What is said of each node that does not fit; once all are known."""
+        self.refusals: dict[tuple[int, Code], int] = {}
+        """How many nodes each filter refuses, and how; once all are known."""
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -77,10 +82,14 @@ class Filtered:
         if forgotten is None:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
+            self.refused, self.refusals = {}, {}
             return
         for slot, known in forgotten:
             self._unknown[slot] = None
-            self._unfit += known is self.fits
+            if known is self.fits:
+                self._unfit += 1
+            else:
+                self.refusals[known[0], known[1].code] -= 1
         if len(self._unknown) <= _EAGER_MAX:
             for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
@@ -89,20 +98,31 @@ class Filtered:
         """Whether every node is known to fit, and nothing has to be asked in each cycle."""
         return not self._unfit and not self.live
 
+    def none_fits(self) -> bool:
+        """Whether every node is known not to fit, and nothing has to be asked in each cycle."""
+        return not self._unknown and not self.live and self._unfit == len(self._rows.entries)
+
     def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Find out what becomes of the pod on a node of which it is not known. Raises PluginFailed."""
         node = points.picture.all[slot]
-        verdict = self.fits
-        for place, plugin in self._kept:
-            status = points.ask(state, plugin, pod, node)
-            if not status.ok:
-                verdict = place, status
-                break
-        else:
+        verdict = self._first_refusal(points, state, pod, node)
+        if verdict is self.fits:
             self._unfit -= 1
+            self.refused.pop(node.name, None)
+        else:
+            place, status = verdict
+            self.refused[node.name] = status
+            self.refusals[place, status.code] = self.refusals.get((place, status.code), 0) + 1
         self._rows.entries[slot] = verdict
         del self._unknown[slot]
         return verdict
+
+    def _first_refusal(self, points: Points, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
+        for place, plugin in self._kept:
+            status = points.ask(state, plugin, pod, node)
+            if not status.ok:
+                return place, status
+        return self.fits
 
 
 class Scored:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachetools import LRUCache
+
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
@@ -31,8 +33,13 @@ _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _GOING: Final = "not eligible due to a terminating pod on the nominated node."
 _NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 _NO_HELP: Final = Status.unresolvable("Preemption is not helpful for scheduling")
+_REMEMBERED_MAX: Final = 16
+"""Of how many kinds of pods it is remembered where they would have to evict whom."""
 _TELLS_SUCCESS_SINCE: Final = Version(1, 37)
 """From this version on the message says what will be done."""
+
+Outcome = Candidate | Status
+"""Who would have to go from a node, or why nothing helps there."""
 
 
 @dataclass(slots=True)
@@ -55,10 +62,12 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     name = "DefaultPreemption"
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._nodes, self._clock, self._chance = context.nodes, context.clock, context.chance
+        self._nodes, self._chance = context.nodes, context.chance
         self._context_handle = context.handle
         self._budgets = context.caches.of("PodDisruptionBudget")
         self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
+        self._outcomes: LRUCache[object, dict[str, tuple[int, Outcome]]] = LRUCache(_REMEMBERED_MAX)
+        """By pods that are alike, and node: its generation, and what supposing evictions there came to."""
         self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
 
     @property
@@ -87,13 +96,19 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         run = self._dry_run(state, pod, self._worth_trying(verdicts))
         if not run.candidates:
             return self._no_remedy(run)
-        best = cheapest(run.candidates, self._clock.now())
+        best = cheapest(run.candidates)
         status = SUCCESS
         if self._tells_success:
             count, node = len(best.victims), best.node_name
             text = f"found a potential placement for pod on node {node}, preempting {count} victims"
             status = Status(Code.SUCCESS, (f"preemption: {text}",))
-        return Remedy(status, best.node_name, best.victims)
+        return Remedy(status, best.node_name, self._present(best))
+
+    def _present(self, best: Candidate) -> tuple[PodInfo, ...]:
+        """Return the victims as they are now: a candidate may have been found a while ago."""
+        node = self._nodes.get(best.node_name)
+        pods = node.pods if node else {}
+        return tuple(pods.get(victim.uid, victim) for victim in best.victims)
 
     def _no_remedy(self, run: _DryRun) -> Remedy:
         errors = [status.message for status in run.refused.values() if status.code is Code.ERROR]
@@ -117,7 +132,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     def _worth_trying(self, verdicts: Verdicts) -> list[NodeInfo]:
         """Return the nodes where evicting may help, as far as the filters said."""
-        return [node for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+        if verdicts.absent.code is Code.UNSCHEDULABLE:
+            return [node for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+        names = [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
+        return [node for name in names if (node := self._nodes.get(name)) is not None]
 
     def _dry_run(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> _DryRun:
         run = _DryRun()
@@ -126,8 +144,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         budgets = Budgets(self._budgets.list())
         enough = min(max(len(nodes) * self._share // 100, self._least), len(nodes))
         offset = self._chance.random.randrange(len(nodes))
+        known = self._remembered(state, pod, budgets)
         for node in (*nodes[offset:], *nodes[:offset]):
-            outcome = self._suppose(state, pod, node, budgets)
+            outcome = self._suppose(state, pod, node, budgets, known)
             if isinstance(outcome, Status):
                 run.refused[node.name] = outcome
                 continue
@@ -136,14 +155,41 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
                 break
         return run
 
-    def _suppose(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Candidate | Status:
+    def _remembered(self, state: CycleState, pod: PodInfo, budgets: Budgets) -> dict[str, tuple[int, Outcome]] | None:
+        """Return what is known of pods like this one; None when it follows from more than pod and node."""
+        alike = self._handle.alike(state, pod) if budgets.none else None
+        if alike is None:
+            return None
+        key = (alike, pod.priority)
+        known = self._outcomes.get(key)
+        if known is None:
+            known = self._outcomes[key] = {}
+        return known
+
+    def _suppose(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+        budgets: Budgets,
+        known: dict[str, tuple[int, Outcome]] | None,
+    ) -> Outcome:
         """Return the least that has to go from a node, or why nothing helps there."""
+        if known is None or self._handle.yields(pod, node.name):
+            return self._try(state, pod, node, budgets)
+        generation, outcome = known.get(node.name, (-1, _NO_VICTIMS))
+        if generation != node.generation:
+            outcome = self._try(state, pod, node, budgets)
+            known[node.name] = node.generation, outcome
+        return outcome
+
+    def _try(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Outcome:
         try:
             return self._least_victims(state.clone(), pod, node.clone(), budgets)
         except ValueError as error:
             return Status.error(str(error))
 
-    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Candidate | Status:
+    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Outcome:
         """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
         handle = self._handle
         gone = [other for other in node.pods.values() if other.priority < pod.priority]
@@ -153,8 +199,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             handle.take(state, pod, other, node)
         if not (status := handle.fits(state, pod, node)).ok:
             return status
-        order = importance(self._clock.now())
-        protected, free = budgets.split(sorted(gone, key=order))
+        protected, free = budgets.split(sorted(gone, key=importance))
         victims: list[PodInfo] = []
         violations = 0
         for other in (*protected, *free):
@@ -166,7 +211,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             violations += other in protected
         if not victims:
             return Status.error(f'expected at least one victim pod on node "{node.name}"')
-        return Candidate(node.name, tuple(sorted(victims, key=order)), violations)
+        return Candidate.of(node.name, victims, violations)
 
 
 def _helps_nobody(pod: PodInfo, event: ClusterEvent) -> bool:
