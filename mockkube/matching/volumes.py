@@ -126,6 +126,11 @@ class Volume:
             going=bool(metadata.get("deletionTimestamp")),
         )
 
+    @property
+    def reserved(self) -> bool:
+        """Whether it is kept for, or bound to, some claim."""
+        return "claimRef" in self.obj["spec"]
+
     def fits(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with these labels can reach the volume."""
         return self.affinity is None or self.affinity.matches(labels)
@@ -225,31 +230,28 @@ def find_volume(
         )
     smallest: Volume | None = None
     for volume in volumes:
-        if volume.name in taken or not _suits(wish, volume):
+        if volume.name in taken or not suits(wish, volume, on_node=terms.labels is not None):
             continue
-        reserved = "claimRef" in volume.obj["spec"]
         reachable = terms.labels is None or volume.fits(terms.labels)
-        if reserved:
+        if volume.reserved:
             return volume if reachable else None
-        if not reachable or (terms.labels is None and terms.delayed) or not _free_for(wish, volume, terms):
+        if not reachable or (terms.labels is None and terms.delayed):
             continue
         if smallest is None or volume.size < smallest.size:
             smallest = volume
     return smallest
 
 
-def _suits(wish: Wish, volume: Volume) -> bool:
-    """Whether size, mode and attributes are right, and nobody else has the volume."""
+def suits(wish: Wish, volume: Volume, *, on_node: bool) -> bool:
+    """Whether a claim may have a volume, wherever that can be reached from; access counts once there is a node."""
     if volume.size < wish.size or volume.going:
         return False
     if volume.mode != wish.mode or volume.attributes_class != wish.attributes_class:
         return False
-    return "claimRef" not in volume.obj["spec"] or refers_to(volume.obj, wish.claim)
-
-
-def _free_for(wish: Wish, volume: Volume, terms: Terms) -> bool:
+    if volume.reserved:
+        return refers_to(volume.obj, wish.claim)
     if not volume.available or volume.storage_class != wish.storage_class:
         return False
     if wish.selector is not None and not wish.selector.matches(volume.labels):
         return False
-    return terms.labels is None or wish.access_modes <= volume.access_modes
+    return not on_node or wish.access_modes <= volume.access_modes

@@ -78,9 +78,7 @@ class DynamicResources(
         self._clock, self._operators = context.clock, context.selector_operators
         self._binding_seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = caches.of("DeviceClass")
-        self._ledger = context.shared.setdefault(
-            Ledger, Ledger(caches.of("ResourceClaim"), sharing=rules.shared_capacity)
-        )
+        self._ledger = _shared_ledger(context, rules)
         slices = Slices(caches, context.selector_operators, taint_rules=rules.taint_rules)
         self._classes = ExtendedClasses(DeviceResources.of(context))
         pools = Pools(slices, partitions=rules.partitions)
@@ -322,6 +320,14 @@ class DynamicResources(
 
     def _nothing(self, reason: str) -> Status:
         return Status.unschedulable() if self._rules.silent_remedies else Status.unschedulable(reason)
+
+
+def _shared_ledger(context: Context, rules: Rules) -> Ledger:
+    """Return the ledger of all profiles."""
+    if Ledger not in context.shared:
+        context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.shared_capacity)
+    ledger: Ledger = context.shared[Ledger]
+    return ledger
 
 
 def _seconds(text: str | None, default: float) -> float:

@@ -20,7 +20,7 @@ class SortedClaims:
     delayed: tuple[Wish, ...]
     immediate: tuple[ReadOnlyObject, ...]
     volumes: dict[str, Nearby]
-    """The volumes of the classes of the delayed ones, by class."""
+    """The volumes that each of the delayed ones may have, by its name."""
 
 
 class PodClaims:
@@ -58,7 +58,7 @@ class PodClaims:
                 delayed.append(Wish.read(claim))
             else:
                 immediate.append(claim)
-        volumes = {wish.storage_class: self._volumes.of_class(wish.storage_class) for wish in delayed}
+        volumes = {wish.name: self._volumes.for_wish(wish) for wish in delayed}
         return SortedClaims(tuple(bound), tuple(delayed), tuple(immediate), volumes)
 
     def all_bound(self, pod: PodInfo) -> bool:

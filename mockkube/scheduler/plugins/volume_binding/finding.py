@@ -103,7 +103,7 @@ class Finder:
         left: list[Wish] = []
         for wish in sorted(wishes, key=lambda wish: wish.size):
             taken = {match.volume.name for match in matches}
-            volume = find_volume(wish, volumes[wish.storage_class].of(node.labels), terms, taken)
+            volume = find_volume(wish, volumes[wish.name].of(node.labels), terms, taken)
             if volume is None:
                 left.append(wish)
             else:

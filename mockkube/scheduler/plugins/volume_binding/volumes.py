@@ -7,7 +7,7 @@ from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Takeover, handle, taken_over_on, takeover_of, translated
 from mockkube.matching.taints import Operator
-from mockkube.matching.volumes import Volume, class_of
+from mockkube.matching.volumes import Volume, Wish, class_of, suits
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 
@@ -20,7 +20,7 @@ class Nearby:
         self._pinned: dict[str, dict[str, list[Volume]]] = {}
         for volume in volumes:
             # One that is reserved for a claim counts for it everywhere, if only to say that it is elsewhere.
-            if volume.pin is None or "claimRef" in volume.obj["spec"]:
+            if volume.pin is None or volume.reserved:
                 self._anywhere.append(volume)
                 continue
             by_value = self._pinned.setdefault(volume.pin.key, {})
@@ -52,9 +52,11 @@ class Volumes:
         obj = self.objects.get(Key("", name))
         return None if obj is None else self.read(obj)
 
-    def of_class(self, name: str) -> Nearby:
-        """Return the volumes of a storage class, those the scheduler has just given away included."""
-        return Nearby(self.read(obj) for obj in self.objects.in_place_of(self._by_class.get(name)))
+    def for_wish(self, wish: Wish) -> Nearby:
+        """Return the volumes that a claim may have; one that the scheduler has just given away is reserved."""
+        objs = self.objects.in_place_of(self._by_class.get(wish.storage_class))
+        volumes = (self.read(obj) for obj in objs)
+        return Nearby(volume for volume in volumes if suits(wish, volume, on_node=True))
 
     def fits(self, volume: Volume, node: NodeInfo) -> bool:
         """Whether the node can reach the volume, by the driver that may have taken it over there.
