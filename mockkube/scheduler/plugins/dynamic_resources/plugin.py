@@ -55,6 +55,10 @@ from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
 from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriter, WriteFailed
 
+NOTHING: Final = Note()
+"""What is noted of pods without claims. Never changed, as there is nothing to note."""
+NO_CLAIMS: Final = PreFiltered(SKIP)
+
 _BINDING_SECONDS: Final = 600.0
 
 
@@ -104,6 +108,9 @@ class DynamicResources(
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Gather the claims, and what they ask for; SKIP if there are none."""
+        if not pod.spec.get("resourceClaims") and not self._device_classes.objects:  # hot: most pods
+            state.put(NOTE, NOTHING)
+            return NO_CLAIMS
         note = Note()
         state.put(NOTE, note)
         try:
