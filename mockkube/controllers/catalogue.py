@@ -12,6 +12,9 @@ from mockkube.controllers import disruption, garbage_collector, node_lifecycle, 
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
+from mockkube.controllers.endpoint_mirror import EndpointSliceMirroring
+from mockkube.controllers.endpoint_slices import EndpointSlices
+from mockkube.controllers.endpoints import EndpointsController
 from mockkube.controllers.ephemeral_volume import EphemeralVolumes
 from mockkube.controllers.fake_provisioner import FakeProvisioner
 from mockkube.controllers.namespace import NamespaceController
@@ -64,9 +67,9 @@ def one(controller: Callable[[Setting], Controller]) -> Builder:
 
 CONTROLLERS: Final = (
     Entry("serviceaccount-token-controller", "serviceaccount-token"),
-    Entry("endpoints-controller", "endpoint"),
-    Entry("endpointslice-controller", "endpointslice"),
-    Entry("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Entry("endpoints-controller", "endpoint", one(EndpointsController)),
+    Entry("endpointslice-controller", "endpointslice", one(EndpointSlices)),
+    Entry("endpointslice-mirroring-controller", "endpointslicemirroring", one(EndpointSliceMirroring)),
     Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationControllers)),
     Entry("pod-garbage-collector-controller", "podgc", one(PodGC)),
     Entry("resourcequota-controller", "resourcequota"),

@@ -1,0 +1,93 @@
+"""Objects as Go dumps them for hashing, where upstream's order of things is the order of such hashes.
+
+upstream 1.36: k8s.io/utils/dump, which is spew's `%#v`; pkg/util/hash/hash.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_FNV_OFFSET: Final = 144066263297769815596495629667062367629
+_FNV_PRIME: Final = 309485009821345068724781371
+_MASK: Final = (1 << 128) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A number or text of a Go type; `zero` is what stands there when JSON has none."""
+
+    type: str
+    zero: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct: its names in Go and in JSON."""
+
+    name: str
+    key: str
+    of: "Shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct."""
+
+    type: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer to something."""
+
+    to: "Plain | Struct"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice of something."""
+
+    of: "Plain | Struct"
+
+
+Shape = Plain | Struct | Pointer | Slice
+
+
+def dump(value: Any, shape: Shape) -> str:
+    """Return the text of a JSON value as a Go value of that shape."""
+    return f"({_type(shape)}){_body(value, shape)}"
+
+
+def _type(shape: Shape) -> str:
+    match shape:
+        case Pointer(to):
+            return f"*{to.type}"
+        case Slice(of):
+            return f"[]{of.type}"
+    return shape.type
+
+
+def _body(value: Any, shape: Shape) -> str:
+    match shape:
+        case Pointer(to):
+            return "<nil>" if value is None else _body(value, to)
+        case Slice(of):
+            return "<nil>" if value is None else f"[{' '.join(_body(one, of) for one in value)}]"
+        case Struct():
+            parts = (f"{field.name}:{dump(value.get(field.key), field.of)}" for field in shape.fields)
+            return f"{{{' '.join(parts)}}}"
+    return shape.zero if value is None else str(value)
+
+
+def fnv_128a(text: str) -> int:
+    """Return the FNV-1a hash of 128 bits; hashes compare as their bytes do."""
+    value = _FNV_OFFSET
+    for byte in text.encode():
+        value = (value ^ byte) * _FNV_PRIME & _MASK
+    return value
+
+
+def by_hash(values: Sequence[Any], shape: Shape) -> list[Any]:
+    """Return the values in the order of the hashes of their dumps."""
+    return sorted(values, key=lambda value: fnv_128a(dump(value, shape)))

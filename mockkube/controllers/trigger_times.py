@@ -1,0 +1,37 @@
+"""When what endpoints show last changed: the readiness of a pod, or the service itself.
+
+upstream 1.36: staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.pod_status import find_condition
+
+ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"
+
+
+class TriggerTimes:
+    """The last times seen, by service. Times of the API compare as texts."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, dict[str, str]] = {}
+
+    def forget(self, service: Key) -> None:
+        """Drop what is known of a service that is gone."""
+        self._seen.pop(service, None)
+
+    def next(self, service: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> str:
+        """Return the earliest time that is new since the last call; empty if none is."""
+        before = self._seen.get(key_of(service), {})
+        now = {pod["metadata"]["name"]: moved for pod in pods if (moved := _moved(pod))}
+        now[""] = service["metadata"]["creationTimestamp"]
+        self._seen[key_of(service)] = now
+        return min((time for name, time in now.items() if time > before.get(name, "")), default="")
+
+
+def _moved(pod: ReadOnlyObject) -> str:
+    ready = find_condition(pod.get("status", {}).get("conditions", ()), "Ready")
+    return (ready or {}).get("lastTransitionTime") or ""
