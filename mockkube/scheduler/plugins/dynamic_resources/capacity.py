@@ -4,72 +4,86 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/cons
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from mockkube.api.quantity import Format, Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 
 Amounts = Mapping[str, Decimal]
 Taken = Mapping[str, Quantity]
+Capacity = Mapping[str, ReadOnlyObject]
+NONE: Final[Amounts] = {}
+_WHOLE: Final = Quantity.value
+_MILLI: Final = Quantity.milli
 
 
-def taken_by(wanted: Taken, capacity: Mapping[str, ReadOnlyObject]) -> Taken:
-    """Return what a request for these amounts takes of each capacity of a device, rounded as its policy has it."""
-    return {name: _taken(wanted.get(name), one) for name, one in capacity.items()}
+@dataclass(frozen=True, slots=True)
+class CapacityRules:
+    """How amounts are rounded and compared; steps may be fractions of a unit where that is known."""
 
+    fractions: bool = False
 
-def fits(wanted: Taken, capacity: Mapping[str, ReadOnlyObject], used: Amounts, promised: Amounts) -> bool:
-    """Whether a device has that left over, beside what is used and what has just been promised."""
-    if not wanted.keys() <= capacity.keys():
-        return False
-    for name, one in capacity.items():
-        taken = _taken(wanted.get(name), one)
-        if _violates(taken.amount, one.get("requestPolicy")):
+    def taken_by(self, wanted: Taken, capacity: Capacity) -> Taken:
+        """Return what a request for these amounts takes of each capacity of a device, rounded as its policy has it."""
+        return {name: self._taken(wanted.get(name), one) for name, one in capacity.items()}
+
+    def fits(self, wanted: Taken, capacity: Capacity, used: Amounts = NONE, promised: Amounts = NONE) -> bool:
+        """Whether a device has that left over, beside what is used and what has just been promised."""
+        if not wanted.keys() <= capacity.keys():
             return False
-        if used.get(name, Decimal(0)) + promised.get(name, Decimal(0)) + taken.amount > _amount(one["value"]):
-            return False
-    return True
-
-
-def _taken(wanted: Quantity | None, capacity: ReadOnlyObject) -> Quantity:
-    policy = capacity.get("requestPolicy")
-    if wanted is None:
-        return parse(str((policy or {}).get("default", capacity["value"])))
-    if policy is None:
-        return wanted
-    if "min" in (policy.get("validRange") or {}):
-        return _rounded_up(wanted, policy["validRange"])
-    larger = (one for value in policy.get("validValues") or () if (one := parse(str(value))) >= wanted)
-    return next(larger, wanted)
-
-
-def _rounded_up(wanted: Quantity, steps: ReadOnlyObject) -> Quantity:
-    least = parse(str(steps["min"]))
-    if wanted < least:
-        return least
-    if "step" not in steps:
-        return wanted
-    step = parse(str(steps["step"])).value()
-    count = -(-(wanted.value() - least.value()) // step)
-    return Quantity(Decimal(least.value() + step * count), Format.BINARY_SI)
-
-
-def _violates(amount: Decimal, policy: ReadOnlyObject | None) -> bool:
-    if policy is None or ("default" in policy and amount == _amount(policy["default"])):
-        return False
-    if (steps := policy.get("validRange")) is not None:
-        return _outside(amount, steps)
-    values = policy.get("validValues") or ()
-    return bool(values) and all(amount != _amount(value) for value in values)
-
-
-def _outside(amount: Decimal, steps: ReadOnlyObject) -> bool:
-    if "max" in steps and amount > _amount(steps["max"]):
+        for name, one in capacity.items():
+            taken = self._taken(wanted.get(name), one)
+            if self._violates(taken.amount, one.get("requestPolicy")):
+                return False
+            if used.get(name, Decimal(0)) + promised.get(name, Decimal(0)) + taken.amount > _amount(one["value"]):
+                return False
         return True
-    if "step" not in steps:
-        return False
-    beyond = Quantity(amount).value() - parse(str(steps["min"])).value()
-    return beyond % parse(str(steps["step"])).value() != 0
+
+    def _taken(self, wanted: Quantity | None, capacity: ReadOnlyObject) -> Quantity:
+        policy = capacity.get("requestPolicy")
+        if wanted is None:
+            return parse(str((policy or {}).get("default", capacity["value"])))
+        if policy is None:
+            return wanted
+        if "min" in (policy.get("validRange") or {}):
+            return self._rounded_up(wanted, policy["validRange"])
+        larger = (one for value in policy.get("validValues") or () if (one := parse(str(value))) >= wanted)
+        return next(larger, wanted)
+
+    def _rounded_up(self, wanted: Quantity, steps: ReadOnlyObject) -> Quantity:
+        least = parse(str(steps["min"]))
+        if wanted < least:
+            return least
+        if "step" not in steps:
+            return wanted
+        step = parse(str(steps["step"]))
+        unit, style = (_MILLI, step.format) if self._in_fractions(steps) else (_WHOLE, Format.BINARY_SI)
+        count = -(-(unit(wanted) - unit(least)) // unit(step))
+        total = unit(least) + unit(step) * count
+        return Quantity(Decimal(total) / 1000 if unit is _MILLI else Decimal(total), style)
+
+    def _violates(self, amount: Decimal, policy: ReadOnlyObject | None) -> bool:
+        if policy is None or ("default" in policy and amount == _amount(policy["default"])):
+            return False
+        if (steps := policy.get("validRange")) is not None:
+            return self._outside(amount, steps)
+        values = policy.get("validValues") or ()
+        return bool(values) and all(amount != _amount(value) for value in values)
+
+    def _outside(self, amount: Decimal, steps: ReadOnlyObject) -> bool:
+        if "max" in steps and amount > _amount(steps["max"]):
+            return True
+        if "step" not in steps:
+            return False
+        unit = _MILLI if self._in_fractions(steps) else _WHOLE
+        beyond = unit(Quantity(amount)) - unit(parse(str(steps["min"])))
+        return beyond % unit(parse(str(steps["step"]))) != 0
+
+    def _in_fractions(self, steps: ReadOnlyObject) -> bool:
+        bounds = (parse(str(steps[name])) for name in ("min", "max", "step") if name in steps)
+        return self.fractions and not all(bound.is_integer for bound in bounds)
 
 
 def _amount(text: object) -> Decimal:

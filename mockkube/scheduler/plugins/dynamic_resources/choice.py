@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from mockkube.runtime.chance import new_uid, random_for
-from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken, fits, taken_by
+from mockkube.scheduler.plugins.dynamic_resources.capacity import CapacityRules, Taken
 from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, CounterUse
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, Slice
@@ -47,6 +47,7 @@ class Choice:
         self.violated = False
         """Whether the last refusal came from a constraint of the claim."""
         self._wanted, self._constraints, self._allocated, self._rules = wanted, constraints, allocated, rules
+        self._capacity = CapacityRules(rules.fractions)
         self._holders: dict[DeviceId, set[int]] = {}
         """Which claims are about to have a device for themselves."""
         self._promised: dict[DeviceId, list[Taken]] = {}
@@ -72,7 +73,13 @@ class Choice:
         for taken in self._promised.get(device.id, ()):
             for name, amount in taken.items():
                 promised[name] = promised.get(name, Decimal(0)) + amount.amount
-        return fits(request.capacity, device.capacity, used, promised)
+        return self._capacity.fits(request.capacity, device.capacity, used, promised)
+
+    def could_have_room(self, request: Request, device: Device) -> bool:
+        """Whether the device counts when a request is for all of them, as far as its capacity goes."""
+        if not self._rules.shared_capacity or not self._rules.all_by_size:
+            return self.has_room(request, device)
+        return self._capacity.fits(request.capacity, device.capacity)
 
     def take(self, claim: int, request: Request, candidate: Candidate) -> bool:
         """Choose a device that selectors take, if it is to be had."""
@@ -142,7 +149,7 @@ class Choice:
         taken: Taken = {}
         if shared:
             parts = self._promised.setdefault(device.id, [])
-            taken = taken_by(request.capacity, device.capacity)
+            taken = self._capacity.taken_by(request.capacity, device.capacity)
             share_id = _share_id(self._wanted[claim], device.id, len(self.chosen[claim]))
             parts.append(taken)
         else:

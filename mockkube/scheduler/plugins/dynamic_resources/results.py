@@ -19,7 +19,11 @@ def allocation(
     result: Object = {"devices": {}}
     if chosen:
         result["devices"]["results"] = [_result(one, rules) for one in chosen]
-    if config := [*_of_classes(wanted, selected), *_of_claim(wanted, selected)]:
+    once = rules.short_configurations
+    config = [*_of_classes(wanted, selected), *_of_claim(wanted, selected, once=once)]
+    if once:
+        config = _shortened(config, wanted, selected)
+    if config:
         result["devices"]["config"] = config
     if selector := _node_selector(chosen, node_name):
         result["nodeSelector"] = selector
@@ -59,8 +63,11 @@ def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]
             yield {"source": "FromClass", "requests": [request.full_name for request in same], **config}
 
 
-def _of_claim(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
-    """Return the configurations of the claim that are for everything, or for a request or the alternative taken."""
+def _of_claim(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
+    """Return the configurations of the claim that are for everything, or for a request or the alternative taken.
+
+    One for several requests is there as often, unless `once` is asked for.
+    """
     for config in (wanted.claim["spec"].get("devices") or {}).get("config") or ():
         found = {"source": "FromClaim", **config}
         names = config.get("requests") or ()
@@ -70,6 +77,19 @@ def _of_claim(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
             request = alternatives[selected.get(index, 0)]
             if request.base_name in names or (request.parent and request.full_name in names):
                 yield found
+                if once:
+                    break
+
+
+def _shortened(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, int]) -> list[Object]:
+    """Name no requests where a configuration is for all of them."""
+    requests = [alternatives[selected.get(index, 0)] for index, alternatives in enumerate(wanted.requests)]
+    short: list[Object] = []
+    for one in config:
+        names = one.get("requests") or ()
+        for_all = all(request.base_name in names or request.full_name in names for request in requests)
+        short.append({name: value for name, value in one.items() if name != "requests"} if for_all else one)
+    return short
 
 
 def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:

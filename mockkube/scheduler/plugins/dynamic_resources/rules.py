@@ -26,6 +26,8 @@ class Rules:
     """Whether rules put taints on devices."""
     binding_conditions: bool = True
     shared_capacity: bool = True
+    fractions: bool = False
+    """Whether shared capacity comes in steps of less than one."""
     list_selectors: bool = False
     """Whether selectors may read attributes that are lists."""
     list_constraints: bool = False
@@ -47,6 +49,7 @@ class Rules:
             taint_rules=caps.enabled("DRADeviceTaintRules"),
             binding_conditions=all(caps.enabled(gate) for gate in _BINDING_GATES),
             shared_capacity=caps.enabled(SHARED_GATE),
+            fractions=caps.enabled("DRAFractionalCapacityRange"),
             list_selectors=lists,
             # upstream 1.36 knows such constraints, but its scheduler does not ask for them.
             list_constraints=lists and caps.version >= Version(1, 37),
@@ -64,6 +67,16 @@ class Rules:
     def timeouts_are_errors(self) -> bool:
         """Whether a search that takes too long ends the attempt, instead of refusing the node."""
         return self.version >= Version(1, 36)
+
+    @property
+    def all_by_size(self) -> bool:
+        """Whether all devices are those that are large enough, instead of those that have enough left."""
+        return self.version >= Version(1, 37)
+
+    @property
+    def short_configurations(self) -> bool:
+        """Whether a configuration for all requests names none of them, and is there once."""
+        return self.version >= Version(1, 37)
 
     @property
     def silent_remedies(self) -> bool:

@@ -104,7 +104,7 @@ class Search:
         return [
             candidate
             for candidate in self._candidates
-            if self._selectable(claim, request, candidate) and self.choice.has_room(request, candidate.device)
+            if self._selectable(claim, request, candidate) and self.choice.could_have_room(request, candidate.device)
         ]
 
     def _count(self, request: Request) -> int:

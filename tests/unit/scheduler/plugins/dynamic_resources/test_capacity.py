@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.quantity import parse
-from mockkube.scheduler.plugins.dynamic_resources.capacity import fits, taken_by
+from mockkube.scheduler.plugins.dynamic_resources.capacity import CapacityRules
 
 RANGE = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "16Gi", "step": "1Gi"}}
 VALUES = {"default": "1Gi", "validValues": ["1Gi", "2Gi", "8Gi"]}
@@ -33,9 +33,9 @@ def wanted(amount: str) -> Any:
     ],
 )
 def test_a_request_is_rounded_as_the_policy_has_it(policy: Any, amount: str, expected: str) -> None:
-    assert {name: str(one) for name, one in taken_by(wanted(amount), memory(policy=policy)).items()} == {
-        "memory": expected
-    }
+    assert {
+        name: str(one) for name, one in CapacityRules().taken_by(wanted(amount), memory(policy=policy)).items()
+    } == {"memory": expected}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,23 @@ def test_a_device_has_room(policy: Any, amount: str, used: str, promised: str, e
     def amounts(text: str) -> dict[str, Decimal]:
         return {"memory": parse(text).amount}
 
-    assert fits(wanted(amount), memory(policy=policy), amounts(used), amounts(promised)) is expected
+    assert CapacityRules().fits(wanted(amount), memory(policy=policy), amounts(used), amounts(promised)) is expected
 
 
 def test_a_device_has_no_room_for_what_it_does_not_have() -> None:
-    assert not fits({"cores": parse("1")}, memory(), {}, {})
+    assert not CapacityRules().fits({"cores": parse("1")}, memory())
+
+
+@pytest.mark.parametrize(
+    ("fractions", "expected"),
+    [pytest.param(True, "1500m", id="in fractions"), pytest.param(False, "2", id="in whole units")],
+)
+def test_steps_may_be_fractions_where_that_is_known(fractions: bool, expected: str) -> None:
+    policy = {"default": "1", "validRange": {"min": "1", "step": "500m"}}
+    if not fractions:
+        policy = {"default": "1", "validRange": {"min": "1", "step": "1"}}
+    cores = {"cores": {"value": "8", "requestPolicy": policy}}
+    rules = CapacityRules(fractions)
+    taken = rules.taken_by({"cores": parse("1200m")}, cores)
+    assert {name: str(amount) for name, amount in taken.items()} == {"cores": expected}
+    assert rules.fits({"cores": parse("1200m")}, cores)

@@ -1,6 +1,9 @@
 """What is written into a claim when devices were found."""
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from mockkube.scheduler.framework.plugins import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
@@ -80,12 +83,17 @@ def test_a_part_of_a_shared_device_has_a_name_and_a_size(
     assert allocated(pool)["devices"]["results"] == [result]
 
 
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [pytest.param("1.36", {"requests": ["one", "two"]}, id="1.36"), pytest.param("1.37", {}, id="1.37")],
+)
 def test_configurations_of_the_class_and_the_claim_go_along(
-    world: Any, slice_of: Any, claim_for: Any, request_for: Any
+    worlds: Callable[..., Any], slice_of: Any, claim_for: Any, request_for: Any, version: str, names: Any
 ) -> None:
     def opaque(name: str) -> Any:
         return {"opaque": {"driver": GPU, "parameters": {"name": name}}}
 
+    world = worlds(version)
     world.node("n1")
     world.other("DeviceClass", {"metadata": {"name": "gpu", "uid": "gpu"}, "spec": {"config": [opaque("class")]}})
     world.other("ResourceSlice", slice_of("n1", "a", "b"))
@@ -93,7 +101,7 @@ def test_configurations_of_the_class_and_the_claim_go_along(
     world.other("ResourceClaim", claim_for("c", request_for("one"), request_for("two"), config=config))
     world.uses = lambda name: world.pod(resourceClaims=[{"name": name, "resourceClaimName": name}])
     assert allocated(world)["devices"]["config"] == [
-        {"source": "FromClass", "requests": ["one", "two"], **opaque("class")},
+        {"source": "FromClass", **names, **opaque("class")},
         {"source": "FromClaim", **opaque("all")},
         {"source": "FromClaim", "requests": ["two"], **opaque("one")},
     ]
