@@ -14,6 +14,8 @@ from mockkube.cluster.state import StateDirectory
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_COLLECTIONS = (50_000, 20, 100)
+"""After how many new objects garbage is looked for: objects decoded from JSON are many, and none of them is a cycle."""
 
 
 def run_in_foreground(
@@ -46,6 +48,7 @@ async def _run(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Cluster(configuration, directory) as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
+        gc.set_threshold(*_COLLECTIONS)
         gc.enable()
         if not stop.is_set():
             ready(running.url, str(running.kubeconfig))

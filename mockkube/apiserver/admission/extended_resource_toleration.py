@@ -1,8 +1,8 @@
 """ExtendedResourceToleration: who asks for a special resource may use the nodes reserved for it."""
 
+from mockkube.api.pod_amounts import containers_of
 from mockkube.api.validation.resources import is_extended
 from mockkube.apiserver.admission.chain import Plugin, Request
-from mockkube.apiserver.admission.pod_amounts import containers_of
 
 
 class ExtendedResourceToleration(Plugin):

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from mockkube.api.pod_amounts import Amounts, containers_of, pod_amounts, read
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
-from mockkube.apiserver.admission.pod_amounts import Amounts, containers_of, pod_amounts, read
 from mockkube.apiserver.admission.refusals import refuse, together
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -3,10 +3,10 @@
 from typing import Final
 
 from mockkube.api.errors import Forbidden
+from mockkube.api.pod_amounts import add, pod_amounts, read
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
-from mockkube.apiserver.admission.pod_amounts import add, pod_amounts, read
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.features.versions import Version
 

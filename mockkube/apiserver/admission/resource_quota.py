@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from mockkube.api import quota_usage
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.pod_amounts import Amounts, add, read
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission import quota_usage
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
-from mockkube.apiserver.admission.pod_amounts import Amounts, add, read
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.http.authentication import MASTERS, User
 from mockkube.apiserver.registry import updating

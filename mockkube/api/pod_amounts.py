@@ -1,13 +1,12 @@
 """What a pod asks for altogether, and the limits it sets, as admission counts them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from mockkube.api.quantity import Quantity, parse
+from mockkube.api.requests import at_pod_level
 from mockkube.api.types import ReadOnlyObject
 
 Amounts = dict[str, Quantity]
-_AT_POD_LEVEL: Final = ("cpu", "memory")
 
 
 def read(amounts: ReadOnlyObject | None) -> Amounts:
@@ -53,11 +52,6 @@ def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
         stated = read((spec.get("resources") or {}).get(side))
         total.update({name: amount for name, amount in stated.items() if at_pod_level(name)})
     return total
-
-
-def at_pod_level(name: str) -> bool:
-    """Whether a pod may state this resource as a whole."""
-    return name in _AT_POD_LEVEL or name.startswith("hugepages-")
 
 
 def containers_of(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:

@@ -7,12 +7,13 @@ from decimal import ROUND_UP
 from typing import Final
 
 from mockkube.api.kinds.pod_quality import quality_of
+from mockkube.api.pod_amounts import Amounts, add, containers_of, pod_amounts, read
 from mockkube.api.quantity import Quantity, parse
+from mockkube.api.requests import at_pod_level
 from mockkube.api.selectors import labels
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.resources import HUGE_PAGES, is_extended, is_native
-from mockkube.apiserver.admission.pod_amounts import Amounts, add, at_pod_level, containers_of, pod_amounts, read
 from mockkube.features.capabilities import Capabilities
 
 CROSS_NAMESPACE: Final = "CrossNamespacePodAffinity"
