@@ -47,7 +47,7 @@ class Ranking:
         for plugin in profile.scores:
             if plugin.name in state.skip_score:
                 continue
-            scores = [plugin.score(state, pod, node) for node in nodes]
+            scores = plugin.score_all(state, pod, nodes)
             plugin.normalize(state, pod, nodes, scores)
             for node, score in zip(nodes, scores, strict=True):
                 table[node.name][plugin.name] = score * profile.weights[plugin.name]
@@ -75,7 +75,7 @@ class Ranking:
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], plugin: ScorePlugin
     ) -> list[int]:
         start = self.points.now() if state.timed else 0.0
-        scores = [plugin.score(state, pod, node) for node in nodes]
+        scores = plugin.score_all(state, pod, nodes)
         if state.timed:
             each = (self.points.now() - start) / len(nodes)
             self.points.time_plugin(SCORE, plugin.name, Code.SUCCESS, each)

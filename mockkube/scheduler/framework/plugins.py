@@ -254,6 +254,10 @@ class ScorePlugin(Plugin):
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a raw score."""
 
+    def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return the raw scores of nodes, in their order."""
+        return [self.score(state, pod, node) for node in nodes]
+
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Bring the raw scores of all nodes to 0..SCORE_MAX, in place; `nodes` and `scores` go together."""
 

@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filterin
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
@@ -35,6 +35,8 @@ _NAME: Final = "InterPodAffinity"
 _NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 _NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 _UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+_NOWHERE: Final = "\0"
+"""The domain of nodes without a topology key: no label has this value."""
 _ONE_TERM_IS_ENOUGH_SINCE: Final = Version(1, 37)
 """From this version on a pod that goes helps if any term of anti-affinity means it, before if all do."""
 
@@ -70,28 +72,18 @@ class _Rules:
         self.far.suppose(met, labels, change)
 
 
-@dataclass(frozen=True, slots=True)
-class _Attraction:
-    """What draws a pod to the domains of one topology key, or repels it."""
+class _Attraction(NamedTuple):
+    """What draws a pod to the domains of a topology key, or repels it."""
 
-    tables: list[tuple[Counts, int]]
-    """Pods by domain, and what each weighs."""
-    sums: dict[str, int]
-    """What was summed up already, by domain."""
-
-    def of(self, domain: str) -> int:
-        """Return what a domain draws with."""
-        found = self.sums.get(domain)
-        if found is None:
-            found = 0
-            for counts, weight in self.tables:
-                found += counts.get(domain, 0) * weight
-            self.sums[domain] = found
-        return found
+    topology_key: str
+    counts: Counts
+    """Pods by domain."""
+    weight: int
+    """What each of them weighs."""
 
 
 _RULES: Final = Slot[_Rules](_NAME)
-_ATTRACTIONS: Final = Slot[dict[str, _Attraction]](_NAME)
+_ATTRACTIONS: Final = Slot[Sequence[_Attraction]](_NAME)
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -197,28 +189,33 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return Status.error(f"failed to parse pod: {error}")
         if self._ignores_others and not own:
             return SKIP
-        attractions: dict[str, _Attraction] = {}
         resolved = self._namespaces.resolve(term for term, _ in own)
-        for (term, counts), (_, weight) in zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True):
-            _add(attractions, term, counts, weight)
+        weighed = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
+        attractions = [_Attraction(term.topology_key, counts, weight) for (term, counts), (_, weight) in weighed]
         of_namespace = self._namespaces.labels(pod.namespace)
         for (term, weight), counts in self._counts.preferring(self._nodes).items():
             if term.means(pod.namespace, pod.labels, of_namespace):
-                _add(attractions, term, counts, weight)
-        if not attractions:
+                attractions.append(_Attraction(term.topology_key, counts, weight))
+        if not any(attraction.counts for attraction in attractions):
             return SKIP
         state.put(_ATTRACTIONS, attractions)
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:  # hot: per pod and feasible node
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return how strongly the domains of a node draw the pod."""
+        return self.score_all(state, pod, (node,))[0]
+
+    def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return the scores of nodes, attraction by attraction."""
         attractions = state.get(_ATTRACTIONS)
         assert attractions is not None
-        score, labels = 0, node.labels
-        for key, attraction in attractions.items():
-            if key in labels:
-                score += attraction.of(labels[key])
-        return score
+        scores = [0] * len(nodes)
+        for key, counts, weight in attractions:  # hot: per pod, for all nodes
+            scores = [
+                score + counts.get(node.labels.get(key, _NOWHERE), 0) * weight
+                for score, node in zip(scores, nodes, strict=True)
+            ]
+        return scores
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Spread the scores from the node that draws least to the one that draws most."""
@@ -254,8 +251,3 @@ def _refuse(rules: _Rules, reason: str, key: str) -> Status:
 
 def _sources(terms: Iterable[Term]) -> list[ReadOnlyObject]:
     return [term.source for term in terms]
-
-
-def _add(attractions: dict[str, _Attraction], term: Term, counts: Counts, weight: int) -> None:
-    if counts:
-        attractions.setdefault(term.topology_key, _Attraction([], {})).tables.append((counts, weight))

@@ -88,6 +88,20 @@ class _Part:
     slack: int
     """What every domain counts for: differences weigh less where more skew is fine."""
 
+    def added(self, scores: Sequence[float], nodes: Sequence[NodeInfo]) -> list[float]:  # hot: per pod, for all nodes
+        """Return scores with what the pods in each node's domain count for; a node in none keeps its own."""
+        key, counts, weight, slack = self.topology_key, self.counts, self.weight, self.slack
+        pairs = zip(scores, nodes, strict=True)
+        if self.by_node:
+            return [
+                score + (counts.get(node.name, 0) * weight + slack) if key in node.labels else score
+                for score, node in pairs
+            ]
+        return [
+            score + (counts.get(node.labels[key], 0) * weight + slack) if key in node.labels else score
+            for score, node in pairs
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
@@ -198,8 +212,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         # System defaults still spread over nodes where some have no zone.
         all_keys = _FIELD in pod.spec or not self._system_defaulted
         counts = self._pods(pod, self._context.nodes, constraints, all_keys=all_keys)
-        keys = [one.topology_key for one in constraints]
-        scored = [node for node in nodes if not all_keys or all(key in node.labels for key in keys)]
+        scored = nodes
+        for key in (one.topology_key for one in constraints if all_keys):
+            scored = [node for node in scored if key in node.labels]
         parts = [self._part(one, counts.table(at), scored) for at, one in enumerate(constraints)]
         left_out = frozenset[str]()
         if len(scored) < len(nodes):
@@ -207,18 +222,21 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         state.put(_SCORING, _Scoring(parts, left_out))
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:  # hot: per pod and feasible node
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return what the pods in the node's domains count for; less is better."""
+        return self.score_all(state, pod, (node,))[0]
+
+    def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return the scores of nodes, constraint by constraint."""
         scoring = state.get(_SCORING)
         assert scoring is not None
-        if node.name in scoring.left_out:
-            return 0
-        score, labels = 0.0, node.labels
+        scores = [0.0] * len(nodes)
         for part in scoring.parts:
-            domain = labels.get(part.topology_key)
-            if domain is not None:
-                score += part.counts.get(node.name if part.by_node else domain, 0) * part.weight + part.slack
-        return math.floor(score + 0.5)
+            scores = part.added(scores, nodes)
+        left_out = scoring.left_out
+        if left_out:
+            scores = [0.0 if node.name in left_out else score for node, score in zip(nodes, scores, strict=True)]
+        return [math.floor(score + 0.5) for score in scores]
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give most to the node with the least around it."""
