@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.resources import is_extended
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
-from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, requests_for
+from mockkube.scheduler.plugins.dynamic_resources.extended import requests_for
 from mockkube.scheduler.plugins.dynamic_resources.note import Note, OnNode
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
@@ -26,11 +25,6 @@ from mockkube.scheduler.plugins.dynamic_resources.search import OutOfTime, Searc
 
 _NOT_HERE: Final = "resourceclaim not available on the node"
 _NOT_ENOUGH: Final = "cannot allocate all claims"
-
-
-def is_served_by_devices(resource: str) -> bool:
-    """Whether a resource is of a kind that device classes may stand for."""
-    return resource.startswith(PREFIX) or is_extended(resource)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.errors import ApiError
-from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.protocol import Key, key_of
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import key_of
 from mockkube.matching.cel.gotime import parse_duration
-from mockkube.matching.node_selectors import NodeSelector, compile_terms
 from mockkube.scheduler.framework.events import Interest
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
@@ -29,17 +28,17 @@ from mockkube.scheduler.framework.plugins import (
     Verdicts,
 )
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader as PodRequestReader
+from mockkube.scheduler.framework.requests import RequestReader
 from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.device_resources import DeviceResources
-from mockkube.scheduler.plugins.dynamic_resources import extended, hints
+from mockkube.scheduler.plugins.dynamic_resources import hints
 from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
-from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
-from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter, is_served_by_devices
+from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter
+from mockkube.scheduler.plugins.dynamic_resources.gathering import Gatherer
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE, Note
-from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of, reserved_for
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claims_of, reserved_for
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
 from mockkube.scheduler.plugins.dynamic_resources.readiness import (
     PreparationFailed,
@@ -47,10 +46,9 @@ from mockkube.scheduler.plugins.dynamic_resources.readiness import (
     is_ready,
     needs_preparation,
 )
-from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader as DeviceRequestReader
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
-from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
 from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriter, WriteFailed
@@ -79,17 +77,24 @@ class DynamicResources(
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
         caches, caps = context.caches, context.caps
         self._rules = rules = Rules.of(caps)
-        self._clock, self._operators = context.clock, context.selector_operators
+        self._clock = context.clock
         self._binding_seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = caches.of("DeviceClass")
         self._ledger = _shared_ledger(context, rules)
         slices = Slices(caches, context.selector_operators, taint_rules=rules.taint_rules)
-        self._classes = ExtendedClasses(DeviceResources.of(context))
         pools = Pools(slices, partitions=rules.partitions)
-        self._nodes = NodeFilter(pools, self._classes, context.clock, rules, self._binding_seconds)
-        self._reader = RequestReader(self._device_classes, context.device_taints, rules)
-        self._selectors = Selectors(rules)
-        self._pod_requests = PodRequestReader(caps)
+        classes = ExtendedClasses(DeviceResources.of(context))
+        self._gatherer = Gatherer(
+            ledger=self._ledger,
+            device_classes=self._device_classes,
+            extended_classes=classes,
+            pod_requests=RequestReader(caps),
+            reader=DeviceRequestReader(self._device_classes, context.device_taints, rules),
+            selectors=Selectors(rules),
+            operators=context.selector_operators,
+            rules=rules,
+        )
+        self._nodes = NodeFilter(pools, classes, context.clock, rules, self._binding_seconds)
         self._writer = ClaimWriter(context.client, self._ledger, context.clock, rules)
 
     def interests(self) -> Sequence[Interest]:
@@ -113,21 +118,10 @@ class DynamicResources(
             return NO_CLAIMS
         note = Note()
         state.put(NOTE, note)
-        try:
-            claims: list[ReadOnlyObject] = claims_of(pod, self._ledger.claims)
-        except Unusable as why:
-            return PreFiltered(Status.unresolvable(str(why)))
-        self._add_extended(note, claims, pod)
-        if not claims:
-            return PreFiltered(SKIP)
-        for index, claim in enumerate(claims):
-            refusal = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
-            if refusal is not None:
-                return PreFiltered(refusal)
-        if any(allocation_of(claim) is None for claim in claims):
-            self._prepare(note, claims)
-        note.claims = claims
-        return PreFiltered()
+        refusal = self._gatherer.gather(note, pod)
+        if refusal is not None:
+            return PreFiltered(refusal)
+        return PreFiltered() if note.claims else NO_CLAIMS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Look for devices that the node can use, and note them."""
@@ -256,74 +250,6 @@ class DynamicResources(
                 return Status.error("device binding timeout: context deadline exceeded")
             return Status.wait("waiting for binding conditions")
         return SUCCESS
-
-    # The claims of one pod
-
-    def _add_extended(self, note: Note, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
-        """Add the claim that stands for the pod's extended resources, if devices may serve any of them."""
-        if not self._rules.extended_resources:
-            return
-        amounts = self._pod_requests.read(pod).total.scalars
-        asked = {name: amount for name, amount in amounts.items() if amount and is_served_by_devices(name)}
-        if not any(self._classes.resources.stand_for(name) for name in asked):
-            return
-        known = self._ledger.claims.cache.list(pod.namespace)
-        claim: ReadOnlyObject | None = next((one for one in known if extended.belongs_to(one, pod)), None)
-        claim = claim or extended.unwritten_claim(pod)
-        claims.append(claim)
-        note.extended, note.resources, note.promised_uid = True, asked, claim["metadata"]["uid"]
-
-    def _look_at(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
-        """Return why a claim keeps the pod from being scheduled anywhere."""
-        allocation = allocation_of(claim)
-        if allocation is not None:
-            if (reach := self._reach(allocation)) is not None:
-                note.reach[index] = reach
-            return None
-        if self._ledger.pending(claim["metadata"]["uid"]) is not None:
-            return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
-        return None if extended else self._check_classes(claim)
-
-    def _reach(self, allocation: ReadOnlyObject) -> NodeSelector | None:
-        selector = allocation.get("nodeSelector")
-        return None if selector is None else compile_terms(selector.get("nodeSelectorTerms") or (), self._operators)
-
-    def _check_classes(self, claim: ReadOnlyObject) -> Status | None:
-        name = key_of(claim)
-        for request in (claim["spec"].get("devices") or {}).get("requests") or ():
-            if "exactly" in request:
-                forms = [(request["name"], request["exactly"])]
-            elif request.get("firstAvailable"):
-                if not self._rules.prioritized_lists:
-                    text = "has subrequests, but the DRAPrioritizedList feature is disabled"
-                    return Status.unresolvable(f"resource claim {name}, request {request['name']}: {text}")
-                forms = [(f"{request['name']}/{one['name']}", one) for one in request["firstAvailable"]]
-            else:
-                return Status.unresolvable(f"resource claim {name}, request {request['name']}: unknown request type")
-            for request_name, form in forms:
-                if (refusal := self._check_class(request_name, form)) is not None:
-                    return refusal
-        return None
-
-    def _check_class(self, request: str, form: Object) -> Status | None:
-        name = form.get("deviceClassName", "")
-        if not name:
-            return Status.error(f"request {request}: unsupported request type")
-        if self._device_classes.get(Key("", name)) is None:
-            return Status.unresolvable(f"request {request}: device class {name} does not exist", device_class=name)
-        return None
-
-    def _prepare(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
-        """Set up the search for claims that have no devices."""
-        allocated = self._ledger.allocated
-        available = AvailableCounters(allocated)
-        note.allocator = Allocator(self._reader, self._selectors, allocated, available, self._rules)
-        try:
-            for index, claim in enumerate(claims):
-                if allocation_of(claim) is None:
-                    note.wanted[index] = self._reader.read(claim)
-        except Unserviceable as error:
-            note.broken = str(error)
 
     def _nothing(self, reason: str) -> Status:
         return Status.unschedulable() if self._rules.silent_remedies else Status.unschedulable(reason)

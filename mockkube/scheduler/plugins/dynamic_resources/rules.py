@@ -7,7 +7,6 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.matching.cel.devices import LISTS_GATE, SHARED_GATE
 
-ALLOCATION_GATE: Final = "DynamicResourceAllocation"
 EXTENDED_GATE: Final = "DRAExtendedResource"
 TIMEOUT_GATE: Final = "DRASchedulerFilterTimeout"
 

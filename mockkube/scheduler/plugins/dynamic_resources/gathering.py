@@ -1,0 +1,133 @@
+"""What a pod's claims ask for, before any node is looked at.
+
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PreFilter)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.resources import is_extended
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Key, key_of
+from mockkube.matching.node_selectors import NodeSelector, compile_terms
+from mockkube.matching.taints import Operator
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.requests import RequestReader as PodRequestReader
+from mockkube.scheduler.framework.status import Status
+from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
+from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, belongs_to, unwritten_claim
+from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
+from mockkube.scheduler.plugins.dynamic_resources.note import Note
+from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
+from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
+from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
+from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """Reads pods' claims into notes."""
+
+    ledger: Ledger
+    device_classes: ListWatch
+    extended_classes: ExtendedClasses
+    pod_requests: PodRequestReader
+    reader: RequestReader
+    selectors: Selectors
+    operators: Mapping[str, Operator]
+    rules: Rules
+
+    def gather(self, note: Note, pod: PodInfo) -> Status | None:
+        """Note the claims and what they ask for; return why the pod cannot be scheduled anywhere."""
+        try:
+            claims: list[ReadOnlyObject] = claims_of(pod, self.ledger.claims)
+        except Unusable as why:
+            return Status.unresolvable(str(why))
+        self._add_extended(note, claims, pod)
+        for index, claim in enumerate(claims):
+            refusal = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
+            if refusal is not None:
+                return refusal
+        if any(allocation_of(claim) is None for claim in claims):
+            self._prepare(note, claims)
+        note.claims = claims
+        return None
+
+    def _add_extended(self, note: Note, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
+        """Add the claim that stands for the pod's extended resources, if devices may serve any of them."""
+        if not self.rules.extended_resources:
+            return
+        amounts = self.pod_requests.read(pod).total.scalars
+        asked = {name: amount for name, amount in amounts.items() if amount and _is_served_by_devices(name)}
+        if not any(self.extended_classes.resources.stand_for(name) for name in asked):
+            return
+        known = self.ledger.claims.cache.list(pod.namespace)
+        claim: ReadOnlyObject | None = next((one for one in known if belongs_to(one, pod)), None)
+        claim = claim or unwritten_claim(pod)
+        claims.append(claim)
+        note.extended, note.resources, note.promised_uid = True, asked, claim["metadata"]["uid"]
+
+    def _look_at(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
+        """Return why a claim keeps the pod from being scheduled anywhere."""
+        allocation = allocation_of(claim)
+        if allocation is not None:
+            if (reach := self._reach(allocation)) is not None:
+                note.reach[index] = reach
+            return None
+        if self.ledger.pending(claim["metadata"]["uid"]) is not None:
+            return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
+        return None if extended else self._check_classes(claim)
+
+    def _reach(self, allocation: ReadOnlyObject) -> NodeSelector | None:
+        selector = allocation.get("nodeSelector")
+        return None if selector is None else compile_terms(selector.get("nodeSelectorTerms") or (), self.operators)
+
+    def _check_classes(self, claim: ReadOnlyObject) -> Status | None:
+        """Return which request of a claim nobody can serve."""
+        for request in (claim["spec"].get("devices") or {}).get("requests") or ():
+            where = f"resource claim {key_of(claim)}, request {request['name']}"
+            alternatives = request.get("firstAvailable")
+            if "exactly" not in request and not alternatives:
+                return Status.unresolvable(f"{where}: unknown request type")
+            if alternatives and not self.rules.prioritized_lists:
+                return Status.unresolvable(f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled")
+            for name, form in _forms(request):
+                if (refusal := self._check_class(name, form)) is not None:
+                    return refusal
+        return None
+
+    def _check_class(self, request: str, form: Object) -> Status | None:
+        name = form.get("deviceClassName", "")
+        if not name:
+            return Status.error(f"request {request}: unsupported request type")
+        if self.device_classes.get(Key("", name)) is None:
+            return Status.unresolvable(f"request {request}: device class {name} does not exist", device_class=name)
+        return None
+
+    def _prepare(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
+        """Set up the search for claims that have no devices."""
+        allocated = self.ledger.allocated
+        available = AvailableCounters(allocated)
+        note.allocator = Allocator(self.reader, self.selectors, allocated, available, self.rules)
+        try:
+            for index, claim in enumerate(claims):
+                if allocation_of(claim) is None:
+                    note.wanted[index] = self.reader.read(claim)
+        except Unserviceable as error:
+            note.broken = str(error)
+
+
+def _forms(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
+    if "exactly" in request:
+        yield request["name"], request["exactly"]
+        return
+    for one in request["firstAvailable"]:
+        yield f"{request['name']}/{one['name']}", one
+
+
+def _is_served_by_devices(resource: str) -> bool:
+    """Whether a resource is of a kind that device classes may stand for."""
+    return resource.startswith(PREFIX) or is_extended(resource)
