@@ -1,0 +1,47 @@
+"""A scheduler by itself, against the API server of a kubeconfig: any server, not only one of ours."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.http import HttpClient
+from mockkube.client.identity import user_agent
+from mockkube.client.kubeconfig import Access
+from mockkube.client.sight import Sight
+from mockkube.features.capabilities import Capabilities
+from mockkube.proposals.lending import schema_for
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import RealClock
+from mockkube.runtime.part import Context
+from mockkube.runtime.steps import run
+from mockkube.scheduler.part import Scheduler, build
+
+NAME = "kube-scheduler"
+
+
+async def serve(
+    access: Access, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
+) -> None:
+    """Schedule until told to stop. Raises ConfigurationError when the configuration cannot be used.
+
+    differs: there is no leader election; two schedulers of one name get into each other's way.
+    """
+    clock = RealClock()
+    agent, sight = user_agent(NAME, caps.version), Sight(schema_for(caps.version))
+    async with HttpClient(access, agent, sight=sight, clock=clock) as client:
+        context = Context(NAME, client, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
+        scheduler = build(context, configuration)
+        await scheduler.start()
+        try:
+            await _work(scheduler, clock, stop)
+        finally:
+            await scheduler.stop()
+
+
+async def _work(scheduler: Scheduler, clock: RealClock, stop: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run(worker, clock)) for worker in scheduler.workers]
+        await stop.wait()
+        for task in tasks:
+            task.cancel()
