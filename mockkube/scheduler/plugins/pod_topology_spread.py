@@ -17,7 +17,6 @@ from mockkube.matching.taints import CompiledToleration, compile_tolerations, un
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
-    SCORE_MAX,
     Context,
     CycleState,
     FilterPlugin,
@@ -40,6 +39,7 @@ from mockkube.scheduler.plugins.pod_topology_spread_constraints import (
     compiled,
 )
 from mockkube.scheduler.plugins.pod_topology_spread_hints import node_change_helps, pod_change_helps
+from mockkube.scheduler.plugins.pod_topology_spread_scoring import Part, Scoring
 from mockkube.scheduler.plugins.pod_topology_spread_skew import NAME, Skew
 from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
 
@@ -75,45 +75,8 @@ class _Skews:
         return _Skews([skew.clone() for skew in self.skews], self.access)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One soft constraint, ready to score."""
-
-    topology_key: str
-    counts: Counts
-    """Pods by domain, or by node where each node is a domain of its own."""
-    by_node: bool
-    weight: float
-    """What a pod counts for: more where there are more domains."""
-    slack: int
-    """What every domain counts for: differences weigh less where more skew is fine."""
-
-    def added(self, scores: Sequence[float], nodes: Sequence[NodeInfo]) -> list[float]:  # hot: per pod, for all nodes
-        """Return scores with what the pods in each node's domain count for; a node in none keeps its own."""
-        key, counts, weight, slack = self.topology_key, self.counts, self.weight, self.slack
-        pairs = zip(scores, nodes, strict=True)
-        if self.by_node:
-            return [
-                score + (counts.get(node.name, 0) * weight + slack) if key in node.labels else score
-                for score, node in pairs
-            ]
-        return [
-            score + (counts.get(node.labels[key], 0) * weight + slack) if key in node.labels else score
-            for score, node in pairs
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Scoring:
-    """What scoring needs to know."""
-
-    parts: Sequence[_Part]
-    left_out: frozenset[str]
-    """The nodes that lack a topology key: they get nothing."""
-
-
 _SKEWS: Final = Slot[_Skews](NAME)
-_SCORING: Final = Slot[_Scoring](NAME)
+_SCORING: Final = Slot[Scoring](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -219,7 +182,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         left_out = frozenset[str]()
         if len(scored) < len(nodes):
             left_out = frozenset(node.name for node in nodes) - {node.name for node in scored}
-        state.put(_SCORING, _Scoring(parts, left_out))
+        state.put(_SCORING, Scoring(parts, left_out))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -230,26 +193,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         """Return the scores of nodes, constraint by constraint."""
         scoring = state.get(_SCORING)
         assert scoring is not None
-        scores = [0.0] * len(nodes)
-        for part in scoring.parts:
-            scores = part.added(scores, nodes)
-        left_out = scoring.left_out
-        if left_out:
-            scores = [0.0 if node.name in left_out else score for node, score in zip(nodes, scores, strict=True)]
-        return [math.floor(score + 0.5) for score in scores]
+        return scoring.scores(nodes)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give most to the node with the least around it."""
         scoring = state.get(_SCORING)
         assert scoring is not None
-        left_out = scoring.left_out
-        counted = [score for node, score in zip(nodes, scores, strict=True) if node.name not in left_out]
-        greatest, span = max(counted, default=0), max(counted, default=0) + min(counted, default=0)
-        for at, score in enumerate(scores):
-            if left_out and nodes[at].name in left_out:
-                scores[at] = 0
-            else:
-                scores[at] = SCORE_MAX * (span - score) // greatest if greatest else SCORE_MAX
+        scoring.normalize(nodes, scores)
 
     # Reading
 
@@ -297,13 +247,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
         return self._counts.ask(("by node", constraint.pods), self._context.nodes, read).table(0)
 
-    def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> _Part:
+    def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
         """Return a constraint ready to score nodes; those without its key make one domain together."""
         key = constraint.topology_key
         by_node = key == HOSTNAME
         domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
         counts = self._pods_by_node(constraint) if by_node else counts
-        return _Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
+        return Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
 
     def _read_access(self, pod: PodInfo) -> _Access:
         spec = pod.spec
