@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from mockkube.client.events import NORMAL
+from mockkube.client.series import SeriesRecorder
 from mockkube.scheduler.eviction import Evictions
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import Context, CycleState, Scope
@@ -18,6 +20,8 @@ class ProfileHandle:
         self.points: Points | None = None
         self.evictions: Evictions | None = None
         """None where nobody is ever evicted, only supposed to be."""
+        self.recorder: SeriesRecorder | None = None
+        """None where nobody is told of anything."""
 
     def given(self, context: Context) -> Context:
         """Return the context of plugins with this handle."""
@@ -48,6 +52,12 @@ class ProfileHandle:
     def yields(self, pod: PodInfo, node_name: str) -> bool:
         """Whether the pod has to leave room on a node for others that are nominated to it."""
         return self._points.has_nominations and bool(self._points.yielded_to(pod, node_name))
+
+    def tell(self, pod: PodInfo, reason: str, note: str) -> None:
+        """Record an event about a pod that is being scheduled: nothing is wrong with it."""
+        if self.recorder is not None:
+            profile = self._points.profile.name
+            self.recorder.record(pod.obj, NORMAL, reason, note, action="Scheduling", controller=profile)
 
     def preempting(self, uid: str) -> bool:
         """Whether pods are being evicted for this one right now."""

@@ -114,7 +114,7 @@ class Scheduler:
             self._handles.append(handle)
             profile = profiles.build(settings, handle.given(context))
             points = Points(profile, self.picture, self.nominations, self.clock, self.metrics)
-            handle.points = points
+            handle.points, handle.recorder = points, self._recorder
             percentage = self.configuration.percentage
             deciders[profile.name] = Decider(points, chance, percentage=percentage, rotation=rotation)
         return deciders

@@ -47,6 +47,10 @@ class Handle(Protocol):
         """Return what this pod shares with all of which filters say the same; None unless each node is judged alone."""
         ...
 
+    def tell(self, pod: PodInfo, reason: str, note: str) -> None:
+        """Record an event about a pod that is being scheduled: nothing is wrong with it."""
+        ...
+
     def yields(self, pod: PodInfo, node_name: str) -> bool:
         """Whether the pod has to leave room on a node for others that are nominated to it."""
         ...

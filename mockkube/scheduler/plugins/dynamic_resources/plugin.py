@@ -77,7 +77,7 @@ class DynamicResources(
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
         caches, caps = context.caches, context.caps
         self._rules = rules = Rules.of(caps)
-        self._clock = context.clock
+        self._clock, self._handle = context.clock, context.handle
         self._binding_seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = caches.of("DeviceClass")
         self._ledger = _shared_ledger(context, rules)
@@ -223,12 +223,18 @@ class DynamicResources(
                 await self._bind(note, pod, node_name)
                 if not self._rules.binding_conditions or not any(map(needs_preparation, note.claims)):
                     return SUCCESS
+                self._tell(pod, node_name)
                 note.prepared_by = self._clock.monotonic() + self._binding_seconds
             return self._prepared(note)
         except (WriteFailed, PreparationFailed) as error:
             return Status.error(str(error))
         except ApiError as error:
             return Status.error(error.message)
+
+    def _tell(self, pod: PodInfo, node_name: str) -> None:
+        if self._handle is not None:
+            text = f"waiting for binding conditions for device on node {node_name}"
+            self._handle.tell(pod, "BindingConditionsPending", text)
 
     async def _bind(self, note: Note, pod: PodInfo, node_name: str) -> None:
         for index, claim in enumerate(note.claims):
