@@ -21,6 +21,7 @@ from mockkube.controllers.namespace import NamespaceController
 from mockkube.controllers.namespace_accounts import RootCertificates, ServiceAccounts
 from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
+from mockkube.controllers.resource_quota import ResourceQuotas
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
 from mockkube.controllers.ttl_after_finished import TTLAfterFinished
@@ -72,7 +73,7 @@ CONTROLLERS: Final = (
     Entry("endpointslice-mirroring-controller", "endpointslicemirroring", one(EndpointSliceMirroring)),
     Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationControllers)),
     Entry("pod-garbage-collector-controller", "podgc", one(PodGC)),
-    Entry("resourcequota-controller", "resourcequota"),
+    Entry("resourcequota-controller", "resourcequota", one(ResourceQuotas)),
     Entry("namespace-controller", "namespace", one(NamespaceController)),
     Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),

@@ -5,7 +5,6 @@ one key at a time; a key is called for again after each change of what feeds it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -14,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from mockkube.client.cache import Caches, Change, Handler, ListWatch
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.every_kind import EveryKind
 from mockkube.controllers.loops import Loops
 from mockkube.controllers.options import Options
 from mockkube.controllers.queue_metrics import QueueMetrics
@@ -22,7 +22,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_limits
-from mockkube.runtime.steps import Bell, Worker
+from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
 
 SWEEP: Final = Key("", "")
@@ -82,6 +82,7 @@ class Setting:
     queue_metrics: QueueMetrics
     loops: Loops
     recorders: Recorders
+    every_kind: EveryKind
 
 
 class Controller(ABC):
@@ -142,14 +143,6 @@ class Controller(ABC):
 
     def tell_synced(self, bell: Bell) -> None:
         """Ring the bell once it may be synced by something else than its caches."""
-        return
-
-    def workers(self) -> Sequence[Worker]:
-        """Return what works beside its queue."""
-        return ()
-
-    async def stop(self) -> None:
-        """Close what it opened itself."""
         return
 
     @abstractmethod

@@ -5,7 +5,7 @@ wait for their dependents, `GarbageOrphaner` sets dependents free of an owner th
 upstream 1.36: pkg/controller/garbagecollector/garbagecollector.go
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -13,11 +13,9 @@ from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, Propagation
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.graph_monitors import GraphMonitors
 from mockkube.controllers.graph_objects import KindUnknown, Objects
 from mockkube.controllers.owner_graph import FOREGROUND, ORPHAN, OwnerGraph, Vertex, has_finalizer, referred
-from mockkube.controllers.served_kinds import DEFINITION
-from mockkube.runtime.steps import Bell, Worker
+from mockkube.runtime.steps import Bell
 
 NAME: Final = "garbage-collector-controller"
 
@@ -47,27 +45,17 @@ class GarbageCollector(Controller):
         super().__init__(setting)
         self.orphans = GarbageOrphaner(setting)
         self.graph = OwnerGraph(self._check, self.orphans.enqueue, self._misplaced)
-        definitions = self.cache(DEFINITION)
-        owner = f"{setting.component}/{NAME}"
-        self.monitors = GraphMonitors(setting.client, self.clock, definitions, self.graph.take, owner)
-        self.objects = Objects(self.client, self.monitors)
+        self.caches.append(setting.every_kind.subscribe(self.graph.take))
+        self.objects = Objects(self.client, setting.every_kind)
         self.orphans.attach(self)
-
-    def workers(self) -> Sequence[Worker]:
-        """Return the watches of all kinds."""
-        return (self.monitors,)
 
     def synced(self) -> bool:
         """Whether the whole graph has been seen."""
-        return super().synced() and self.monitors.synced()
+        return super().synced() and self.setting.every_kind.synced()
 
     def tell_synced(self, bell: Bell) -> None:
         """Ring the bell once the whole graph has been seen."""
-        self.monitors.synced_bells.append(bell)
-
-    async def stop(self) -> None:
-        """Close the watches."""
-        await self.monitors.close()
+        self.setting.every_kind.synced_bells.append(bell)
 
     def _check(self, uid: str) -> None:
         self.keys.add(Key("", uid))

@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
-from mockkube.controllers.graph_monitors import GraphMonitors
+from mockkube.controllers.every_kind import EveryKind
 from mockkube.controllers.node_writes import retried_on_conflict
 from mockkube.controllers.owner_graph import Identity, has_finalizer
 from mockkube.controllers.served_kinds import BUILT_IN, ServedKind
@@ -22,12 +22,12 @@ class KindUnknown(ApiError):
 class Objects:
     """Reads and writes objects of any kind."""
 
-    def __init__(self, client: Client, monitors: GraphMonitors) -> None:
-        self._client, self._monitors = client, monitors
+    def __init__(self, client: Client, kinds: EveryKind) -> None:
+        self._client, self._kinds = client, kinds
 
     def kind(self, identity: Identity) -> ServedKind:
         """Return the kind of an object; KindUnknown when it is not served."""
-        kind = self._monitors.kind_of(identity.api_version, identity.kind)
+        kind = self._kinds.kind_of(identity.api_version, identity.kind)
         if kind is None:
             raise KindUnknown(f'no matches for kind "{identity.kind}" in version "{identity.api_version}"')
         return kind

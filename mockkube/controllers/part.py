@@ -6,6 +6,7 @@ from mockkube.client.cache import Caches
 from mockkube.client.protocol import Client
 from mockkube.controllers import catalogue
 from mockkube.controllers.controller import Controller, Recorders, Setting
+from mockkube.controllers.every_kind import EveryKind
 from mockkube.controllers.following import Following
 from mockkube.controllers.loops import Loops
 from mockkube.controllers.options import Options
@@ -23,6 +24,7 @@ class ControllerManager:
         self._caches = Caches(context.client, context.clock, owner=context.component)
         self.loops = Loops(context.clock)
         context.metrics.register(self.loops)
+        self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)
         setting = Setting(
             component=context.component,
             client=context.client,
@@ -35,9 +37,9 @@ class ControllerManager:
             queue_metrics=QueueMetrics(context.metrics),
             loops=self.loops,
             recorders=Recorders(context.clock, context.chance, context.component),
+            every_kind=self._every_kind,
         )
-        self._controllers = catalogue.build(setting)
-        self._workers = _assemble(setting, self._controllers)
+        self._workers = _assemble(setting, catalogue.build(setting))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -49,8 +51,7 @@ class ControllerManager:
 
     async def stop(self) -> None:
         """Close the watches."""
-        for controller in self._controllers:
-            await controller.stop()
+        await self._every_kind.close()
         await self._caches.close()
 
 
@@ -62,7 +63,7 @@ def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worke
             for cache in setting.caches.workers
         ),
         *working,
-        *(worker for controller in controllers for worker in controller.workers()),
+        *([setting.every_kind] if setting.every_kind.used else []),
         *setting.recorders.workers,
     ]
 

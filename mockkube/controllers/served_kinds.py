@@ -55,7 +55,7 @@ def custom_kind(definition: ReadOnlyObject) -> ServedKind:
 
 def established(definition: ReadOnlyObject) -> bool:
     """Whether the kind of a definition is served."""
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 

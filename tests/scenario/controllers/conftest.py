@@ -1,5 +1,6 @@
 """A controller manager against a real API server in memory, in virtual time."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ from mockkube.runtime.part import Context
 from mockkube.runtime.steps import InOrder, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 
+TURNS_MAX = 1000
 GRACE_NONE = Deletion(grace_seconds=0)
 
 
@@ -94,6 +96,14 @@ class Simulation:
         made = await self.client.create(kind, {"metadata": metadata, **fields})
         await self.settle()
         return made
+
+    async def served(self, definition: str) -> int:
+        """Return once a custom kind is served; its server sees to that in tasks of its own."""
+        for _ in range(TURNS_MAX):
+            await asyncio.sleep(0)
+            if _established(await self.get("CustomResourceDefinition", definition, "")):
+                return await self.settle()
+        raise AssertionError(f"{definition} is not served")
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Any:
         """Return an object; None if there is none."""
@@ -167,6 +177,11 @@ class Simulation:
             **fields.pop("spec", {}),
         }
         await self.create("Pod", name, spec=spec, **fields)
+
+
+def _established(definition: Any) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 @pytest.fixture

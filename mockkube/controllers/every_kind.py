@@ -1,15 +1,16 @@
-"""Watches objects of every kind there is, for a graph over all of them.
+"""Watches objects of every kind there is, for the controllers that deal with all of them.
 
 Kinds the server does not serve are left alone until it was away: it may be another one by then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.errors import MethodNotAllowed, NotFound
-from mockkube.client.cache import Change, Handler, ListWatch
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches, Change, Handler, ListWatch
 from mockkube.client.protocol import EVERYTHING, Client, EventType, Listed, Selection, Watch
-from mockkube.controllers.served_kinds import BUILT_IN, ServedKind, custom_kind, established
+from mockkube.controllers.served_kinds import BUILT_IN, DEFINITION, ServedKind, custom_kind, established
 from mockkube.controllers.throttle import Throttled
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
@@ -46,28 +47,45 @@ class _Asking(Throttled):
         return watch
 
 
-class GraphMonitors:
-    """One worker for all the watches: kinds come and go while it runs."""
+class EveryKind:
+    """One worker for all the watches: kinds come and go while it runs. It watches nothing before somebody asks."""
 
-    def __init__(self, client: Client, clock: Clock, definitions: ListWatch, handler: Handler, owner: str) -> None:
-        self.name = f"{owner}/monitors"
+    def __init__(self, client: Client, clock: Clock, caches: Caches, owner: str) -> None:
+        self.name = f"{owner}/every-kind"
         self.bell = Bell()
         self.synced_bells: list[Bell] = []
         """Rung when everything is known for the first time."""
-        self._client, self._clock, self._handler = _Asking(client, clock), clock, handler
+        self._client, self._clock, self._caches = _Asking(client, clock), clock, caches
+        self._handlers: list[Handler] = []
         self._monitors: dict[ServedKind, ListWatch] = {}
         self._parked: dict[ServedKind, ListWatch] = {}
         self._closing: list[ListWatch] = []
+        self._definitions: ListWatch | None = None
         self._synced = False
-        for kind in BUILT_IN:
-            if kind.name not in _IGNORED:
-                self._open(kind)
-        self._definitions = definitions
-        definitions.subscribe(self._definition_changed)
 
-    def kinds(self) -> Iterator[ServedKind]:
+    def subscribe(self, handler: Handler) -> ListWatch:
+        """Tell a handler of every change of any object; return the cache of definitions, which it depends on."""
+        self._handlers.append(handler)
+        if self._definitions is None:
+            for kind in BUILT_IN:
+                if kind.name not in _IGNORED:
+                    self._open(kind)
+            self._definitions = self._caches.of(DEFINITION)
+            self._definitions.subscribe(self._definition_changed)
+        return self._definitions
+
+    @property
+    def used(self) -> bool:
+        """Whether anybody asked."""
+        return bool(self._handlers)
+
+    def kinds(self) -> list[ServedKind]:
         """Return the kinds that are watched."""
-        return iter(self._monitors)
+        return list(self._monitors)
+
+    def objects(self, kind: ServedKind, namespace: str) -> Sequence[ReadOnlyObject]:
+        """Return the objects of a kind in a namespace."""
+        return self._monitors[kind].list(namespace)
 
     def kind_of(self, api_version: str, kind: str) -> ServedKind | None:
         """Return what an owner reference means; None when no such kind is served."""
@@ -76,15 +94,20 @@ class GraphMonitors:
     def synced(self) -> bool:
         """Whether every kind has been seen whole."""
         if not self._synced:
-            self._synced = self._definitions.synced and all(one.synced for one in self._monitors.values())
+            told = self._definitions is not None and self._definitions.synced
+            self._synced = told and all(one.synced for one in self._monitors.values())
         return self._synced
 
     def _open(self, kind: ServedKind) -> None:
         monitor = ListWatch(self._client, kind.name, self._clock, owner=self.name)
         monitor.bell = self.bell
-        monitor.subscribe(self._handler)
+        monitor.subscribe(self._tell)
         self._monitors[kind] = monitor
         self.bell.ring()
+
+    def _tell(self, change: Change) -> None:
+        for handler in self._handlers:
+            handler(change)
 
     def _definition_changed(self, change: Change) -> None:
         before = custom_kind(change.old) if change.old is not None and established(change.old) else None

@@ -1,0 +1,122 @@
+"""resourcequota-controller: counts what there is in a namespace into the status of its quotas.
+
+upstream 1.36: pkg/controller/resourcequota/resource_quota_controller.go
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+
+from mockkube.api import quota_usage
+from mockkube.api.pod_amounts import Amounts
+from mockkube.api.quantity import parse
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.served_kinds import ServedKind
+from mockkube.runtime.steps import Bell
+
+_QUOTA: Final = "ResourceQuota"
+
+
+def requirements_of(quota: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the scopes of a quota, all as requirements."""
+    spec = quota["spec"]
+    plain = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes", ())]
+    return [*plain, *spec.get("scopeSelector", {}).get("matchExpressions", ())]
+
+
+class ResourceQuotas(Controller):
+    """Keys are quotas; all of them are counted anew every few minutes."""
+
+    name: ClassVar[str] = "resourcequota-controller"
+    queue: ClassVar[str] = "resourcequota_primary"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._kinds = setting.every_kind
+        self.quotas = self.follow(_QUOTA, self._quota_changed)
+        self.caches.append(self._kinds.subscribe(self._object_changed))
+        self.keys.add(SWEEP)
+
+    def synced(self) -> bool:
+        """Whether all that may be counted has been seen."""
+        return super().synced() and self._kinds.synced()
+
+    def tell_synced(self, bell: Bell) -> None:
+        """Ring the bell once all that may be counted has been seen."""
+        self._kinds.synced_bells.append(bell)
+
+    def _quota_changed(self, change: Change) -> None:
+        quota, old = change.object, change.old
+        if change.type is not EventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
+            self.keys.add(key_of(quota))
+
+    def _object_changed(self, change: Change) -> None:
+        """Count anew what may have become less: what becomes more is counted as it is let in."""
+        namespace = change.object["metadata"].get("namespace", "")
+        quotas = self.quotas.list(namespace) if namespace and change.type is not EventType.ADDED else ()
+        if not quotas:
+            return
+        kind = self._kinds.kind_of(change.object["apiVersion"], change.object["kind"])
+        if kind is None or not self._is_less(kind, change):
+            return
+        for quota in quotas:
+            if quota_usage.tracked(kind.group, kind.plural, quota.get("status", {}).get("hard", ())):
+                self.keys.add(key_of(quota))
+
+    def _is_less(self, kind: ServedKind, change: Change) -> bool:
+        if change.type is EventType.DELETED or change.old is None:
+            return True
+        if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
+            return False
+        if kind.plural == "pods" and quota_usage.terminating(change.object) != quota_usage.terminating(change.old):
+            return True
+        return self._usage(kind, change.object) != self._usage(kind, change.old)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write the limits and what is used of them, unless the status says so."""
+        if key == SWEEP:
+            for quota in self.quotas.list():
+                self.keys.add(key_of(quota))
+            return Again(after=self.setting.options.quota_sync_seconds)
+        found = self.quotas.get(key)
+        if found is not None:
+            await self._write(found)
+        return DONE
+
+    async def _write(self, quota: ReadOnlyObject) -> None:
+        hard, old = quota["spec"].get("hard", {}), quota.get("status", {})
+        used = {**old.get("used", {}), **self._count(quota, hard)}
+        used = {name: text for name, text in used.items() if name in hard}
+        new: Object = {"hard": hard, "used": used}
+        if old.get("hard") != hard or "used" not in old or not _same(old["used"], used):
+            await self.client.update(_QUOTA, {**quota, "status": new}, subresource="status")
+
+    def _count(self, quota: ReadOnlyObject, hard: Iterable[str]) -> dict[str, str]:
+        total: Amounts = {}
+        for kind in self._kinds.kinds():
+            names = quota_usage.tracked(kind.group, kind.plural, hard) if kind.namespaced else []
+            for name in names:
+                total.setdefault(name, parse("0"))
+            for obj in self._counted(kind, quota) if names else ():
+                usage = self._usage(kind, obj)
+                for name in names:
+                    if name in usage:
+                        total[name] = total[name] + usage[name]
+        return {name: str(amount) for name, amount in total.items()}
+
+    def _counted(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+        requirements, capabilities = requirements_of(quota), self.setting.capabilities
+        for obj in self._kinds.objects(kind, quota["metadata"]["namespace"]):
+            within = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
+            if all(within):
+                yield obj
+
+    def _usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Amounts:
+        moment = quota_usage.Moment(self.setting.capabilities, self.clock.now())
+        return quota_usage.usage(kind.group, kind.plural, obj, moment)
+
+
+def _same(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+    return one.keys() == other.keys() and all(parse(text) == parse(other[name]) for name, text in one.items())
