@@ -7,6 +7,7 @@ database confirms.
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Final
 
@@ -22,7 +23,9 @@ from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
 from mockkube_storage.errors import Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
 
-_INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="named")))
+_INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="qmark")))
+_ROWS_MAX: Final = 199
+"""Rows of one statement: older SQLites take 999 values."""
 _LAYOUT: Final = (
     "PRAGMA page_size = 8192",  # heeded by a new file only; three objects of 2 KB a page
     "PRAGMA journal_mode = WAL",
@@ -95,7 +98,8 @@ class SqliteStore(SqlStore):
     async def _insert(self, driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         """Commit rows through aiosqlite itself: its thread is entered twice, not four times."""
         try:
-            await driver.executemany(_INSERT, rows)
+            for some in (rows[start : start + _ROWS_MAX] for start in range(0, len(rows), _ROWS_MAX)):
+                await driver.execute(_insert_of(len(some)), [value for row in some for value in row.values()])
             await driver.commit()
         except sqlite3.Error as error:
             await self._stop_writing(broken=True)  # what was begun ends with the connection
@@ -130,6 +134,13 @@ class SqliteStore(SqlStore):
         for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
             del self._graves[key]
         return swept
+
+
+@lru_cache(maxsize=_ROWS_MAX)
+def _insert_of(count: int) -> str:
+    """One statement for all rows: the driver's thread waits for the interpreter after each statement, not each row."""
+    head, values, row = _INSERT.rpartition("(?")
+    return head + ", ".join([values + row] * count)
 
 
 def _require_durability(connection: Any, _record: object) -> None:

@@ -21,6 +21,14 @@ async def test_each_write_has_a_greater_revision_of_its_own(store: Store) -> Non
     assert store.revision == await store.current_revision() == deleted.revision
 
 
+async def test_many_writes_at_once_are_all_done(store: Store) -> None:
+    entries = await asyncio.gather(*[store.create(f"/many/{number:04}", b"%d" % number) for number in range(450)])
+    assert len({entry.revision for entry in entries}) == 450
+    assert [entry.value for entry in (await store.list("/many/", revision=store.revision)).entries] == [
+        b"%d" % number for number in range(450)
+    ]
+
+
 async def test_an_update_keeps_the_revision_of_the_creation(store: Store) -> None:
     created = await store.create("/a", b"1")
     updated = await store.update("/a", b"2", expected=created.revision)
