@@ -82,7 +82,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             limits = _limits(csi_node)
             if not wanted or not limits:
                 return SUCCESS
-            used = {one for other in node.pods.values() for one in self._attachments(other, csi_node, new=False)}
+            used = {one for other in _with_volumes(node) for one in self._attachments(other, csi_node, new=False)}
         except Refused as refused:
             return refused.status
         present = used | self._attached_to(node)
@@ -168,6 +168,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
 def _node_of(attachment: ReadOnlyObject) -> tuple[str, ...]:
     return (attachment["spec"].get("nodeName", ""),)
+
+
+def _with_volumes(node: NodeInfo) -> list[PodInfo]:
+    """Return the pods on a node that may have something attached."""
+    return node.load(
+        NodeVolumeLimits, lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _inline(pod)]
+    )
 
 
 def _inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:

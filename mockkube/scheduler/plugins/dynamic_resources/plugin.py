@@ -40,12 +40,8 @@ from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE, Note
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claims_of, reserved_for
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
-from mockkube.scheduler.plugins.dynamic_resources.readiness import (
-    PreparationFailed,
-    is_late,
-    is_ready,
-    needs_preparation,
-)
+from mockkube.scheduler.plugins.dynamic_resources.preparation import Preparation
+from mockkube.scheduler.plugins.dynamic_resources.readiness import needs_preparation
 from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader as DeviceRequestReader
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
@@ -77,8 +73,8 @@ class DynamicResources(
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
         caches, caps = context.caches, context.caps
         self._rules = rules = Rules.of(caps)
-        self._clock, self._handle = context.clock, context.handle
-        self._binding_seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
+        self._handle = context.handle
+        seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = caches.of("DeviceClass")
         self._ledger = _shared_ledger(context, rules)
         slices = Slices(caches, context.selector_operators, taint_rules=rules.taint_rules)
@@ -94,7 +90,8 @@ class DynamicResources(
             operators=context.selector_operators,
             rules=rules,
         )
-        self._nodes = NodeFilter(pools, classes, context.clock, rules, self._binding_seconds)
+        self._nodes = NodeFilter(pools, classes, context.clock, rules, seconds)
+        self._preparation = Preparation(self._ledger, context.clock, seconds, rules.version)
         self._writer = ClaimWriter(context.client, self._ledger, context.clock, rules)
 
     def interests(self) -> Sequence[Interest]:
@@ -196,8 +193,9 @@ class DynamicResources(
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Take back what was promised and not written."""
         note = state.get(NOTE)
-        for index in note.decided if note is not None else ():
-            assert note is not None, "there is nothing to take back without"
+        if note is None:
+            return
+        for index in note.decided:
             claim = note.claims[index]
             uid = note.promised_uid if note.is_extended(index) else claim["metadata"]["uid"]
             self._ledger.withdraw(uid, key_of(claim))
@@ -224,9 +222,9 @@ class DynamicResources(
                 if not self._rules.binding_conditions or not any(map(needs_preparation, note.claims)):
                     return SUCCESS
                 self._tell(pod, node_name)
-                note.prepared_by = self._clock.monotonic() + self._binding_seconds
-            return self._prepared(note)
-        except (WriteFailed, PreparationFailed) as error:
+                self._preparation.begin(note)
+            return self._preparation.status(note)
+        except WriteFailed as error:
             return Status.error(str(error))
         except ApiError as error:
             return Status.error(error.message)
@@ -240,22 +238,6 @@ class DynamicResources(
         for index, claim in enumerate(note.claims):
             if not reserved_for(claim, pod):
                 await self._writer.bind(note, index, pod, node_name)
-
-    def _prepared(self, note: Note) -> Status:
-        for index, claim in enumerate(note.claims):
-            key = key_of(claim)
-            current = self._ledger.claims.get(key)
-            if current is None:
-                return Status.error(f'could not find ResourceClaim "{key}"')
-            note.claims[index] = current
-            if is_ready(current):
-                continue
-            if is_late(current, self._clock.now(), self._binding_seconds):
-                return Status.error(f"device binding timeout: claim={key.name}")
-            if note.prepared_by is not None and self._clock.monotonic() >= note.prepared_by:
-                return Status.error("device binding timeout: context deadline exceeded")
-            return Status.wait("waiting for binding conditions")
-        return SUCCESS
 
     def _nothing(self, reason: str) -> Status:
         return Status.unschedulable() if self._rules.silent_remedies else Status.unschedulable(reason)

@@ -11,7 +11,11 @@ from mockkube.api.types import ReadOnlyObject
 
 
 class PreparationFailed(Exception):
-    """A device cannot be prepared."""
+    """A device cannot be prepared, as one of its conditions says."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
 
 
 def results_of(claim: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
@@ -35,8 +39,7 @@ def is_ready(claim: ReadOnlyObject) -> bool:
         conditions = _conditions(claim, result)
         for name in result.get("bindingFailureConditions") or ():
             if (failed := conditions.get(name, {})).get("status") == "True":
-                where = f"claim={claim['metadata']['name']}, reason={failed.get('reason', '')}"
-                raise PreparationFailed(f'device binding failed: {where}, message="{failed.get("message", "")}"')
+                raise PreparationFailed(failed.get("reason", ""), failed.get("message", ""))
         if any(conditions.get(name, {}).get("status") != "True" for name in result["bindingConditions"]):
             return False
     return True

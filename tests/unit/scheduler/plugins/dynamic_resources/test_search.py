@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from mockkube.matching.taints import NUMERIC, TaintRules
 from mockkube.scheduler.framework.plugins import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
+from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader
+from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 GPU = "gpu.example.com"
 
@@ -330,3 +333,13 @@ def test_rules_taint_devices(pools: Callable[..., Any], slice_of: Any, claim_for
     pool.other("DeviceTaintRule", rule)
     pool.other("ResourceClaim", claim_for("c"))
     assert chosen(pool, "c") == [[("r", "b")]]
+
+
+def test_tolerations_of_devices_may_compare_where_that_is_known(pool: Any, claim_for: Any, request_for: Any) -> None:
+    tolerations = [{"key": "broken", "operator": "Gt", "value": "4"}]
+    cache = pool.caches.of("DeviceClass")
+    pool.build(DynamicResources)
+    reader = RequestReader(cache, TaintRules(NUMERIC), Rules())
+    [[request]] = reader.read(claim_for("c", request_for(tolerations=tolerations))).requests
+    taints = [{"key": "broken", "value": value, "effect": "NoSchedule"} for value in ("4", "5")]
+    assert [request.tolerations[0].tolerates(taint) for taint in taints] == [False, True]

@@ -1,0 +1,66 @@
+"""Waiting, before a pod is bound, until its devices have been prepared.
+
+upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (isPodReadyForBinding)
+"""
+
+from dataclasses import dataclass
+
+from mockkube.api.fields import quoted
+from mockkube.client.protocol import Key, key_of
+from mockkube.features.versions import Version
+from mockkube.runtime.clock import Clock
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
+from mockkube.scheduler.plugins.dynamic_resources.note import Note
+from mockkube.scheduler.plugins.dynamic_resources.readiness import PreparationFailed, is_late, is_ready
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Looks at claims as they are now, and at the time."""
+
+    ledger: Ledger
+    clock: Clock
+    seconds_max: float
+    version: Version
+
+    def begin(self, note: Note) -> None:
+        """Set when to give up."""
+        note.prepared_by = self.clock.monotonic() + self.seconds_max
+
+    def status(self, note: Note) -> Status:
+        """Return SUCCESS once all devices are prepared, WAIT before, and an error if they will not be."""
+        for index, claim in enumerate(note.claims):
+            key = key_of(claim)
+            current = self.ledger.claims.get(key)
+            if current is None:
+                return Status.error(f'could not find ResourceClaim "{key}"')
+            note.claims[index] = current
+            try:
+                ready = is_ready(current)
+            except PreparationFailed as failure:
+                return Status.error(self._failed(key, failure))
+            if not ready:
+                return self._unready(note, key, late=is_late(current, self.clock.now(), self.seconds_max))
+        return SUCCESS
+
+    def _unready(self, note: Note, key: Key, *, late: bool) -> Status:
+        if late:
+            return Status.error(self._timed_out(key))
+        if note.prepared_by is not None and self.clock.monotonic() >= note.prepared_by:
+            return Status.error(f"device binding timeout{': context deadline exceeded' if self._wraps else ''}")
+        return Status.wait("waiting for binding conditions")
+
+    @property
+    def _wraps(self) -> bool:
+        """Whether messages begin with what kind of failure it is."""
+        return self.version >= Version(1, 36)
+
+    def _timed_out(self, key: Key) -> str:
+        return f"device binding timeout: claim={key.name}" if self._wraps else f"claim {key.name} binding timeout"
+
+    def _failed(self, key: Key, failure: PreparationFailed) -> str:
+        why = f"reason={failure.reason}, message={quoted(failure.message)}"
+        if self._wraps:
+            return f"device binding failed: claim={key.name}, {why}"
+        return f"claim {key.name} binding failed: {why}"
