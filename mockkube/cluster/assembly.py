@@ -7,6 +7,7 @@ a second. What the mode does not need is imported late.
 import json
 import logging
 import os
+import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.virtual import VirtualClock
 
 if TYPE_CHECKING:
+    from mockkube.cluster.faults import Faults
     from mockkube.cluster.fleet import Fleet
     from mockkube.cluster.interior import Interior
 
@@ -106,13 +108,14 @@ class Cluster:
         stack.callback(listening.close)
         credentials = Credentials.keep(configuration, directory, clock=self._machine, chance=self._chance)
         store = await self._open_store(stack)
-        interior = await self._interior(stack, store, credentials)
+        interior = await self._interior(stack, store, credentials, listening)
         fleet = interior.fleet
-        server = await fleet.start(listening)
+        server = await fleet.start()
         version = fleet.settings(KUBELET).version
         await register(server, configuration.nodes, version=version, now=self._clock.now())
         stack.callback(fleet.refuse)
         await fleet.listen()
+        fleet.run()
         await interior.follow(stack)
         running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
         await self._announce(stack, running, credentials, fleet)
@@ -139,15 +142,22 @@ class Cluster:
         except Unavailable as error:
             raise StartError(f"{error}: move {path} away to begin without the settings kept there") from None
 
-    async def _interior(self, stack: AsyncExitStack, store: Store, credentials: Credentials) -> "Interior":
+    async def _interior(
+        self, stack: AsyncExitStack, store: Store, credentials: Credentials, listening: socket.socket
+    ) -> "Interior":
         """Return the control API, open, and the components, not started."""
+        from mockkube.cluster.front import Fronts, Street
         from mockkube.cluster.interior import Basis, Interior
 
         configuration, directory = self._configuration, self._directory
         control = await self._open_control(stack)
         vault = MemoryVault() if configuration.ephemeral else FileVault(directory.snapshots)
         basis = Basis(store, control, vault, configuration, credentials, self._clock, self._chance)
-        interior = Interior(basis, self._build)
+
+        def fronts(faults: "Faults") -> Fronts:
+            return Street(listening, configuration.bind, credentials.tls, faults, self._clock).front
+
+        interior = Interior(basis, self._build, fronts)
         await interior.enter(stack)
         return interior
 

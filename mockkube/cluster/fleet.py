@@ -5,9 +5,8 @@ A worker like any controller: a change of a component wakes it, it reads what is
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -24,9 +23,8 @@ from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.control.reporting import Doing, status_of
 from mockkube.cluster.crew import Crew
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.interference import Interference
-from mockkube.cluster.listener import bind
-from mockkube.cluster.replica import Entrance, Replica, steers
+from mockkube.cluster.front import Fronts
+from mockkube.cluster.replica import Replica
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.state import Summary
@@ -39,26 +37,27 @@ _STOPPED: Final = Doing(running=False, reason="Stopped", message="spec.running i
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What components are made with, and where they work."""
+
+    build: Callable[[Surroundings], Server]
+    fronts: Fronts
+    stage: Stage
+    faults: Faults
+
+
 class Fleet:
     """Every component of one cluster."""
 
-    def __init__(
-        self,
-        surroundings: Surroundings,
-        control: ControlPlane,
-        build: Callable[[Surroundings], Server],
-        stage: Stage,
-        faults: Faults,
-    ) -> None:
+    def __init__(self, surroundings: Surroundings, control: ControlPlane, means: Means) -> None:
         self.told: Callable[[], None] = lambda: None
         """Called after each report."""
         self._surroundings = surroundings
         self._control = control
-        self._build = build
-        self._stage = stage
-        self._faults = faults
-        self.workshop = Workshop(surroundings.clock, surroundings.chance, faults, stage)
-        self._crew = Crew(self.workshop, stage, control, failed=self._fall)
+        self._means = means
+        self.workshop = Workshop(surroundings.clock, surroundings.chance, means.faults, means.stage)
+        self._crew = Crew(self.workshop, means.stage, control, failed=self._fall)
         self._replicas: dict[str, Replica] = {}
         self._failures: dict[str, str] = {}
         self._pending: dict[str, None] = {}
@@ -68,43 +67,47 @@ class Fleet:
         self._tasks: list[asyncio.Task[None]] = []
         self._listening = False
 
-    async def start(self, listening: socket.socket) -> Server:
-        """Start every API server; return the first, which gets this socket."""
+    async def start(self) -> Server:
+        """Start every API server; return the first."""
         components = self._control.components()
-        self._replicas[API_SERVER] = self._replica(API_SERVER, listening)
-        first = await self._replicas[API_SERVER].become(components[API_SERVER])
+        first = await self._replica_of(API_SERVER).become(components[API_SERVER])
         for name, asked in components.items():
             if is_api_server(name):
                 await self._replica_of(name).become(asked)
         return first
 
     async def listen(self) -> None:
-        """Begin to answer, start the other components, and follow all."""
-        for server in self._replicas.values():
-            await server.listen()
+        """Begin to answer, start the other components, and hear of every change; `step` or `run` acts on it."""
+        for replica in self._replicas.values():
+            await replica.front.listen()
         self._listening = True
-        await self._stage.__aenter__()
+        await self._means.stage.__aenter__()
         await self._group.__aenter__()
         for name, asked in self._control.components().items():
             if not is_api_server(name):
                 await self._crew.follow(name, asked)
         await self._report()
+        self._control.collection("components").listeners[self._heed] = None
+
+    def run(self) -> None:
+        """Follow the components, in a task of its own, until stopped."""
         self._tasks.append(self._group.create_task(self._run()))
 
     def refuse(self) -> None:
         """Accept no further connections."""
-        for server in self._replicas.values():
-            server.refuse()
+        for replica in self._replicas.values():
+            replica.front.refuse()
 
     async def stop(self) -> None:
         """Stop following, then every component; also after a start that failed."""
         if self._listening:
             self._listening = False
+            del self._control.collection("components").listeners[self._heed]
             for task in self._tasks:
                 task.cancel()
             await self._group.__aexit__(None, None, None)
             await self._crew.stop()
-            await self._stage.__aexit__(None, None, None)
+            await self._means.stage.__aexit__(None, None, None)
         for server in reversed(self._replicas.values()):
             await server.stop()
 
@@ -123,7 +126,7 @@ class Fleet:
 
     def url(self, name: str) -> str:
         """Return where an API server answers; empty for other components."""
-        return self._replicas[name].url if name in self._replicas else ""
+        return self._replicas[name].front.url if name in self._replicas else ""
 
     def doing(self, name: str) -> Doing:
         """Return what a component does; NotFound if there is none."""
@@ -150,8 +153,8 @@ class Fleet:
 
     def recheck(self, faults: list[str]) -> None:
         """Cut what is open where a fault that is new says so."""
-        for server in self._replicas.values():
-            server.recheck(faults)
+        for replica in self._replicas.values():
+            replica.front.recheck(faults)
         self.workshop.recheck(faults)
 
     async def renew(self, between: Callable[[], Awaitable[None]]) -> None:
@@ -161,32 +164,25 @@ class Fleet:
         self._wake.set()
         await done
 
-    def _replica(self, name: str, listening: socket.socket) -> Replica:
-        around = self._surroundings
-
-        def build(asked: Asked) -> Server:
-            return self._build(replace(around, settings=asked.settings))
-
-        interference = Interference(name, self._faults, around.clock, spares=steers)
-        entrance = Entrance(listening, around.credentials.tls(), interference, self.workshop.door(name))
-        return Replica(entrance, build, around.clock)
-
     def _replica_of(self, name: str) -> Replica:
-        """Return the API server of a name, on a free port if it is new."""
+        """Return the API server of a name, made if it is new."""
         if name not in self._replicas:
-            self._replicas[name] = self._replica(name, bind(self._surroundings.configuration.bind, 0))
+            around = self._surroundings
+
+            def build(asked: Asked) -> Server:
+                return self._means.build(replace(around, settings=asked.settings))
+
+            self._replicas[name] = Replica(self._means.fronts(name), self.workshop.door(name), build, around.clock)
         return self._replicas[name]
 
     async def _run(self) -> None:
-        """Follow the components until cancelled."""
-        collection = self._control.collection("components")
-        collection.listeners[self._heed] = None
-        try:
-            while True:
-                await self._wake.wait()
-                await self.step()
-        finally:
-            del collection.listeners[self._heed]
+        while True:
+            await self._wake.wait()
+            await self.step()
+
+    def ready(self) -> bool:
+        """Whether something has changed that was not seen to."""
+        return self._wake.is_set()
 
     def _heed(self, change: Change) -> None:
         if not is_report(change):
@@ -205,7 +201,7 @@ class Fleet:
         self._wake.clear()
         renewals, self._renewals = self._renewals, []
         for between, done in renewals:
-            await self._renew(between, done)
+            await self._renew_for(between, done)
         await self._crew.clear()
         changed, self._pending = self._pending, {}
         components = self._control.components()
@@ -213,20 +209,27 @@ class Fleet:
             await self._follow(name, components.get(name))
         await self._report()
 
-    async def _renew(self, between: Callable[[], Awaitable[None]], done: "asyncio.Future[None]") -> None:
+    async def _renew_for(self, between: Callable[[], Awaitable[None]], done: "asyncio.Future[None]") -> None:
+        """Renew all; whoever asked for it hears what came of it."""
+        try:
+            await self.renew_now(between)
+        except Exception as error:  # it is for whoever asked to tell; the components have come up again
+            if not done.done():
+                done.set_exception(error)
+        if not done.done():
+            done.set_result(None)
+
+    async def renew_now(self, between: Callable[[], Awaitable[None]]) -> None:
+        """The same as `renew`, for whoever takes the steps of this fleet."""
         await self._crew.stop()
         for replica in self._replicas.values():
             await replica.end()
         try:
             await between()
-        except Exception as error:  # it is for whoever asked to tell; the components come up again in any case
-            if not done.done():
-                done.set_exception(error)
-        components = self._control.components()
-        for name in sorted({**components, **self._replicas}, key=lambda name: not is_api_server(name)):
-            await self._follow(name, components.get(name))
-        if not done.done():
-            done.set_result(None)
+        finally:
+            components = self._control.components()
+            for name in sorted({**components, **self._replicas}, key=lambda name: not is_api_server(name)):
+                await self._follow(name, components.get(name))
 
     async def _follow(self, name: str, asked: Asked | None) -> None:
         if not is_api_server(name):
@@ -234,7 +237,7 @@ class Fleet:
         elif asked is None:
             self._failures.pop(name, None)
             if (gone := self._replicas.pop(name, None)) is not None:
-                gone.refuse()
+                gone.front.refuse()
                 await gone.stop()
         else:
             await self._follow_server(name, asked)
@@ -244,7 +247,7 @@ class Fleet:
         try:
             await self._replica_of(name).become(asked)
             if fresh:
-                await self._replicas[name].listen()
+                await self._replicas[name].front.listen()
         except (store_errors.Unavailable, OSError) as error:
             self._failures[name] = str(error)
             self._fall(name)

@@ -16,12 +16,13 @@ from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.fault_keeper import FaultKeeper
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.fleet import Fleet
+from mockkube.cluster.fleet import Fleet, Means
+from mockkube.cluster.front import Fronts
 from mockkube.cluster.inheritance import settle_in
 from mockkube.cluster.pages import ComponentPages
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.snapshot_keeper import SnapshotKeeper
-from mockkube.cluster.stage import RealStage
+from mockkube.cluster.stage import RealStage, Stage
 from mockkube.cluster.timekeeper import TimeKeeper
 from mockkube.cluster.vault import Vault
 from mockkube.cluster.virtual_stage import VirtualStage
@@ -48,7 +49,14 @@ class Basis:
 class Interior:
     """The control API and the components, none of them started."""
 
-    def __init__(self, basis: Basis, build: Callable[[Surroundings], Server]) -> None:
+    def __init__(
+        self,
+        basis: Basis,
+        build: Callable[[Surroundings], Server],
+        fronts: Callable[[Faults], Fronts],
+        stage: Stage | None = None,
+    ) -> None:
+        """Use a stage that somebody else takes the steps of, or one of its own."""
         self._basis = basis
         configuration, clock, chance = basis.configuration, basis.clock, basis.chance
         self._pages = ComponentPages(configuration, clock)
@@ -60,13 +68,16 @@ class Interior:
             clock=clock,
             chance=chance,
         )
-        self._faults = Faults(chance)
-        self._virtual = VirtualStage(clock, quiet=self._quiet) if isinstance(clock, VirtualClock) else None
+        self.faults = Faults(chance)
+        self._virtual: VirtualStage | None = None
+        if stage is None and isinstance(clock, VirtualClock):
+            stage = self._virtual = VirtualStage(clock, quiet=self._quiet)
         settings = settings_of(configuration, API_SERVER)
         around = Surroundings(
             basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
         )
-        self.fleet = Fleet(around, self.control, build, self._virtual or RealStage(clock), self._faults)
+        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults)
+        self.fleet = Fleet(around, self.control, means)
         self._pages.fleet = self.fleet
 
     async def _quiet(self) -> None:
@@ -91,7 +102,7 @@ class Interior:
         move = None if self._virtual is None else self._virtual.move_to
         keepers = (
             TimeKeeper(self.control, basis.clock, basis.configuration.clock, move),
-            FaultKeeper(self.control, self._faults, recheck=self.fleet.recheck),
+            FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck),
             SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=self.fleet.renew),
         )
         group = asyncio.TaskGroup()

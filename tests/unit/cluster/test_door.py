@@ -8,7 +8,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from mockkube.cluster import door as doors
 from mockkube.cluster.door import Door
-from mockkube.cluster.replica import steers
+from mockkube.cluster.front import steers
 
 
 def request(path: str = "/api/v1/pods") -> web.Request:
