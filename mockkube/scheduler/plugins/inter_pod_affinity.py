@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
@@ -29,7 +28,7 @@ from mockkube.scheduler.plugins.domain_counts import Counts
 from mockkube.scheduler.plugins.inter_pod_affinity_counts import AffinityCounts, readable_terms
 from mockkube.scheduler.plugins.inter_pod_affinity_hints import node_change_helps, pod_change_helps
 from mockkube.scheduler.plugins.inter_pod_affinity_pairs import Pairs
-from mockkube.scheduler.plugins.inter_pod_affinity_terms import Labels, Namespaces, Term, all_mean, any_means, terms_of
+from mockkube.scheduler.plugins.inter_pod_affinity_terms import Labels, Namespaces, Term, all_mean, terms_of
 
 _NAME: Final = "InterPodAffinity"
 _NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
@@ -37,8 +36,6 @@ _NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 _UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 _NOWHERE: Final = "\0"
 """The domain of nodes without a topology key: no label has this value."""
-_ONE_TERM_IS_ENOUGH_SINCE: Final = Version(1, 37)
-"""From this version on a pod that goes helps if any term of anti-affinity means it, before if all do."""
 
 
 @dataclass(slots=True)
@@ -92,12 +89,11 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     name = _NAME
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        version = context.caps.version
+        self._version = version = context.caps.version
         self._nodes = context.nodes
         self._namespaces = Namespaces(context.caches, version)
         self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods"))
         self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
-        self._means_unwanted = any_means if version >= _ONE_TERM_IS_ENOUGH_SINCE else all_mean
 
     def interests(self) -> Sequence[Interest]:
         """Ask for pods that come, go or are relabelled, the pod itself among them, and for nodes and their labels."""
@@ -109,7 +105,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return pod_change_helps(pod, event, self._means_unwanted)
+            return pod_change_helps(pod, event, self._version)
         except BadSelector:
             return True
 

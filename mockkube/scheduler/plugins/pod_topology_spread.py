@@ -104,7 +104,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event)
+            return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._context.caps.version)
         except BadSelector:
             return True
 

@@ -4,8 +4,10 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import ClusterEvent, is_about
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.pod_topology_spread_constraints import Constraint
@@ -13,9 +15,14 @@ from mockkube.scheduler.plugins.pod_topology_spread_constraints import Constrain
 Constraints = Sequence[Constraint]
 
 
-def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent) -> bool:
+_NOMINATED_COUNT_SINCE: Final = Version(1, 36)
+"""From this version on pods help for which room is kept on a node."""
+
+
+def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
     """Whether a pod that counts has come or gone, or begins or ceases to count."""
-    if any(obj is not None and not _involved(obj, pod) for obj in (event.old, event.new)):
+    nominated = version >= _NOMINATED_COUNT_SINCE
+    if any(obj is not None and not _involved(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
         return False
     if event.old is None or event.new is None:
         changed = event.new if event.old is None else event.old
@@ -45,10 +52,10 @@ def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
     return moved or _taints(old) != _taints(new)
 
 
-def _involved(obj: ReadOnlyObject, pod: PodInfo) -> bool:
+def _involved(obj: ReadOnlyObject, pod: PodInfo, *, nominated: bool) -> bool:
     if obj["metadata"].get("uid") == pod.uid:
         return True
-    placed = obj["spec"].get("nodeName") or (obj.get("status") or {}).get("nominatedNodeName")
+    placed = obj["spec"].get("nodeName") or (nominated and (obj.get("status") or {}).get("nominatedNodeName"))
     return bool(placed) and obj["metadata"].get("namespace") == pod.namespace
 
 

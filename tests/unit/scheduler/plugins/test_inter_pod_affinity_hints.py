@@ -56,9 +56,17 @@ def test_pods_on_no_node_do_not_help(world, event, hinted) -> None:
     assert not hinted(world.build(InterPodAffinity), world.pod(**_FAR_FROM_DB), news)
 
 
-def test_its_own_labels_help_a_pod(world, event, hinted) -> None:
-    pod = world.pod(_WEB)
-    assert hinted(world.build(InterPodAffinity), pod, event(Subject.UNSCHEDULED_POD, Action.POD_LABEL, pod, pod))
+@pytest.mark.parametrize(
+    ("version", "expected"), [pytest.param("1.35", False, id="not yet"), pytest.param("1.36", True, id="since 1.36")]
+)
+def test_what_helps_since_1_36(worlds, event, hinted, version, expected) -> None:
+    world = worlds(version)
+    plugin, pod = world.build(InterPodAffinity), world.pod(_WEB, **_FAR_FROM_DB)
+    hostile = world.pod({}, nodeName="n1", **_requires("podAntiAffinity", _WEB))
+    kept_for = world.pod(_DB, status={"nominatedNodeName": "n1"})
+    assert hinted(plugin, pod, event(Subject.UNSCHEDULED_POD, Action.POD_LABEL, pod, pod)) is expected
+    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, hostile)) is expected
+    assert hinted(plugin, pod, event(Subject.ASSIGNED_POD, Action.DELETE, kept_for)) is expected
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,16 @@ def test_pods_help_when_what_is_counted_changes(world, spread, event, hinted, ol
 
 
 @pytest.mark.parametrize(
+    ("version", "expected"), [pytest.param("1.35", False, id="not yet"), pytest.param("1.36", True, id="since 1.36")]
+)
+def test_pods_that_room_is_kept_for_help_since_1_36(worlds, spread, event, hinted, version, expected) -> None:
+    world = worlds(version)
+    pod = world.pod(_WEB, topologySpreadConstraints=[spread()])
+    news = event(Subject.ASSIGNED_POD, Action.DELETE, world.pod(_WEB, status={"nominatedNodeName": "n1"}))
+    assert hinted(world.build(PodTopologySpread), pod, news) is expected
+
+
+@pytest.mark.parametrize(
     ("policy", "expected"), [pytest.param("Honor", True, id="honored"), pytest.param("Ignore", False, id="ignored")]
 )
 def test_a_pods_new_toleration_helps_where_taints_are_honored(world, spread, event, hinted, policy, expected) -> None:
