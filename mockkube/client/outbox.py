@@ -32,13 +32,18 @@ class Outbox:
         self._waiting: deque[Object] = deque()
         self._tries = 0
         self._retry_at: float | None = None
+        self._crowded = False
+        """Whether it has been told that events are dropped; told anew once half of those that wait are gone."""
 
     def put(self, event: Object) -> None:
         """Let the event be written by and by."""
         if len(self._waiting) >= QUEUED_MAX:
             self.dropped += 1
-            _LOG.error("too many queued events, dropped: %s", event.get("reason"))
+            if not self._crowded:
+                self._crowded = True
+                _LOG.warning("more than %d events wait to be written: others are dropped for now", QUEUED_MAX)
             return
+        self._crowded = self._crowded and len(self._waiting) > QUEUED_MAX // 2
         self._waiting.append(event)
         self.bell.ring()
 
