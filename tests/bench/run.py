@@ -33,11 +33,11 @@ REAL = {
 class Server:
     """A server process with a state directory of its own."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(self, folder: Path, store: str, flags: tuple[str, ...] = QUIET) -> None:
         self.ready = folder / "ready.json"
         environment = {**os.environ, "XDG_STATE_HOME": str(folder)}
         where = ("--ephemeral",) if store == "memory" else ()
-        command = [sys.executable, "-m", "mockkube", "up", "--port", "0", "--name", "bench", *where, *QUIET]
+        command = [sys.executable, "-m", "mockkube", "up", "--port", "0", "--name", "bench", *where, *flags]
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
             [*command, "--ready-file", str(self.ready)], stdout=subprocess.DEVNULL, env=environment
