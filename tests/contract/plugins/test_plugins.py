@@ -1,0 +1,204 @@
+"""What every plugin of the catalogue keeps to, whatever it is about."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Listed, Selection
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import effective
+from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import TaintRules
+from mockkube.runtime.clock import RealClock
+from mockkube.runtime.steps import Bell
+from mockkube.scheduler.arguments import check, fill
+from mockkube.scheduler.catalogue import PLUGINS, Entry, defaults_for
+from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.plugins import (
+    SCORE_MAX,
+    Context,
+    CycleState,
+    FilterPlugin,
+    Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.status import Code
+from mockkube.scheduler.picture import Picture
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "scheduler.md").read_text()
+ENTRIES = [pytest.param(entry, id=entry.name) for entry in PLUGINS]
+RICH = {
+    "containers": [
+        {"name": "c", "image": "app", "ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": "1"}}},
+    ],
+    "nodeSelector": {"zone": "a"},
+    "tolerations": [{"key": "k", "operator": "Exists"}],
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+    ],
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    },
+}
+PLAIN = {"containers": [{"name": "c", "image": "app"}]}
+PODS = [pytest.param(PLAIN, id="plain"), pytest.param(RICH, id="rich")]
+
+
+class Empty:
+    """A server that has nothing."""
+
+    async def list(self, kind: str, selection: Selection) -> Listed:
+        return Listed([], "1")
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> Any:
+        return SimpleNamespace(ready=lambda: False, bell=Bell())
+
+
+def pod(spec: Any) -> PodInfo:
+    metadata = {"name": "p", "namespace": "a", "uid": "p", "labels": {"app": "web"}}
+    return PodInfo({"metadata": metadata, "spec": spec, "status": {}})
+
+
+def nodes(caps: Capabilities) -> Picture:
+    picture = Picture(RequestReader(caps))
+    for name, zone in (("n1", "a"), ("n2", "b")):
+        room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        labels = {"zone": zone, "kubernetes.io/hostname": name}
+        picture.set_node({"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": room}})
+    picture.add_pod(
+        PodInfo({"metadata": {"name": "x", "namespace": "a", "uid": "x"}, "spec": {**RICH, "nodeName": "n1"}})
+    )
+    return picture
+
+
+def capabilities(version: Version = DEFAULT) -> Capabilities:
+    return Capabilities(version, effective(version, component="kube-scheduler"))
+
+
+async def build(entry: Entry, picture: Picture, caps: Capabilities) -> Plugin:
+    client: Any = Empty()
+    caches = Caches(client, RealClock(), owner="kube-scheduler")
+    expressions = ExpressionCache()
+    context = Context(
+        caps=caps,
+        clock=RealClock(),
+        client=client,
+        caches=caches,
+        nodes=picture,
+        taints=TaintRules(expressions=expressions.expression),
+        selector_operators={},
+        device_taints=TaintRules(),
+    )
+    plugin = entry.factory(context, fill(entry.name, {}, caps))
+    for cache in caches.workers:
+        await cache.step()
+    return plugin
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_plugin_is_described(entry: Entry) -> None:
+    assert f"\n| `{entry.name}` |" in DOCUMENT
+    assert entry.factory.__doc__
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_arguments_that_are_assumed_are_valid(entry: Entry) -> None:
+    caps = capabilities()
+    assert check(entry.name, fill(entry.name, {}, caps), "args", caps) == []
+
+
+@pytest.mark.parametrize("version", [OLDEST, DEFAULT, NEWEST], ids=str)
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_plugin_is_built_at_every_version(entry: Entry, version: Version) -> None:
+    caps = capabilities(version)
+    plugin = await build(entry, nodes(caps), caps)
+    assert plugin.name == entry.name
+    assert all(isinstance(interest, Interest) for interest in plugin.interests())
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_plugin_with_a_score_has_a_weight(entry: Entry) -> None:
+    caps = capabilities()
+    scores = isinstance(await build(entry, nodes(caps), caps), ScorePlugin)
+    assert scores is bool(entry.weight) or entry.name == "VolumeBinding"
+
+
+@pytest.mark.parametrize("spec", PODS)
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_filters_answer_the_same_twice_and_change_nothing(entry: Entry, spec: Any) -> None:
+    caps = capabilities()
+    picture = nodes(caps)
+    plugin = await build(entry, picture, caps)
+    before = [(node.generation, node.requested.copy(), dict(node.pods)) for node in picture.all]
+    answers = []
+    for _ in range(2):
+        state, info = CycleState(), pod(spec)
+        found = plugin.pre_filter(state, info, picture).status if isinstance(plugin, PreFilterPlugin) else None
+        assert found is None or found.code in (Code.SUCCESS, Code.SKIP)
+        left_out = found is not None and found.code is Code.SKIP
+        if isinstance(plugin, FilterPlugin) and not left_out:
+            answers.append([plugin.filter(state, info, node) for node in picture.all])
+    assert answers[:1] == answers[1:]
+    assert [(node.generation, node.requested.copy(), dict(node.pods)) for node in picture.all] == before
+
+
+@pytest.mark.parametrize("spec", PODS)
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_scores_lie_within_bounds(entry: Entry, spec: Any) -> None:
+    caps = capabilities()
+    picture = nodes(caps)
+    plugin = await build(entry, picture, caps)
+    if not isinstance(plugin, ScorePlugin):
+        return
+    state, info = CycleState(), pod(spec)
+    if isinstance(plugin, PreFilterPlugin):
+        plugin.pre_filter(state, info, picture)
+    if isinstance(plugin, PreScorePlugin) and plugin.pre_score(state, info, picture.all).code is Code.SKIP:
+        return
+    scores = [plugin.score(state, info, node) for node in picture.all]
+    plugin.normalize(state, info, picture.all, scores)
+    assert all(0 <= score <= SCORE_MAX for score in scores)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_giving_back_what_was_never_taken_does_no_harm(entry: Entry) -> None:
+    caps = capabilities()
+    plugin = await build(entry, nodes(caps), caps)
+    if isinstance(plugin, ReservePlugin):
+        plugin.unreserve(CycleState(), pod(PLAIN), "n1")
+        assert plugin.reserve(CycleState(), pod(PLAIN), "n1").ok
+
+
+def names(version: str, **gates: bool) -> list[str]:
+    parsed = Version.parse(version)
+    return [entry.name for entry in defaults_for(Capabilities(parsed, effective(parsed, gates)))]
+
+
+def test_plugins_appear_with_their_gates() -> None:
+    assert "DynamicResources" not in names("1.33")
+    assert "DynamicResources" in names("1.34")
+    assert "NodeDeclaredFeatures" not in names("1.35")
+    assert names("1.36")[-1] == "NodeDeclaredFeatures"
+
+
+def test_from_1_37_on_the_name_of_a_node_is_looked_at_before_its_cordon() -> None:
+    assert names("1.36").index("NodeUnschedulable") < names("1.36").index("NodeName")
+    assert names("1.37").index("NodeName") < names("1.37").index("NodeUnschedulable")
