@@ -22,6 +22,7 @@ from mockkube.controllers.namespace_accounts import RootCertificates, ServiceAcc
 from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.resource_quota import ResourceQuotas
+from mockkube.controllers.statefulset import StatefulSets
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
 from mockkube.controllers.ttl_after_finished import TTLAfterFinished
@@ -84,7 +85,7 @@ CONTROLLERS: Final = (
     Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
     Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Entry("disruption-controller", "disruption", disruption.build),
-    Entry("statefulset-controller", "statefulset"),
+    Entry("statefulset-controller", "statefulset", one(StatefulSets)),
     Entry("cronjob-controller", "cronjob"),
     Entry("certificatesigningrequest-signing-controller", "csrsigning"),
     Entry("certificatesigningrequest-approving-controller", "csrapproving"),
