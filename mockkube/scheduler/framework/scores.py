@@ -30,7 +30,8 @@ def broken_line(shape: Iterable[ReadOnlyObject]) -> Callable[[int], int]:
     Its scores reach up to SCORE_MAX; in between it is linear, truncated to whole scores.
     """
     # upstream 1.36: pkg/scheduler/framework/plugins/helper/shape_score.go
-    points = [(point["utilization"], point["score"] * (SCORE_MAX // _SHAPE_SCORE_MAX)) for point in shape]
+    scale = SCORE_MAX // _SHAPE_SCORE_MAX
+    points = [(point.get("utilization", 0), point.get("score", 0) * scale) for point in shape]
 
     def score(utilization: int) -> int:
         if utilization <= points[0][0]:

@@ -13,9 +13,8 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import SCORE_MAX
 from mockkube.scheduler.framework.requests import PodRequests
+from mockkube.scheduler.framework.scores import broken_line
 
-_SHAPE_SCORE_MAX: Final = 10
-"""The greatest score that the shape of RequestedToCapacityRatio may have."""
 _UTILIZATION_MAX: Final = 100
 _COUNTED_FOR_NOTHING: Final = ("cpu", "memory")
 """What a little is counted of for containers that ask for nothing."""
@@ -96,25 +95,15 @@ def _most_allocated(shares: Sequence[Share]) -> int:
 
 
 def _ratio(shape: Sequence[Any]) -> Scorer:
-    line = [(point.get("utilization", 0), point.get("score", 0) * (SCORE_MAX // _SHAPE_SCORE_MAX)) for point in shape]
+    line = broken_line(shape)
 
     def score(shares: Sequence[Share]) -> int:
         total = weights = 0
         for share in shares:
             utilization = min(share.requested * _UTILIZATION_MAX // share.capacity, _UTILIZATION_MAX)
-            if (one := _on_line(line, utilization)) > 0:
+            if (one := line(utilization)) > 0:
                 total += one * share.weight
                 weights += share.weight
         return math.floor(total / weights + 0.5) if weights else 0
 
     return score
-
-
-def _on_line(line: Sequence[tuple[int, int]], at: int) -> int:
-    """Return the height of a broken line, level before its first and after its last point."""
-    left, height = line[0]
-    for right, end in line:
-        if at <= right:
-            return height if right == left else height + int((end - height) * (at - left) / (right - left))
-        left, height = right, end
-    return height
