@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
-import yaml
 
 from mockkube.api.errors import BadRequest, NotAcceptable
 from mockkube.api.types import Object, ReadOnlyObject
@@ -27,42 +26,11 @@ _FIELDS_WITHIN: Final = {
 """Annotations that upstream's servers hold as fields: metadata alone is shown without them."""
 
 
-class _Dumper(yaml.CSafeDumper):
-    """YAML as Kubernetes writes it: sorted keys, block style, text that looks like something else quoted."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write a value again where it stands again."""
-        return True
-
-
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value and not value.startswith(" ") else None
-    if value in ("y", "Y", "n", "N"):
-        style = '"'
-    if style is None and value and not _looks_like_text(value):
-        style = '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style if value else '"')
-
-
-def _looks_like_text(value: str) -> bool:
-    """Whether YAML 1.1 reads the bare value as text."""
-    tag: str = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]  # not typed
-    return tag == "tag:yaml.org,2002:str"
-
-
-_RESOLVER: Final = yaml.resolver.Resolver()
-_Dumper.add_representer(str, _text)
-
-
-def to_yaml(value: Any) -> bytes:
-    """A JSON value as YAML."""
-    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
-    return str(text).encode()
-
-
 def to_bytes(value: Any, representation: Representation, *, pretty: bool = False) -> bytes:
     """A JSON value in the negotiated format."""
     if representation.media == YAML:
+        from mockkube.apiserver.http.yaml_text import to_yaml  # and PyYAML, when somebody asks for it
+
         return to_yaml(value)
     if pretty:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)

@@ -1,0 +1,132 @@
+"""YAML as Kubernetes reads it: the JSON it stands for, with go-yaml's complaints; see `documents.read_yaml`."""
+
+import re
+from typing import Any, Final
+
+import yaml
+
+from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Unreadable, Yaml
+
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+def read(body: bytes) -> Yaml:
+    """Read a YAML text; Unreadable with the message of Go's parser."""
+    try:
+        _check_extent(body)
+        loader = _Loader(body)
+        try:
+            return Yaml(_as_json(loader.get_single_data()), tuple(loader.duplicates))
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise Unreadable(f"yaml: {_place(error)}{_wording(error)}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise Unreadable("yaml: exceeded max depth") from error
+
+
+def _check_extent(body: bytes) -> None:
+    """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
+    total, aliased, opened = 0, 0, list[tuple[str | None, int]]()
+    sizes: dict[str, int] = {}
+    for event in yaml.parse(body, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            aliased += sizes.get(str(event.anchor), 1)
+            total += sizes.get(str(event.anchor), 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((event.anchor, total))
+            total += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        elif isinstance(event, yaml.ScalarEvent):
+            total += 1
+        if len(opened) > DEPTH_MAX:
+            raise Unreadable(f"yaml: {TOO_DEEP}")
+        if aliased > ALIASED_MAX:
+            raise Unreadable("yaml: document contains excessive aliasing")
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML 1.1 as Kubernetes reads it, where a date stays text and `y` is true."""
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self.duplicates: list[str] = []
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
+
+
+def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
+    return str(node.value).lower() in ("y", "yes", "true", "on")
+
+
+def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
+    """A mapping, noting the keys that stand twice: the later value counts."""
+    if not isinstance(node, yaml.MappingNode):
+        raise yaml.MarkedYAMLError(problem="cannot unmarshal into a map", problem_mark=node.start_mark)
+    seen = set()
+    for place, _ in node.value:
+        if place.tag == _MERGE:
+            continue
+        key = loader.construct_object(place, deep=True)
+        if isinstance(key, dict | list):
+            raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=place.start_mark)
+        text = _key(key)
+        if (type(key), text) in seen:
+            loader.duplicates.append(f"line {place.start_mark.line + 1}: key {text} already set in map")
+        seen.add((type(key), text))
+    loader.flatten_mapping(node)
+    return {
+        _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
+        for key, value in node.value
+    }
+
+
+_Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
+
+
+def _as_json(value: Any) -> Any:
+    """Keys become text, as in JSON; what JSON cannot hold is refused."""
+    match value:
+        case dict():
+            return {_key(key): _as_json(item) for key, item in value.items()}
+        case list():
+            return [_as_json(item) for item in value]
+        case str() | int() | float() | None:
+            return value
+        case _:
+            raise ValueError(f"cannot turn {type(value).__name__} into JSON")
+
+
+def _key(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return str(key).lower()
+        case None:
+            return "null"
+        case int() | float():
+            return str(key)
+        case _:
+            raise ValueError(f"unsupported map key of type {type(key).__name__}")
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    return f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+
+
+def _wording(error: yaml.MarkedYAMLError) -> str:
+    """PyYAML's problem in go-yaml's words where they differ."""
+    problem = error.problem or "invalid document"
+    return problem.replace("are not allowed here", "are not allowed in this context")
