@@ -18,12 +18,8 @@ class FaultKeeper:
         self._faults = faults
         self._recheck = recheck
         """Cuts what is open where a fault that is new says so."""
-        self._follower = Follower(control.collection("faults"), self._act)
-        faults.told = self._follower.look
-
-    async def run(self) -> None:
-        """Follow until cancelled."""
-        await self._follower.run()
+        self.follower = Follower(control.collection("faults"), self._act)
+        faults.told = self.follower.look
 
     async def _act(self, names: Iterable[str]) -> None:
         objects = self._control.objects("faults")

@@ -12,6 +12,7 @@ from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.cluster.components import API_SERVER, settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.clock import CLOCK
+from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.fault_keeper import FaultKeeper
@@ -21,7 +22,7 @@ from mockkube.cluster.front import Fronts
 from mockkube.cluster.inheritance import settle_in
 from mockkube.cluster.pages import ComponentPages
 from mockkube.cluster.servers import Server, Surroundings
-from mockkube.cluster.snapshot_keeper import SnapshotKeeper
+from mockkube.cluster.snapshot_keeper import Renew, SnapshotKeeper
 from mockkube.cluster.stage import RealStage, Stage
 from mockkube.cluster.timekeeper import TimeKeeper
 from mockkube.cluster.vault import Vault
@@ -96,17 +97,19 @@ class Interior:
         if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
+    def followers(self, *, renew: Renew) -> list[Follower]:
+        """Return who acts on faults and snapshots; `renew` stops and starts all components."""
+        basis = self._basis
+        faults = FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck)
+        snapshots = SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=renew)
+        return [faults.follower, snapshots.follower]
+
     async def follow(self, stack: AsyncExitStack) -> None:
         """Follow clock, faults and snapshots until the stack is left; to be called when the components run."""
-        basis = self._basis
         move = None if self._virtual is None else self._virtual.move_to
-        keepers = (
-            TimeKeeper(self.control, basis.clock, basis.configuration.clock, move),
-            FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck),
-            SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=self.fleet.renew),
-        )
+        clock = TimeKeeper(self.control, self._basis.clock, self._basis.configuration.clock, move)
         group = asyncio.TaskGroup()
         await group.__aenter__()
         stack.push_async_callback(group.__aexit__, None, None, None)
-        for keeper in keepers:
-            stack.callback(group.create_task(keeper.run()).cancel)
+        for follower in (clock.follower, *self.followers(renew=self.fleet.renew)):
+            stack.callback(group.create_task(follower.run()).cancel)

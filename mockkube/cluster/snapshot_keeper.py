@@ -41,11 +41,7 @@ class SnapshotKeeper:
         self._vault = vault
         self._clock = clock
         self._renew = renew
-        self._follower = Follower(control.collection("snapshots"), self._act)
-
-    async def run(self) -> None:
-        """Follow until cancelled."""
-        await self._follower.run()
+        self.follower = Follower(control.collection("snapshots"), self._act)
 
     async def _act(self, names: Iterable[str]) -> None:
         self._forget()

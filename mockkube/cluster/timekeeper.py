@@ -25,11 +25,7 @@ class TimeKeeper:
         self._clock = clock
         self._mode = mode
         self._move = move
-        self._follower = Follower(control.collection("clocks"), self._act)
-
-    async def run(self) -> None:
-        """Follow until cancelled."""
-        await self._follower.run()
+        self.follower = Follower(control.collection("clocks"), self._act)
 
     async def _act(self, names: Iterable[str]) -> None:
         obj = self._control.objects("clocks").get(CLOCK)

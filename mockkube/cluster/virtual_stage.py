@@ -3,82 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from datetime import datetime
 from typing import Final
 
+from mockkube.cluster.turns import Turns
 from mockkube.runtime.steps import STEPS_MAX, Bell, InOrder, LivelockError, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
-
-
-class _Turn:
-    """A worker whose step may be held up in the middle; then the others go on without it."""
-
-    def __init__(self, worker: Worker, group: asyncio.TaskGroup) -> None:
-        self.worker = worker
-        self._group = group
-        self._task: asyncio.Task[None] | None = None
-        self._held = False
-        self._halted = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        """That of the worker."""
-        return self.worker.name
-
-    @property
-    def bell(self) -> Bell:
-        """That of the worker."""
-        return self.worker.bell
-
-    def ready(self) -> bool:
-        """Whether the worker is, and not in the middle of a step."""
-        return self._task is None and self.worker.ready()
-
-    def wake_at(self) -> float | None:
-        """When the worker wakes, unless it is in the middle of a step."""
-        return None if self._task is not None else self.worker.wake_at()
-
-    async def step(self) -> None:
-        """Take a step; return when it is done, or held up."""
-        self._task = self._group.create_task(self._step(), name=self.name)
-        await self.halt()
-
-    async def _step(self) -> None:
-        _TURN.set(self)
-        try:
-            await self.worker.step()
-        finally:
-            self._task, self._held = None, False
-            self._halted.set()
-            self.bell.ring()
-
-    async def hold(self, clock: VirtualClock, seconds: float) -> None:
-        """Hold up the step this is called from."""
-        self._held = True
-        self._halted.set()
-        try:
-            await clock.sleep(seconds)
-        finally:
-            self._held = False
-
-    async def halt(self) -> None:
-        """Return when no step goes on, or it is held up."""
-        while self._task is not None and not self._held:
-            self._halted.clear()
-            await self._halted.wait()
-
-    async def end(self) -> None:
-        """Let a step come to its end, but cancel one that is held up."""
-        await self.halt()
-        if (task := self._task) is not None:
-            task.cancel()
-            await asyncio.wait((task,))
-
-
-_TURN: Final[ContextVar[_Turn]] = ContextVar("turn")
 
 
 class VirtualStage:
@@ -95,13 +27,14 @@ class VirtualStage:
         self._bell = Bell()
         self._group = asyncio.TaskGroup()
         self._running: asyncio.Task[None] | None = None
-        self._turns: dict[int, _Turn] = {}
+        self._turns = Turns(clock)
         self._heeding: dict[int, asyncio.Task[None]] = {}
         self._target = clock.now()
         self._reached: list[tuple[datetime, asyncio.Future[None]]] = []
 
     async def __aenter__(self) -> "VirtualStage":
         await self._group.__aenter__()
+        await self._turns.__aenter__()
         self._running = self._group.create_task(self._run())
         return self
 
@@ -109,14 +42,13 @@ class VirtualStage:
         for task in (self._running, *self._heeding.values()):
             if task is not None:
                 task.cancel()
-        for turn in self._turns.values():
-            await turn.end()
+        await self._turns.__aexit__(None, None, None)
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:
         """Let them take their turn."""
+        self._turns.enter(workers)
         for worker in workers:
-            self._turns[id(worker)] = _Turn(worker, self._group)
             self._heeding[id(worker)] = self._group.create_task(self._heed(worker))
         self._bell.ring()
 
@@ -124,15 +56,11 @@ class VirtualStage:
         """Pass them over from now on, and wait for the end of a step in hand."""
         for worker in workers:
             self._heeding.pop(id(worker)).cancel()
-            await self._turns.pop(id(worker)).end()
+        await self._turns.leave(workers)
 
     async def pause(self, seconds: float) -> None:
         """Hold up the step that asks for it; when nobody else has anything left to do, time may pass."""
-        turn = _TURN.get(None)
-        if turn is None:
-            await self._clock.sleep(seconds)
-        else:
-            await turn.hold(self._clock, seconds)
+        await self._turns.pause(seconds)
 
     async def move_to(self, moment: datetime) -> None:
         """Let time pass until a moment, stopping wherever something happens; return when all are at rest there.
@@ -164,17 +92,13 @@ class VirtualStage:
         """Bring all to rest, now and at every moment on the way to where time is to go."""
         await self._settle()
         while (seconds := (self._target - self._clock.now()).total_seconds()) > 0:
-            await advance(self._clock, seconds, self._present, self._settle)
-
-    def _present(self) -> Sequence[Worker]:
-        return list(self._turns.values())
+            await advance(self._clock, seconds, self._turns.present, self._settle)
 
     async def _settle(self) -> None:
-        await settle(self._present, InOrder(), quiet=self._quiet, steps_max=self._steps_max)
+        await settle(self._turns.present, InOrder(), quiet=self._quiet, steps_max=self._steps_max)
 
     async def _quiet(self) -> None:
-        for turn in list(self._turns.values()):
-            await turn.halt()
+        await self._turns.halted()
         await self._seen()
 
     def _give_up(self, error: LivelockError) -> None:

@@ -1,7 +1,8 @@
 """Following the objects of a control kind: told what has changed, one call at a time, its own reports left out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Record
 
@@ -33,15 +34,29 @@ class Follower:
         if not is_report(change):
             self.look(change.record.name)
 
-    async def run(self) -> None:
-        """Follow until cancelled."""
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Hear of every change from now on, and at first of all there is; `step` acts on what was heard."""
         self._collection.listeners[self._heed] = None
         self.look(*(record.name for record in self._collection.records.values()))
         try:
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                names, self._pending = self._pending, {}
-                await self._act(tuple(names))
+            yield
         finally:
             del self._collection.listeners[self._heed]
+
+    def ready(self) -> bool:
+        """Whether there is something to act on."""
+        return self._wake.is_set()
+
+    async def step(self) -> None:
+        """Act on what has changed."""
+        self._wake.clear()
+        names, self._pending = self._pending, {}
+        await self._act(tuple(names))
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        with self.following():
+            while True:
+                await self._wake.wait()
+                await self.step()
