@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import disruption, garbage_collector, node_lifecycle, volume_binder
+from mockkube.controllers import disruption, garbage_collector, node_lifecycle, resource_claim, volume_binder
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
@@ -116,7 +116,12 @@ CONTROLLERS: Final = (
         "storage-version-gc",
         gates=("APIServerIdentity", "StorageVersionAPI"),
     ),
-    Entry("resourceclaim-controller", "resource-claim-controller", gates=("DynamicResourceAllocation",)),
+    Entry(
+        "resourceclaim-controller",
+        "resource-claim-controller",
+        resource_claim.build,
+        gates=("DynamicResourceAllocation",),
+    ),
     Entry("resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",)),
     Entry("device-taint-eviction-controller", gates=("DynamicResourceAllocation", "DRADeviceTaints")),
     Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
