@@ -143,7 +143,13 @@ async def run(url: str, token: str, verb: str, connections: int, count: int) -> 
     for protocol in protocols:
         for status, number in protocol.errors.items():
             errors[status.decode()] = errors.get(status.decode(), 0) + number
-    return {"verb": verb, "per_second": round(count / seconds), "seconds": round(seconds, 3), "errors": errors}
+    return {
+        "verb": verb,
+        "per_second": round(count / seconds, 1),
+        "seconds": round(seconds, 3),
+        "bytes": sum(protocol.bytes for protocol in protocols) // count,
+        "errors": errors,
+    }
 
 
 if __name__ == "__main__":
