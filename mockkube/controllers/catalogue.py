@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import disruption, garbage_collector, node_lifecycle, resource_claim, volume_binder
+from mockkube.controllers import (
+    device_taint_eviction,
+    disruption,
+    garbage_collector,
+    node_lifecycle,
+    resource_claim,
+    volume_binder,
+)
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
@@ -123,7 +130,11 @@ CONTROLLERS: Final = (
         gates=("DynamicResourceAllocation",),
     ),
     Entry("resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",)),
-    Entry("device-taint-eviction-controller", gates=("DynamicResourceAllocation", "DRADeviceTaints")),
+    Entry(
+        "device-taint-eviction-controller",
+        build=device_taint_eviction.build,
+        gates=("DynamicResourceAllocation", "DRADeviceTaints"),
+    ),
     Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
     Entry("validatingadmissionpolicy-status-controller"),
     Entry("service-cidr-controller", gates=("MultiCIDRServiceAllocator",)),

@@ -193,6 +193,7 @@ async def sim() -> AsyncIterator[Simulation]:
             Authenticator({}),
             caps=Capabilities(DEFAULT, effective(DEFAULT, {})),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
+            runtime_config={"resource.k8s.io/v1beta2": True},
         )
         server = ApiServer(store=store, options=options, clock=clock, chance=Chance.seeded(1, "server"))
         await server.start()

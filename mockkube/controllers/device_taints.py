@@ -1,0 +1,89 @@
+"""Which taints devices have, and when they drive out whoever uses the device.
+
+upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.taints import TaintRules, compile_tolerations
+
+NO_EXECUTE: Final = "NoExecute"
+
+
+class Eviction(NamedTuple):
+    """When a pod, or all users of a claim, must go, and which rules (by uid) say so."""
+
+    when: datetime
+    rules: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaints:
+    """The slices and rules there are."""
+
+    slices: Sequence[ReadOnlyObject]
+    rules: Sequence[ReadOnlyObject]
+
+    def current(self, driver: str, pool: str) -> list[ReadOnlyObject]:
+        """Return the slices of a pool that are of its latest generation."""
+        slices = [one for one in self.slices if in_pool(one, driver, pool)]
+        latest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
+        return [one for one in slices if one["spec"]["pool"].get("generation", 0) == latest]
+
+    def evicting(self, result: ReadOnlyObject) -> Iterator[tuple[ReadOnlyObject, str]]:
+        """Return the taints that evict from an allocated device, each with the uid of the rule it comes from."""
+        for one in self.current(result["driver"], result["pool"]):
+            for device in one["spec"].get("devices", ()):
+                if device["name"] == result["device"]:
+                    yield from ((taint, "") for taint in device.get("taints", ()) if taint["effect"] == NO_EXECUTE)
+        for rule in self.rules:
+            if rule["spec"]["taint"]["effect"] == NO_EXECUTE and covers(rule, result):
+                yield rule["spec"]["taint"], rule["metadata"]["uid"]
+
+
+def in_pool(resource_slice: ReadOnlyObject, driver: str, pool: str) -> bool:
+    """Whether a slice describes devices of a pool."""
+    spec = resource_slice["spec"]
+    return bool(spec["driver"] == driver and spec["pool"]["name"] == pool)
+
+
+def covers(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
+    """Whether a rule is about a device, given as `driver`, `pool` and `device`."""
+    selector = rule["spec"].get("deviceSelector")
+    if selector is None:
+        return False
+    return all(selector.get(name) in (None, result[name]) for name in ("driver", "pool", "device"))
+
+
+def claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> Eviction | None:
+    """Return when the users of an allocated claim must go; None if they may stay."""
+    found = [
+        Eviction(when, frozenset({rule} - {""}))
+        for result in claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
+        for taint, rule in taints.evicting(result)
+        if (when := _due(taint, result.get("tolerations", ()), operators)) is not None
+    ]
+    return earliest(found)
+
+
+def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
+    """Return the first moment, with the rules of all; None if there are none."""
+    found = list(evictions)
+    if not found:
+        return None
+    return Eviction(min(one.when for one in found), frozenset().union(*(one.rules for one in found)))
+
+
+def _due(taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators: TaintRules) -> datetime | None:
+    """Return when a taint evicts; None if it is tolerated for ever. Of several tolerations the shortest counts."""
+    able = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
+    matching = [one.source for one in compile_tolerations(able, operators) if one.tolerates(taint)]
+    seconds = [one.get("tolerationSeconds") for one in matching]
+    if None in seconds:
+        return None
+    return parse_time(taint["timeAdded"]) + timedelta(seconds=max(min(seconds, default=0), 0))
