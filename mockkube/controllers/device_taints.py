@@ -83,7 +83,7 @@ def _due(taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators
     """Return when a taint evicts; None if it is tolerated for ever. Of several tolerations the shortest counts."""
     able = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
     matching = [one.source for one in compile_tolerations(able, operators) if one.tolerates(taint)]
-    seconds = [one.get("tolerationSeconds") for one in matching]
-    if None in seconds:
+    if any("tolerationSeconds" not in one for one in matching):
         return None
+    seconds: list[int] = [one["tolerationSeconds"] for one in matching]
     return parse_time(taint["timeAdded"]) + timedelta(seconds=max(min(seconds, default=0), 0))
