@@ -90,17 +90,26 @@ class SqliteStore(SqlStore):
         plan = plan_writes(writes, newest=self.revision, head_of=self._head)
         if plan.rows:
             with self._translated():
-                self._writing = self._writing or await self._session.engine.connect()
+                if self._writing is None:
+                    by_itself = self._session.engine.execution_options(isolation_level="AUTOCOMMIT")
+                    self._writing = await by_itself.connect()
                 driver = (await self._writing.get_raw_connection()).driver_connection
             await self._insert(driver, plan.rows)
         return plan
 
     async def _insert(self, driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Commit rows through aiosqlite itself: its thread is entered twice, not four times."""
+        """Commit rows through aiosqlite itself: its thread is entered once, not four times, as one statement is enough.
+
+        In autocommit mode a statement is a transaction of its own; where it takes several, one is put around them.
+        """
         try:
-            for some in (rows[start : start + _ROWS_MAX] for start in range(0, len(rows), _ROWS_MAX)):
-                await driver.execute(_insert_of(len(some)), [value for row in some for value in row.values()])
-            await driver.commit()
+            if len(rows) <= _ROWS_MAX:
+                await _insert_some(driver, rows)
+                return
+            await driver.execute("BEGIN IMMEDIATE")
+            for start in range(0, len(rows), _ROWS_MAX):
+                await _insert_some(driver, rows[start : start + _ROWS_MAX])
+            await driver.execute("COMMIT")
         except sqlite3.Error as error:
             await self._stop_writing(broken=True)  # what was begun ends with the connection
             raise Unavailable(self._path, str(error)) from error
@@ -134,6 +143,10 @@ class SqliteStore(SqlStore):
         for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
             del self._graves[key]
         return swept
+
+
+async def _insert_some(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    await driver.execute(_insert_of(len(rows)), [value for row in rows for value in row.values()])
 
 
 @lru_cache(maxsize=_ROWS_MAX)
