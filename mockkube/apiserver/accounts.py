@@ -45,6 +45,7 @@ class Accounts:
         self._registry = registry
         self._authority = authority
         self._pending: dict[str, None] = {}
+        self._running = False
         self._wake = asyncio.Event()
 
     async def ensure(self, namespace: str) -> None:
@@ -62,6 +63,7 @@ class Accounts:
         maps = self._stored("configmaps").collection
         self._pending.update((record.name, None) for record in namespaces.records.values())
         self._wake.set()
+        self._running = True
         heeded: tuple[tuple[Collection, Listener], ...] = (
             (namespaces, self._namespace_changed),
             (accounts, self._account_changed),
@@ -74,12 +76,18 @@ class Accounts:
                 await self._wake.wait()
                 await self.step()
         finally:
+            self._running = False
             for collection, listener in heeded:
                 del collection.listeners[listener]
 
     def ready(self) -> bool:
         """Whether a namespace waits to be seen to."""
         return bool(self._pending)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it runs, and a namespace waits to be seen to or is in hand."""
+        return self._running and self._wake.is_set()
 
     async def step(self) -> None:
         """See to one namespace."""

@@ -5,6 +5,7 @@ The same authorization, admission and registry functions judge them; only parsin
 
 import logging
 import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -30,14 +31,30 @@ from mockkube.client.sight import Sight
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _WRITE: Final = WriteOptions(field_validation="Ignore")
+Heard = Callable[[Sequence[str]], None]
+
+
+def _unheard(warnings: Sequence[str]) -> None:
+    pass
 
 
 class LocalClient:
-    """A component's client of the API server behind a door; `sight` is None for a component of the server's version."""
+    """A component's client of the API server behind a door; `sight` is None for a component of the server's version.
 
-    def __init__(self, door: LocalDoor, identity: Identity, sight: Sight | None = None) -> None:
+    `writes`: with which options it writes; `heard` is given the warnings of each answer, also of a refusal.
+    """
+
+    def __init__(
+        self,
+        door: LocalDoor,
+        identity: Identity,
+        sight: Sight | None = None,
+        *,
+        writes: WriteOptions = _WRITE,
+        heard: Heard = _unheard,
+    ) -> None:
         self.identity = identity
-        self._door, self._sight = door, sight
+        self._door, self._sight, self._writes, self._heard = door, sight, writes, heard
         self._user = User(identity.user, groups=identity.groups)
 
     def _ask(
@@ -48,7 +65,7 @@ class LocalClient:
         call = Call(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
         if not view.resource.kind.namespaced:
             call.namespace = ""
-        return _Request(desk, view, call, verb, options)
+        return _Request(desk, view, call, verb, options, self._writes.field_validation, self._heard)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the object as it is at the server now."""
@@ -80,9 +97,9 @@ class LocalClient:
         key = Key(metadata.get("namespace", ""), (name or metadata.get("name", "")) if subresource else "")
         with self._ask("create", kind, key, subresource=subresource) as asked:
             if subresource:
-                return await local_subresources.post(asked.resource, asked.call, obj, _WRITE)
+                return await local_subresources.post(asked.resource, asked.call, obj, self._writes)
             decoded = asked.decoded(obj)
-            return asked.view.show(await creation.create(asked.resource, asked.call, decoded, _WRITE))
+            return asked.view.show(await creation.create(asked.resource, asked.call, decoded, self._writes))
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
@@ -90,9 +107,9 @@ class LocalClient:
         key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
         with self._ask("update", kind, key, subresource=subresource) as asked:
             if subresource == "scale":
-                return await local_subresources.put_scale(asked.resource, asked.call, obj, _WRITE)
+                return await local_subresources.put_scale(asked.resource, asked.call, obj, self._writes)
             decoded = asked.decoded(obj)
-            updated = await updating.replace(asked.resource, asked.call, decoded, _WRITE)
+            updated = await updating.replace(asked.resource, asked.call, decoded, self._writes)
             return asked.view.show(updated.record)
 
     async def patch(
@@ -104,9 +121,9 @@ class LocalClient:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
             given = Patch(patching.PatchType(media), b"", patch)
             if subresource == "scale":
-                return await local_subresources.patch_scale(asked.resource, asked.call, given, _WRITE)
+                return await local_subresources.patch_scale(asked.resource, asked.call, given, self._writes)
             write = patching.apply if media is PatchType.APPLY else patching.patch
-            return asked.view.show((await write(asked.resource, asked.call, given, _WRITE)).record)
+            return asked.view.show((await write(asked.resource, asked.call, given, self._writes)).record)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
         """Ask for the deletion; the object may stay for its finalizers or its grace period."""
@@ -135,6 +152,8 @@ class _Request:
     call: Call
     verb: str
     options: ListOptions | None
+    field_validation: str
+    heard: Heard
     started: float = 0.0
 
     @property
@@ -147,7 +166,7 @@ class _Request:
         resource = self.resource
         if resource.open_kind:
             obj = {**obj, "kind": resource.kind.kind, "apiVersion": resource.api_version}
-        return resource.decode(obj, self.call, "Ignore")
+        return resource.decode(obj, self.call, self.field_validation)
 
     def __enter__(self) -> Self:
         self.desk.inside += 1
@@ -163,6 +182,8 @@ class _Request:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.call.warnings:
+            self.heard(self.call.warnings)
         match error:
             case None:
                 self._leave(201 if self.verb == "create" else 200)

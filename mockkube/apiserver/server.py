@@ -158,6 +158,12 @@ class ApiServer:
         """Itself, for those in its process who speak to it without HTTP."""
         return self
 
+    @property
+    def busy(self) -> bool:
+        """Whether it has not yet taken in, or acted upon, all that was stored."""
+        cache = self.registry.services.cache
+        return cache.revision < cache.store.revision or self._accounts.busy or self._definitions.busy
+
     def end_watches(self) -> None:
         """Let every watch come to a clean end, and those that still open."""
         self.handler.streams.end()

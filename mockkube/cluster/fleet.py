@@ -8,10 +8,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockkube_storage import errors as store_errors
-from mockkube_storage.store import Store
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.registry.cache import Change
@@ -29,6 +28,9 @@ from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.state import Summary
 from mockkube.cluster.workshop import Workshop
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.server import ApiServer
 
 RETRY_SECONDS: Final = 1.0
 """How long after a component did not come up it is tried again."""
@@ -56,7 +58,8 @@ class Fleet:
         self._surroundings = surroundings
         self._control = control
         self._means = means
-        self.workshop = Workshop(surroundings.clock, surroundings.chance, means.faults, means.stage)
+        flags = surroundings.configuration.flags
+        self.workshop = Workshop(surroundings.clock, surroundings.chance, means.faults, means.stage, flags)
         self._crew = Crew(self.workshop, means.stage, control, failed=self._fall)
         self._replicas: dict[str, Replica] = {}
         self._failures: dict[str, str] = {}
@@ -120,9 +123,27 @@ class Fleet:
 
     async def quiet(self) -> None:
         """Return when every API server has seen what is stored, and whoever watches has been told."""
-        await self._surroundings.clock.sleep(0)
-        while not all(_is_abreast(replica.server, self._surroundings.store) for replica in self._replicas.values()):
-            await self._surroundings.clock.sleep(0)
+        clock, store = self._surroundings.clock, self._surroundings.store
+        await clock.sleep(0)
+        while busy := [server for server in self.servers() if server.busy]:
+            for server in busy:
+                await server.registry.services.cache.reach(store.revision)
+            await clock.sleep(0)
+
+    def servers(self) -> list["ApiServer"]:
+        """Return every API server there is at the moment, as far as one can look into it."""
+        servers = (replica.server for replica in self._replicas.values())
+        return [server.whole for server in servers if server is not None and server.whole is not None]
+
+    async def restart(self, name: str) -> None:
+        """Let a component lose all that it had in memory, and come up again as it is asked."""
+        asked = self._control.components()[name]
+        if is_api_server(name):
+            await self._replicas[name].end()
+        else:
+            await self._crew.follow(name, replace(asked, running=False))
+        await self._follow(name, asked)
+        await self._report()
 
     def url(self, name: str) -> str:
         """Return where an API server answers; empty for other components."""
@@ -282,9 +303,3 @@ class Fleet:
         if name in self._failures:
             return Doing(running=False, reason="Failed", message=self._failures[name], url=self.url(name))
         return Doing(running=True, reason="Running", message="answers requests", url=self.url(name))
-
-
-def _is_abreast(server: Server | None, store: Store) -> bool:
-    """Whether a server has seen everything; one that is not there has nobody to tell."""
-    whole = None if server is None else server.whole
-    return whole is None or whole.registry.services.cache.revision >= store.revision

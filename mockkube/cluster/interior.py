@@ -74,11 +74,11 @@ class Interior:
         if stage is None and isinstance(clock, VirtualClock):
             stage = self._virtual = VirtualStage(clock, quiet=self._quiet)
         settings = settings_of(configuration, API_SERVER)
-        around = Surroundings(
+        self.around = Surroundings(
             basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
         )
         means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults)
-        self.fleet = Fleet(around, self.control, means)
+        self.fleet = Fleet(self.around, self.control, means)
         self._pages.fleet = self.fleet
 
     async def _quiet(self) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from mockkube.client.protocol import Client
 from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
@@ -12,25 +12,29 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Bell, Worker
 
+Flags = Mapping[str, Any]
+"""What a component is told by flags of its own, by their names."""
 PartContext = Context[Client, Capabilities]
-Build = Callable[[PartContext], Part]
+Build = Callable[[PartContext, Flags], Part]
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
-def _scheduler(context: PartContext) -> Part:
+def _scheduler(context: PartContext, flags: Flags) -> Part:
+    from mockkube.cluster.part_flags import scheduler_configuration
     from mockkube.scheduler.part import build
 
-    return build(context)
+    return build(context, scheduler_configuration(flags))
 
 
-def _controllers(context: PartContext) -> Part:
+def _controllers(context: PartContext, flags: Flags) -> Part:
+    from mockkube.cluster.part_flags import controller_options
     from mockkube.controllers.part import build
 
-    return build(context)
+    return build(context, controller_options(flags, context.capabilities.version))
 
 
-def _kubelets(context: PartContext) -> Part:
+def _kubelets(context: PartContext, flags: Flags) -> Part:
     from mockkube.kubelet.part import build
 
     return build(context)

@@ -1,6 +1,6 @@
 """Where the parts of a cluster are made: each with its line to an API server, its gates, clock, chance and metrics."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry
@@ -14,7 +14,7 @@ from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import End, Line
-from mockkube.cluster.parts import BUILDERS, PartContext
+from mockkube.cluster.parts import BUILDERS, Flags, PartContext
 from mockkube.cluster.stage import Stage
 from mockkube.features.standing import Standing
 from mockkube.features.versions import Version
@@ -27,15 +27,18 @@ from mockkube.runtime.part import Part
 class Workshop:
     """Makes parts, and knows what each was last given."""
 
-    def __init__(self, clock: Clock, chance: Chance, faults: Faults, stage: Stage) -> None:
+    def __init__(self, clock: Clock, chance: Chance, faults: Faults, stage: Stage, flags: Mapping[str, Flags]) -> None:
         self._clock = clock
         self._chance = chance
         self._faults = faults
         self._stage = stage
+        self._flags = flags
+        """What components are told by flags, by their names or that of their fleet."""
         self._doors: dict[str, LocalDoor] = {}
         self._lines: dict[str, Line] = {}
         self._metrics: dict[str, CollectorRegistry] = {}
         self._made: dict[str, datetime] = {}
+        self._parts: dict[str, Part] = {}
 
     def door(self, server: str) -> LocalDoor:
         """The way in to an API server of this name, whether there is one or not."""
@@ -53,11 +56,13 @@ class Workshop:
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
         context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns)
-        return BUILDERS[name.partition(".")[0]](context)
+        fleet = name.partition(".")[0]
+        part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
+        return part
 
     def forget(self, component: str) -> None:
         """Forget what a part was given that is gone."""
-        for known in (self._lines, self._metrics, self._made):
+        for known in (self._lines, self._metrics, self._made, self._parts):
             known.pop(component, None)
 
     def recheck(self, faults: Iterable[str]) -> None:
@@ -70,6 +75,14 @@ class Workshop:
         """Return the metrics of a part that runs, as Prometheus scrapes them."""
         registry = self._metrics.get(component)
         return None if registry is None else render(registry)
+
+    def registry(self, component: str) -> CollectorRegistry | None:
+        """Return what a part that runs measures."""
+        return self._metrics.get(component)
+
+    def part(self, component: str) -> Part | None:
+        """Return the part of a name that was made last."""
+        return self._parts.get(component)
 
     def made(self, component: str) -> datetime | None:
         """Return since when a part is up."""

@@ -90,6 +90,11 @@ class Definitions:
         """Whether a definition waits to be seen to."""
         return bool(self._pending)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a definition waits to be seen to, or is in hand."""
+        return self._wake.is_set()
+
     async def step(self) -> None:
         """See to one definition."""
         name = next(iter(self._pending), None)

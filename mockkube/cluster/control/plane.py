@@ -97,20 +97,22 @@ class ControlPlane:
         objects = (resource.read_entry(entry).load() for entry in page.entries)
         return {obj["metadata"]["name"]: obj["spec"] for obj in objects}
 
-    async def create(self, plural: str, name: str, spec: Object) -> None:
-        """Create an object nobody has created yet."""
+    async def create(self, plural: str, name: str, spec: Object) -> list[str]:
+        """Create an object nobody has created yet; return what it is warned of."""
         resource = self.resource(plural)
         call = Call(_USER, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
         await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
+        return call.warnings
 
-    async def tell(self, plural: str, name: str, spec: Object) -> None:
-        """Replace the spec of an object; NotFound if there is none, Invalid if it cannot be told that."""
+    async def tell(self, plural: str, name: str, spec: Object) -> list[str]:
+        """Replace the spec of an object, and return warnings; NotFound if there is none, Invalid if it may not be."""
         resource = self.resource(plural)
         call = Call(_USER, name=name, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
         told = resource.decode(obj, call, "Ignore")["spec"]
         await updating.update(resource, call, lambda live: {**live, "spec": told}, _OPTIONS)
+        return call.warnings
 
     async def remove(self, plural: str, name: str) -> None:
         """Delete an object; nothing happens if there is none."""

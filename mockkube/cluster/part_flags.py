@@ -1,0 +1,123 @@
+"""What components beside the API servers are told by flags of their own, in upstream's names."""
+
+# upstream 1.36: cmd/kube-controller-manager/app/options, cmd/kube-scheduler/app/options
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from mockkube.cluster.components import CONTROLLER_MANAGER, SCHEDULER
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.parts import Flags
+from mockkube.controllers.options import NodeOptions, Options
+from mockkube.features.versions import Version
+from mockkube.matching.cel import gotime
+
+_NANOS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    """Where the value of a flag goes, and how it is read."""
+
+    field: str
+    read: Callable[[Any], Any]
+    of_nodes: bool = False
+
+
+def _seconds(value: Any) -> float:
+    """Return the seconds of a duration like 40s."""
+    span = gotime.parse_duration(value) if isinstance(value, str) else None
+    if span is None or span.nanos < 0:
+        raise ValueError("give a duration like 40s")
+    return float(span.nanos / _NANOS)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise ValueError("give a number that is not negative")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("give a whole number that is not negative")
+    return value
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("give true or false")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError("give names of controllers, like '*,-daemonset-controller'")
+    from mockkube.controllers.catalogue import unknown  # with it come the controllers themselves
+
+    if strangers := unknown(names):
+        raise ValueError(f"there is no controller {strangers[0]!r}")
+    return tuple(names)
+
+
+_CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
+    "controllers": _Flag("controllers", _names),
+    "node-monitor-period": _Flag("monitor_period_seconds", _seconds, of_nodes=True),
+    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _seconds, of_nodes=True),
+    "node-startup-grace-period": _Flag("startup_grace_seconds", _seconds, of_nodes=True),
+    "node-eviction-rate": _Flag("eviction_rate", _number, of_nodes=True),
+    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _number, of_nodes=True),
+    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _number, of_nodes=True),
+    "large-cluster-size-threshold": _Flag("large_cluster_size", _count, of_nodes=True),
+    "kube-api-qps": _Flag("requests_per_second", _number),
+    "kube-api-burst": _Flag("requests_burst", _count),
+    "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _count),
+    "pvclaimbinder-sync-period": _Flag("volume_sync_seconds", _seconds),
+    "resource-quota-sync-period": _Flag("quota_sync_seconds", _seconds),
+    "enable-garbage-collector": _Flag("garbage_collection", _switch),
+}
+_CONFIG: Final = "config"
+_KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    CONTROLLER_MANAGER: tuple(_CONTROLLER_MANAGER),
+    SCHEDULER: (_CONFIG,),
+}
+
+
+def judge(flags: Mapping[str, Flags]) -> None:
+    """Refuse what cannot be told; ConfigurationError names the first flag that is wrong, and what would be right."""
+    for component, own in flags.items():
+        known = _KNOWN.get(component)
+        if known is None:
+            raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN)} do")
+        for name in own:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")
+    controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
+    scheduler_configuration(flags.get(SCHEDULER, {}))
+
+
+def controller_options(flags: Flags, version: Version) -> Options:
+    """Return what a controller manager of a version is told."""
+    options = Options.of(version)
+    nodes: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for name, value in flags.items():
+        flag = _CONTROLLER_MANAGER[name]
+        try:
+            (nodes if flag.of_nodes else others)[flag.field] = flag.read(value)
+        except ValueError as error:
+            raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={value!r}: {error}") from None
+    told: NodeOptions = replace(options.nodes, **nodes)
+    return replace(options, nodes=told, **others)
+
+
+def scheduler_configuration(flags: Flags) -> Mapping[str, Any] | None:
+    """Return the KubeSchedulerConfiguration a scheduler is given; None for the default one."""
+    given = flags.get(_CONFIG)
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigurationError(f"{SCHEDULER}: {_CONFIG}: give a KubeSchedulerConfiguration, as a mapping")
+    return given

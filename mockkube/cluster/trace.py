@@ -1,0 +1,126 @@
+"""What happened in a cluster, step by step: who took the step, when, and what was written in it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from mockkube_storage.model import Entry, Event, EventType
+from mockkube_storage.watch import Watch
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import encoding
+
+OPERATOR: Final = "operator"
+_ROOT: Final = "/registry/"
+_IGNORED: Final = ("managedFields", "resourceVersion", "generation")
+_VERBS: Final = {EventType.PUT: "update", EventType.DELETE: "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write to the store."""
+
+    event: Event
+
+    @property
+    def verb(self) -> str:
+        """What was done: create, update or delete."""
+        if self.event.type is EventType.PUT and self.event.previous is None:
+            return "create"
+        return _VERBS[self.event.type]
+
+    @property
+    def resource(self) -> str:
+        """Which kind of object it is, as the store names it: `core/pods`."""
+        group, _, rest = self.event.entry.key.removeprefix(_ROOT).partition("/")
+        return f"{group}/{rest.partition('/')[0]}"
+
+    @property
+    def name(self) -> str:
+        """Which object of the kind it is: `NAMESPACE/NAME`, or `NAME`."""
+        return self.event.entry.key.removeprefix(_ROOT).split("/", 2)[2]
+
+    def object(self) -> Object:
+        """Return what was stored; of a deletion, the last state."""
+        return _loaded(self.event.entry)
+
+    def previous(self) -> Object | None:
+        """Return what was stored before."""
+        before = self.event.previous
+        return None if before is None else _loaded(before)
+
+    def difference(self) -> Any:
+        """Return what is new, as a merge patch; versions and owners of fields are left out."""
+        new, old = _without_bookkeeping(self.object()), _without_bookkeeping(self.previous() or {})
+        return {} if self.event.type is EventType.DELETE else _difference(old, new)
+
+    def __str__(self) -> str:
+        difference = self.difference()
+        shown = f" {orjson.dumps(difference, option=orjson.OPT_SORT_KEYS).decode()}" if difference else ""
+        return f"{self.verb} {self.resource} {self.name}{shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a worker, or what somebody outside did between steps."""
+
+    number: int
+    at: float
+    """Seconds since the cluster's time began."""
+    worker: str
+    writes: tuple[Write, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.number} {self.at:.3f}s {self.worker}"
+        return "\n".join([head, *(f"  {write}" for write in self.writes)])
+
+
+class Trace:
+    """Everything that happened, in order. Cheap while it is kept: objects are decoded when somebody looks."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.steps: list[Step] = []
+        self._watch = watch
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    async def outside(self, at: float, worker: str = OPERATOR) -> None:
+        """Note what was written since the last step, if anything was."""
+        if self._watch.ready():
+            await self.step(at, worker)
+
+    async def step(self, at: float, worker: str) -> None:
+        """Note a step, with all that was written since the last one."""
+        writes: list[Write] = []
+        while self._watch.ready():
+            writes += [Write(event) for event in await anext(self._watch)]
+        self.steps.append(Step(len(self.steps) + 1, at, worker, tuple(writes)))
+
+    async def note(self, at: float, worker: str, text: str) -> None:
+        """Note something that is no write to the store."""
+        await self.outside(at)
+        self.steps.append(Step(len(self.steps) + 1, at, f"{worker}: {text}", ()))
+
+    def text(self) -> str:
+        """Return the whole of it: the same for the same run, to the byte."""
+        return "\n".join([*map(str, self.steps), ""])
+
+
+def _loaded(entry: Entry) -> Object:
+    loaded: Object = encoding.loads(encoding.read_stored(entry.value, entry.revision)[1])
+    return loaded
+
+
+def _without_bookkeeping(obj: ReadOnlyObject) -> Object:
+    metadata = {name: value for name, value in obj.get("metadata", {}).items() if name not in _IGNORED}
+    return {**obj, "metadata": metadata}
+
+
+def _difference(old: Any, new: Any) -> Any:
+    """Return what makes the new of the old: changed members of maps, null for those gone, anything else whole."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    changed = {name: _difference(old.get(name), value) for name, value in new.items() if old.get(name) != value}
+    return changed | {name: None for name in old if name not in new}
