@@ -43,9 +43,12 @@ class Plan:
     delete: bool = False
     notes: tuple[Note, ...] = ()
     again_at: datetime | None = None
+    staged: bool = False
+    """It is not for us to say: stages do."""
 
 
 NOTHING: Final = Plan()
+STAGED: Final = Plan(staged=True)
 
 
 def plan(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:

@@ -14,6 +14,8 @@ from mockkube.kubelet.heartbeats import Heartbeats
 from mockkube.kubelet.node_status import Places, is_simulated, status_patch
 from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
+from mockkube.kubelet.stages.book import StageBook
+from mockkube.kubelet.stages.player import StagePlayer
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
@@ -38,6 +40,8 @@ class NodeWorker:
         owns: Callable[[str], bool],
         version: Version,
         places: Places,
+        stages: StagePlayer,
+        book: StageBook,
         reporter: Reporter,
         owner: str,
     ) -> None:
@@ -45,11 +49,14 @@ class NodeWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns, self._version = client, clock, owns, version
         self._nodes, self._pods, self._heartbeats, self._reporter = nodes, pods, heartbeats, reporter
-        self._places = places
+        self._places, self._stages, self._book = places, stages, book
         self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
         self._reported: dict[str, float] = {}
         """When each node in our hands was reported last."""
         nodes.subscribe(self._heed)
+        for cache in (nodes, book):
+            cache.tell_synced(self.bell)
+        book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
         name = change.object["metadata"]["name"]
@@ -60,13 +67,18 @@ class NodeWorker:
         else:
             self._queue.add(name)
 
+    def _look_at_all(self) -> None:
+        """See to every node: what stages there are has changed."""
+        for key in self._nodes.objects:
+            self._queue.add(key.name)
+
     def _let_go(self, name: str) -> None:
         self._reported.pop(name, None)
         self._heartbeats.remove(name)
 
     def ready(self) -> bool:
         """Whether there is a node to see to."""
-        return self._nodes.synced and self._queue.ready()
+        return self._nodes.synced and self._book.synced and self._queue.ready()
 
     def wake_at(self) -> float | None:
         """Return when the next node is due."""
@@ -91,6 +103,10 @@ class NodeWorker:
         if taken_over:
             self._heartbeats.add(node)
             self._pods.node_changed(name)
+        if self._stages.governs(node):
+            await self._stage(name, node)
+            self._reported[name] = now
+            return
         again = beat and not taken_over
         patch = status_patch(node, self._places.of(name), version=self._version, now=self._clock.now(), beat=again)
         try:
@@ -107,6 +123,18 @@ class NodeWorker:
         if beat:
             self._reported[name] = now
             self._queue.add_after(name, REPORT_SECONDS)
+
+    async def _stage(self, name: str, node: ReadOnlyObject) -> None:
+        try:
+            seconds = await self._stages.play(Key("", name), node)
+        except (NotFound, Conflict):
+            return
+        except ApiError as error:
+            _LOG.warning("node %s: %s", name, error)
+            self._queue.add_rate_limited(name)
+            return
+        if seconds is not None:
+            self._queue.add_after(name, seconds)
 
     def _tell(self, node: ReadOnlyObject, patch: ReadOnlyObject) -> None:
         """Tell when the node becomes ready, or ceases to be."""

@@ -1,25 +1,33 @@
 """The kubelets of a cluster, or of one node, as a part of it."""
 
+import zlib
 from collections.abc import Sequence
+from typing import Final
 
 from mockkube.api.requests import RequestRules
+from mockkube.api.types import Object
 from mockkube.client.cache import Caches, ListWatch
-from mockkube.client.protocol import Client, Selection
+from mockkube.client.protocol import Client, Key, Selection
 from mockkube.client.recorder import EventRecorder
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import Version
+from mockkube.features.versions import Version, binary_text
 from mockkube.kubelet.admission import AdmissionRules
 from mockkube.kubelet.heartbeats import Heartbeats
-from mockkube.kubelet.node_status import Places
+from mockkube.kubelet.node_status import Places, internal_ip, pod_network, status_patch
 from mockkube.kubelet.nodes import NodeWorker
 from mockkube.kubelet.pod_status import StatusRules
 from mockkube.kubelet.pods import KubeletRules, PodWorker
 from mockkube.kubelet.reporting import Reporter
+from mockkube.kubelet.stages.book import StageBook
+from mockkube.kubelet.stages.gotemplate import Function
+from mockkube.kubelet.stages.player import StagePlayer
+from mockkube.kubelet.stages.stage import functions_for
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import selector_operators, taint_rules
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
+_NAMELESS: Final[Object] = {"metadata": {"name": ""}}
 _SHORT_TEXTS = Version(1, 35)
 """From here on events do not name the container they are about in their text."""
 
@@ -52,6 +60,7 @@ class Kubelets:
         client, clock, owner = context.client, context.clock, context.component
         reporter = Reporter(self._recorder, context.metrics)
         places = Places()
+        book = self._book = StageBook(client, clock, self._caches, self._functions(context, nodes, places), owner=owner)
         pod_worker = PodWorker(
             client,
             clock,
@@ -60,6 +69,8 @@ class Kubelets:
             owns=context.owns,
             rules=rules_of(context.capabilities),
             places=places,
+            stages=StagePlayer(client, clock, context.chance, book, reporter, "Pod"),
+            book=book,
             reporter=reporter,
             owner=owner,
         )
@@ -73,10 +84,32 @@ class Kubelets:
             owns=context.owns,
             version=context.capabilities.version,
             places=places,
+            stages=StagePlayer(client, clock, context.chance, book, reporter, "Node"),
+            book=book,
             reporter=reporter,
             owner=owner,
         )
-        return (*self._caches.workers, node_worker, pod_worker, heartbeats, self._recorder)
+        return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._recorder)
+
+    def _functions(
+        self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places
+    ) -> dict[str, Function]:
+        """Return what the templates of stages may call."""
+
+        def node_ip(name: str = "") -> str:
+            return internal_ip(nodes.get(Key("", name)) or {}, places.of(name))
+
+        def pod_ip(name: str = "", on_host: bool = False, uid: str = "", *rest: str) -> str:
+            if on_host:
+                return node_ip(name)
+            network = pod_network(nodes.get(Key("", name)) or {}, places.of(name))
+            return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
+
+        def conditions() -> list[Object]:
+            return list(status_patch(_NAMELESS, 0, version=version, now=context.clock.now(), beat=True)["conditions"])
+
+        version = context.capabilities.version
+        return functions_for(context.clock.now, node_ip, pod_ip, conditions, binary_text(version))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -88,6 +121,7 @@ class Kubelets:
 
     async def stop(self) -> None:
         """Stop watching."""
+        await self._book.close()
         await self._caches.close()
 
 

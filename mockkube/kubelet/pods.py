@@ -15,10 +15,12 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, Deletion, EventType, Key, key_of
 from mockkube.kubelet.admission import AdmissionRules, Guest, Rejection, admit
-from mockkube.kubelet.lifecycle import Host, Plan, plan, rejected
+from mockkube.kubelet.lifecycle import STAGED, Host, Plan, plan, rejected
 from mockkube.kubelet.node_status import Places, internal_ip, is_simulated, pod_network
 from mockkube.kubelet.pod_status import TERMINAL, StatusRules
 from mockkube.kubelet.reporting import Reporter
+from mockkube.kubelet.stages.book import StageBook
+from mockkube.kubelet.stages.player import StagePlayer
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
@@ -79,6 +81,8 @@ class PodWorker:
         owns: Callable[[str], bool],
         rules: KubeletRules,
         places: Places,
+        stages: StagePlayer,
+        book: StageBook,
         reporter: Reporter,
         owner: str,
     ) -> None:
@@ -86,7 +90,7 @@ class PodWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns = client, clock, owns
         self._pods, self._nodes, self._rules, self._reporter = pods, nodes, rules, reporter
-        self._places = places
+        self._places, self._stages, self._book = places, stages, book
         self._queue: WorkQueue[Key] = WorkQueue(clock, bell=self.bell)
         self._houses: dict[str, House] = {}
         self._written: dict[Key, int] = {}
@@ -95,11 +99,15 @@ class PodWorker:
         """Who was there at the start; None once they are in the queue, oldest first."""
         pods.subscribe(self._heed)
         self._on_node = pods.index("node", _node_name)
+        for cache in (pods, nodes, book):
+            cache.tell_synced(self.bell)
+        book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
         key = key_of(change.object)
         if change.type is EventType.DELETED:
             self._written.pop(key, None)
+            self._stages.forget(change.object["metadata"]["uid"])
             if (house := self._houses.get(_node_of(change.object))) is not None:
                 house.forget(change.object["metadata"]["uid"])
             if self._arrived is not None:
@@ -109,6 +117,12 @@ class PodWorker:
         else:
             self._queue.add(key)
         self.bell.ring()
+
+    def _look_at_all(self) -> None:
+        """See to every pod: what stages there are has changed."""
+        if self._arrived is None:
+            for key in self._pods.objects:
+                self._queue.add(key)
 
     def node_changed(self, name: str) -> None:
         """See to all pods of a node: it has come, or has come into other hands."""
@@ -121,8 +135,9 @@ class PodWorker:
         self._houses.pop(name, None)
 
     def ready(self) -> bool:
-        """Whether there is a pod to see to; not before nodes and pods are known."""
-        return self._pods.synced and self._nodes.synced and (bool(self._arrived) or self._queue.ready())
+        """Whether there is a pod to see to; not before nodes, pods and stages are known."""
+        known = self._pods.synced and self._nodes.synced and self._book.synced
+        return known and (bool(self._arrived) or self._queue.ready())
 
     def wake_at(self) -> float | None:
         """Return when the next pod is due."""
@@ -170,6 +185,8 @@ class PodWorker:
             house.guests[uid] = Guest.of(pod, self._rules.admission)
         if terminal:
             house.forget(uid)
+        if self._stages.governs(pod):
+            return STAGED
         place = self._places.of(name)
         pod_ip = (pod.get("status") or {}).get("podIP")
         if pod_ip and not terminal:
@@ -187,6 +204,8 @@ class PodWorker:
                 self._reporter.tell(pod, note)
             if what.delete:
                 await self._client.delete("Pod", key, Deletion(uid=pod["metadata"]["uid"], grace_seconds=0))
+            elif what.staged:
+                await self._stage(key, pod)
             elif what.status is not None:
                 patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": what.status}
                 stored = await self._client.patch("Pod", key, patch, subresource="status")
@@ -200,6 +219,11 @@ class PodWorker:
             self._queue.forget(key)
             if what.again_at is not None:
                 self._queue.add_after(key, (what.again_at - self._clock.now()).total_seconds())
+
+    async def _stage(self, key: Key, pod: ReadOnlyObject) -> None:
+        seconds = await self._stages.play(key, pod)
+        if seconds is not None:
+            self._queue.add_after(key, seconds)
 
 
 def _node_of(pod: ReadOnlyObject) -> str:

@@ -1,0 +1,113 @@
+"""The stages there are, compiled and followed; none as long as nobody has defined what a stage is."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches, Change, ListWatch
+from mockkube.client.protocol import Client, EventType, Selection
+from mockkube.kubelet.stages.definition import NAME
+from mockkube.kubelet.stages.gotemplate import Function
+from mockkube.kubelet.stages.stage import KIND, Stage, StageError, read_stage
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell, Worker
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+class _Gated:
+    """A cache that is left alone until its kind is served: a server that does not know it is not asked."""
+
+    def __init__(self, cache: ListWatch) -> None:
+        self._cache = cache
+        self.open = False
+
+    @property
+    def name(self) -> str:
+        """That of the cache."""
+        return self._cache.name
+
+    @property
+    def bell(self) -> Bell:
+        """That of the cache."""
+        return self._cache.bell
+
+    def ready(self) -> bool:
+        """Whether the cache may be stepped, and wants to."""
+        return self.open and self._cache.ready()
+
+    def wake_at(self) -> float | None:
+        """When the cache wants to be stepped."""
+        return self._cache.wake_at() if self.open else None
+
+    async def step(self) -> None:
+        """Step the cache."""
+        await self._cache.step()
+
+
+class StageBook:
+    """What stages select and do. `changed` are called when any of them has changed."""
+
+    def __init__(
+        self, client: Client, clock: Clock, caches: Caches, functions: Mapping[str, Function], *, owner: str
+    ) -> None:
+        self._functions = functions
+        self._stages: dict[str, Stage] = {}
+        self._cache = ListWatch(client, KIND, clock, owner=owner)
+        self._gate = _Gated(self._cache)
+        self._definitions = caches.of("CustomResourceDefinition", Selection(fields=f"metadata.name={NAME}"))
+        self._definitions.subscribe(self._defined)
+        self._cache.subscribe(self._heed)
+        self.changed: list[Callable[[], None]] = []
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """What works in it, beside the shared caches."""
+        return (self._gate,)
+
+    @property
+    def synced(self) -> bool:
+        """Whether all stages are known."""
+        return self._definitions.synced and (self._cache.synced or not self._gate.open)
+
+    def tell_synced(self, bell: Bell) -> None:
+        """Ring a bell once all stages are known."""
+        self._definitions.tell_synced(bell)
+        self._cache.tell_synced(bell)
+
+    async def close(self) -> None:
+        """Stop watching."""
+        await self._cache.close()
+
+    def governs(self, kind: str, obj: ReadOnlyObject) -> bool:
+        """Whether the life of an object is up to stages: one is for such objects, in whatever state."""
+        return any(stage.kind == kind and stage.is_for(obj) for stage in self._stages.values())
+
+    def selecting(self, kind: str, obj: ReadOnlyObject) -> list[Stage]:
+        """Return the stages that select an object as it is now, by name."""
+        return [stage for stage in self._stages.values() if stage.kind == kind and stage.selects(obj)]
+
+    def _defined(self, change: Change) -> None:
+        conditions = (change.object.get("status") or {}).get("conditions") or ()
+        established = any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+        self._gate.open = established and change.type is not EventType.DELETED
+        if not self._gate.open:
+            self._stages = {}
+        self._gate.bell.ring()
+        self._tell()
+
+    def _heed(self, change: Change) -> None:
+        name = change.object["metadata"]["name"]
+        stages = {other: stage for other, stage in self._stages.items() if other != name}
+        if change.type is not EventType.DELETED:
+            try:
+                stages[name] = read_stage(change.object, self._functions)
+            except StageError as error:
+                _LOG.warning("stage %s is left out: %s", name, error)
+        self._stages = dict(sorted(stages.items()))
+        self._tell()
+
+    def _tell(self) -> None:
+        for told in self.changed:
+            told()
