@@ -67,8 +67,6 @@ class ClusterConfiguration:
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     log_level: str = "warning"
-    flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What components are told by flags of their own: see `part_flags`."""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """The names of what was said at all, by whatever layer; the rest is as defaults have it."""
 

@@ -5,8 +5,8 @@ A worker like any controller: a change of a component wakes it, it reads what is
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from mockkube.cluster.control.reporting import Doing, status_of
 from mockkube.cluster.crew import Crew
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.front import Fronts
+from mockkube.cluster.parts import Flags
 from mockkube.cluster.replica import Replica
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.stage import Stage
@@ -47,6 +48,8 @@ class Means:
     fronts: Fronts
     stage: Stage
     faults: Faults
+    flags: Mapping[str, Flags] = field(default_factory=dict)
+    """What components are told by flags of their own, by their names: see `part_flags`."""
 
 
 class Fleet:
@@ -58,8 +61,7 @@ class Fleet:
         self._surroundings = surroundings
         self._control = control
         self._means = means
-        flags = surroundings.configuration.flags
-        self.workshop = Workshop(surroundings.clock, surroundings.chance, means.faults, means.stage, flags)
+        self.workshop = Workshop(surroundings.clock, surroundings.chance, means.faults, means.stage, means.flags)
         self._crew = Crew(self.workshop, means.stage, control, failed=self._fall)
         self._replicas: dict[str, Replica] = {}
         self._failures: dict[str, str] = {}

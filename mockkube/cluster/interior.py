@@ -1,9 +1,9 @@
 """What runs inside a cluster once its stores are open: the control API, the components, and who follows the rest."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mockkube_storage.store import Store
 
@@ -21,6 +21,7 @@ from mockkube.cluster.fleet import Fleet, Means
 from mockkube.cluster.front import Fronts
 from mockkube.cluster.inheritance import settle_in
 from mockkube.cluster.pages import ComponentPages
+from mockkube.cluster.parts import Flags
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.snapshot_keeper import Renew, SnapshotKeeper
 from mockkube.cluster.stage import RealStage, Stage
@@ -45,6 +46,8 @@ class Basis:
     credentials: Credentials
     clock: Clock
     chance: Chance
+    flags: Mapping[str, Flags] = field(default_factory=dict)
+    """What components beside the API servers are told by flags of their own."""
 
 
 class Interior:
@@ -77,7 +80,7 @@ class Interior:
         self.around = Surroundings(
             basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
         )
-        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults)
+        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, basis.flags)
         self.fleet = Fleet(self.around, self.control, means)
         self._pages.fleet = self.fleet
 

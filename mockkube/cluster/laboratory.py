@@ -28,6 +28,7 @@ from mockkube.cluster.image import images
 from mockkube.cluster.interior import Basis, Interior
 from mockkube.cluster.nodes import register
 from mockkube.cluster.part_flags import judge as judge_flags
+from mockkube.cluster.parts import Flags
 from mockkube.cluster.readings import VIRTUAL
 from mockkube.cluster.servers import build_api_server
 from mockkube.cluster.trace import Trace
@@ -49,7 +50,9 @@ class Setup:
     """What a laboratory begins with."""
 
     configuration: ClusterConfiguration = field(default_factory=ClusterConfiguration)
-    """Versions, gates, nodes, flags of components; what it says of sockets, files and time is passed over."""
+    """Versions, gates, nodes; what it says of sockets, files and time is passed over."""
+    flags: Mapping[str, Flags] = field(default_factory=dict)
+    """What components are told by flags of their own, like `node-monitor-grace-period`: see `part_flags`."""
     seed: int | str = 0
     start: datetime = EPOCH
     steps_max: int = STEPS_MAX
@@ -76,9 +79,18 @@ class Laboratory:
     def _furnished(self) -> Interior:
         configuration = replace(self.setup.configuration, clock=VIRTUAL, db=MEMORY, tls=False)
         judge(configuration)
-        judge_flags(configuration.flags)
+        judge_flags(self.setup.flags)
         chance = Chance.seeded(self.setup.seed, "cluster")
-        basis = Basis(self.store, self._control_store, MemoryVault(), configuration, _NOBODY, self.clock, chance)
+        basis = Basis(
+            self.store,
+            self._control_store,
+            MemoryVault(),
+            configuration,
+            _NOBODY,
+            self.clock,
+            chance,
+            self.setup.flags,
+        )
         return Interior(basis, build_api_server, lambda faults: NoFront, self._turns)
 
     # Life
