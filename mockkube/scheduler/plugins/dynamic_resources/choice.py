@@ -3,18 +3,17 @@
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (allocateDevice)
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mockkube.runtime.chance import new_uid, random_for
 from mockkube.scheduler.plugins.dynamic_resources.capacity import CapacityRules, Taken
 from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, CounterUse
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, Slice
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
-from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.requests import Request
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 
@@ -29,40 +28,47 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """A device for a request; of a shared one, a part that has a name of its own."""
+    """A device for a request; of a shared one, so much of it."""
 
     request: Request
     candidate: Candidate
     taken: Taken
-    share_id: str = ""
+    shared: bool = False
 
 
 class Choice:
     """Devices by claim, in the order in which they were chosen."""
 
     def __init__(
-        self, wanted: Sequence[Wanted], constraints: Sequence[Sequence[Constraint]], allocated: Allocated, rules: Rules
+        self,
+        constraints: Sequence[Sequence[Constraint]],
+        allocated: Allocated,
+        available: AvailableCounters,
+        rules: Rules,
     ) -> None:
-        self.chosen: list[list[Chosen]] = [[] for _ in wanted]
+        self.chosen: list[list[Chosen]] = [[] for _ in constraints]
         self.violated = False
         """Whether the last refusal came from a constraint of the claim."""
-        self._wanted, self._constraints, self._allocated, self._rules = wanted, constraints, allocated, rules
+        self._constraints, self._allocated, self._rules = constraints, allocated, rules
         self._capacity = CapacityRules(rules.fractions)
         self._holders: dict[DeviceId, set[int]] = {}
         """Which claims are about to have a device for themselves."""
         self._promised: dict[DeviceId, list[Taken]] = {}
         """What is about to be taken of shared devices."""
-        self._counters: CounterUse | None = None
-
-    def count_with(self, available: AvailableCounters) -> None:
-        """Keep to these counters."""
         self._counters = CounterUse(available)
 
     def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
         """Whether the request cannot have the device because somebody else has it."""
         if request.admin:
             return claim in self._holders.get(device, ())
-        return device in self._allocated.devices or bool(self._holders.get(device))
+        return device in self._allocated.devices or device in self._holders
+
+    def outlook(self, claim: int) -> Hashable | None:
+        """Return all that decides whether the rest of the claim and those after it can be served; None if unknown."""
+        if self._promised:
+            return None
+        constraints = tuple(constraint.state for constraint in self._constraints[claim])
+        return len(self.chosen[claim]), frozenset(self._holders), constraints
 
     def has_room(self, request: Request, device: Device) -> bool:
         """Whether the device has the capacity that the request asks for."""
@@ -81,14 +87,14 @@ class Choice:
             return self.has_room(request, device)
         return self._capacity.fits(request.capacity, device.capacity)
 
-    def take(self, claim: int, request: Request, candidate: Candidate) -> bool:
-        """Choose a device that selectors take, if it is to be had."""
+    def take(self, claim: int, request: Request, candidate: Candidate) -> bool:  # hot: per device tried
+        """Choose a device that is free and right for the request, if nothing chosen before is against it."""
         self.violated = False
         device = candidate.device
-        shared = self._rules.shared_capacity and device.shared
-        if self.in_use(claim, request, device.id) or not self._take_counters(candidate, shared=shared):
+        shared = device.shared and self._rules.shared_capacity
+        if device.consumes and not self._take_counters(candidate, shared=shared):
             return False
-        if not self._permitted(claim, request, device):
+        if not self._permitted(claim, request, device, shared=shared):
             self._give_counters_back(candidate, shared=shared)
             return False
         self._record(claim, request, candidate, shared=shared)
@@ -98,38 +104,36 @@ class Choice:
         """Undo the last choice for a claim."""
         chosen = self.chosen[claim].pop()
         device = chosen.candidate.device
-        if chosen.share_id:
+        if chosen.shared:
             self._promised[device.id].pop()
             if not self._promised[device.id]:
                 del self._promised[device.id]
         else:
             self._holders[device.id].discard(claim)
+            if not self._holders[device.id]:
+                del self._holders[device.id]
         _forget(self._constraints[claim], chosen.request)
-        self._give_counters_back(chosen.candidate, shared=bool(chosen.share_id))
+        self._give_counters_back(chosen.candidate, shared=chosen.shared)
 
-    def _permitted(self, claim: int, request: Request, device: Device) -> bool:
-        """Whether taints, constraints and capacity let the request have the device; constraints then know of it."""
-        if self._rules.taints and _is_tainted(device, request):
-            return False
+    def _permitted(self, claim: int, request: Request, device: Device, *, shared: bool) -> bool:
+        """Whether constraints and other parts let the request have the device; constraints then know of it."""
         if not self._meet_constraints(claim, request, device):
             self.violated = True
             return False
-        if not self.has_room(request, device):
+        if shared and not self.has_room(request, device):
             _forget(self._constraints[claim], request)
             return False
         return True
 
     def _take_counters(self, candidate: Candidate, *, shared: bool) -> bool:
         device = candidate.device
-        if not device.consumes:
-            return True
-        if not self._rules.partitions or self._counters is None:
+        if not self._rules.partitions:
             return False
         return self._shares_already(device, shared=shared) or self._counters.take(candidate.pool, device)
 
     def _give_counters_back(self, candidate: Candidate, *, shared: bool) -> None:
         device = candidate.device
-        if device.consumes and self._counters is not None and not self._shares_already(device, shared=shared):
+        if device.consumes and not self._shares_already(device, shared=shared):
             self._counters.give_back(candidate.pool, device)
 
     def _shares_already(self, device: Device, *, shared: bool) -> bool:
@@ -145,16 +149,14 @@ class Choice:
         return True
 
     def _record(self, claim: int, request: Request, candidate: Candidate, *, shared: bool) -> None:
-        device, share_id = candidate.device, ""
+        device = candidate.device
         taken: Taken = {}
         if shared:
-            parts = self._promised.setdefault(device.id, [])
             taken = self._capacity.taken_by(request.capacity, device.capacity)
-            share_id = _share_id(self._wanted[claim], device.id, len(self.chosen[claim]))
-            parts.append(taken)
+            self._promised.setdefault(device.id, []).append(taken)
         else:
             self._holders.setdefault(device.id, set()).add(claim)
-        self.chosen[claim].append(Chosen(request, candidate, taken, share_id))
+        self.chosen[claim].append(Chosen(request, candidate, taken, shared))
 
 
 def _forget(constraints: Sequence[Constraint], request: Request) -> None:
@@ -162,12 +164,8 @@ def _forget(constraints: Sequence[Constraint], request: Request) -> None:
         constraint.remove(request.base_name, request.sub_name)
 
 
-def _share_id(wanted: Wanted, device: DeviceId, index: int) -> str:
-    """Return a name for the claim's part of the device. It follows from both, so that a decision can be made again."""
-    return new_uid(random_for(f"{wanted.uid}/{index}", str(device)))
-
-
-def _is_tainted(device: Device, request: Request) -> bool:
+def is_tainted(device: Device, request: Request) -> bool:
+    """Whether a device has a taint that the request does not tolerate."""
     return any(
         taint.get("effect") in ("NoSchedule", "NoExecute")
         and not any(toleration.tolerates(taint) for toleration in request.tolerations)

@@ -4,11 +4,12 @@ upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/{all
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.plugins.dynamic_resources.devices import Device
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId
 
 Value = tuple[str, frozenset[Any]]
 """A kind of value, and the values an attribute has of it: one, unless lists count."""
@@ -17,23 +18,39 @@ _KINDS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = ("ints", "bools", "strings", "versions")
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a device says of an attribute: nothing, something of an unknown kind (None), or values."""
+
+    there: bool
+    value: Value | None = None
+
+
 class Constraint(ABC):
     """One constraint of a claim, and the devices chosen so far that it is about."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         self._attribute, self._requests, self._lists = attribute, requests, lists
+        self._read: dict[DeviceId, Reading] = {}
 
     def add(self, request: str, sub_request: str, device: Device) -> bool:
         """Take a device in, if it may be; one chosen for a request the constraint is not about always may."""
         if not self._concerns(request, sub_request):
             return True
-        attribute = attribute_of(device, self._attribute)
-        return attribute is not None and self._accept(request, self._value(attribute))
+        reading = self._read.get(device.id)
+        if reading is None:
+            reading = self._read[device.id] = self._reading(device)
+        return reading.there and self._accept(request, reading.value)
 
     def remove(self, request: str, sub_request: str) -> None:
         """Take out the device that was added last for a request."""
         if self._concerns(request, sub_request):
             self._withdraw(request)
+
+    @property
+    @abstractmethod
+    def state(self) -> Hashable:
+        """All that decides which devices may still be added."""
 
     @abstractmethod
     def _accept(self, request: str, value: Value | None) -> bool:
@@ -47,6 +64,10 @@ class Constraint(ABC):
         if not self._requests or request in self._requests:
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self._requests
+
+    def _reading(self, device: Device) -> Reading:
+        attribute = attribute_of(device, self._attribute)
+        return Reading(False) if attribute is None else Reading(True, self._value(attribute))
 
     def _value(self, attribute: ReadOnlyObject) -> Value | None:
         for kind in _LISTS if self._lists else ():
@@ -62,6 +83,11 @@ class Matching(Constraint):
         super().__init__(attribute, requests, lists=lists)
         self._held: list[Value | None] = []
         """What all had in common, after each device."""
+
+    @property
+    def state(self) -> Hashable:
+        """The values that all have in common, if there are any devices yet."""
+        return tuple(self._held[-1:])
 
     def _accept(self, request: str, value: Value | None) -> bool:
         if not self._held:
@@ -85,6 +111,11 @@ class Distinct(Constraint):
         super().__init__(attribute, requests, lists=lists)
         self._values: dict[str, Value | None] = {}
         self._count = 0
+
+    @property
+    def state(self) -> Hashable:
+        """The values remembered."""
+        return self._count > 0, frozenset(self._values.items())
 
     def _accept(self, request: str, value: Value | None) -> bool:
         if self._count and not self._differs(value):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.runtime.chance import new_uid, random_for
 from mockkube.scheduler.plugins.dynamic_resources.choice import Chosen
 from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Wanted
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
@@ -18,7 +19,9 @@ def allocation(
     """Return the allocation of a claim; `selected` tells which alternative was taken, by request."""
     result: Object = {"devices": {}}
     if chosen:
-        result["devices"]["results"] = [_result(one, rules) for one in chosen]
+        result["devices"]["results"] = [
+            {**_result(one, rules), **_share(wanted, index, one)} for index, one in enumerate(chosen)
+        ]
     once = rules.short_configurations
     config = [*_of_classes(wanted, selected), *_of_claim(wanted, selected, once=once)]
     if once:
@@ -45,11 +48,20 @@ def _result(chosen: Chosen, rules: Rules) -> Object:
     for name in ("bindingConditions", "bindingFailureConditions") if rules.binding_conditions else ():
         if conditions := device.obj.get(name):
             result[name] = list(conditions)
-    if chosen.share_id:
-        result["shareID"] = chosen.share_id
-    if chosen.taken:
-        result["consumedCapacity"] = {name: str(amount) for name, amount in chosen.taken.items()}
     return result
+
+
+def _share(wanted: Wanted, index: int, chosen: Chosen) -> Object:
+    """Return what tells a part of a shared device from others.
+
+    Its name follows from the claim and the device, so that a decision can be made again.
+    """
+    if not chosen.shared:
+        return {}
+    share: Object = {"shareID": new_uid(random_for(f"{wanted.uid}/{index}", str(chosen.candidate.device.id)))}
+    if chosen.taken:
+        share["consumedCapacity"] = {name: str(amount) for name, amount in chosen.taken.items()}
+    return share
 
 
 def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:

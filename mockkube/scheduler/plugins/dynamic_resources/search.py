@@ -4,15 +4,16 @@ The first solution counts. Within a request devices are only tried in one order,
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 from mockkube.matching.cel.recursion import room_for
 from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice
+from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice, is_tainted
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
+from mockkube.scheduler.plugins.dynamic_resources.devices import Device
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
 from mockkube.scheduler.plugins.dynamic_resources.requests import (
@@ -25,7 +26,7 @@ from mockkube.scheduler.plugins.dynamic_resources.requests import (
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 
-_STEPS_MAX: Final = 100_000
+_STEPS_MAX: Final = 250_000
 """How long one node is searched. differs: upstream stops after ten seconds, which would not be the same each time."""
 _MANY: Final = 100
 """Up to so many devices the usual stack is deep enough."""
@@ -61,8 +62,15 @@ class Search:
         self.selected: list[dict[int, int]] = [{} for _ in wanted]
         """Which alternative was taken, by claim and request."""
         constraints = [allocator.reader.constraints(one) for one in wanted]
-        self.choice = Choice(wanted, constraints, allocator.allocated, allocator.rules)
-        self.choice.count_with(allocator.available)
+        self.choice = Choice(constraints, allocator.allocated, allocator.available, allocator.rules)
+        self._verdicts: dict[Request, list[bool | None]] = {}
+        """Which candidates may be given for a request at all; None where nobody has asked yet."""
+        self._hopeless: set[Hashable] = set()
+        """Where the search has been and found nothing, whichever way it had come there."""
+        self._for_administrators = any(
+            request.admin for one in wanted for alternatives in one.requests for request in alternatives
+        )
+        """Whether it matters which claim has which device."""
         self._steps = 0
         self._furthest = (0, 0)
 
@@ -125,9 +133,16 @@ class Search:
         if index >= len(requests):
             return self._claim(claim + 1)
         self._furthest = max(self._furthest, (claim, index))
-        if not requests[index][0].parent:
-            return self._device(claim, index, requests[index][0], 0, 0)
-        return self._any_alternative(claim, index, requests[index])
+        outlook = None if self._for_administrators else self.choice.outlook(claim)
+        if outlook is not None and (claim, index, outlook) in self._hopeless:
+            return False
+        if requests[index][0].parent:
+            found = self._any_alternative(claim, index, requests[index])
+        else:
+            found = self._device(claim, index, requests[index][0], 0, 0)
+        if not found and outlook is not None:
+            self._hopeless.add((claim, index, outlook))
+        return found
 
     def _any_alternative(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
         too_many = True
@@ -156,9 +171,20 @@ class Search:
             raise _TooMany
         if request.everything:
             return self._next_of_all(claim, index, request, number)
-        for place in range(start, len(self._candidates)):
+        return self._next_of_some(claim, index, request, number, start)
+
+    def _next_of_some(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
+        choice, verdicts = self.choice, self._verdicts.get(request)
+        if verdicts is None:
+            verdicts = self._verdicts[request] = [None] * len(self._candidates)
+        for place in range(start, len(self._candidates)):  # hot: per device
             candidate = self._candidates[place]
-            if not self._eligible(claim, request, candidate) or not self.choice.take(claim, request, candidate):
+            if choice.in_use(claim, request, candidate.device.id):
+                continue
+            verdict = verdicts[place]
+            if verdict is None:
+                verdict = verdicts[place] = self._may_be_given(claim, request, candidate)
+            if not verdict or not choice.take(claim, request, candidate):
                 continue
             if self._go_on(claim, index, request, number + 1, place + 1):
                 return True
@@ -166,7 +192,10 @@ class Search:
 
     def _next_of_all(self, claim: int, index: int, request: Request, number: int) -> bool:
         candidate = self._everything[request][number]
-        if self.choice.take(claim, request, candidate):
+        device = candidate.device
+        if self.choice.in_use(claim, request, device.id) or self._is_tainted(request, device):
+            return False
+        if self.choice.has_room(request, device) and self.choice.take(claim, request, candidate):
             return self._go_on(claim, index, request, number + 1, 0)
         if self.choice.violated:
             text = f"cannot add device {candidate.device.id} because a claim constraint would not be satisfied"
@@ -183,11 +212,15 @@ class Search:
                 self.choice.give_back(claim)
         return found
 
-    def _eligible(self, claim: int, request: Request, candidate: Candidate) -> bool:  # hot: per device
+    def _may_be_given(self, claim: int, request: Request, candidate: Candidate) -> bool:
+        """Whether a device is right for a request, whatever else is chosen; a shared one may have too little left."""
         device = candidate.device
-        if self.choice.in_use(claim, request, device.id):
+        if not self._selectable(claim, request, candidate) or self._is_tainted(request, device):
             return False
-        return self._selectable(claim, request, candidate) and self.choice.has_room(request, device)
+        return device.shared or self.choice.has_room(request, device)
+
+    def _is_tainted(self, request: Request, device: Device) -> bool:
+        return self._rules.taints and is_tainted(device, request)
 
     def _selectable(self, claim: int, request: Request, candidate: Candidate) -> bool:
         device = candidate.device

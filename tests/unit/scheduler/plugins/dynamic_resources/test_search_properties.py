@@ -21,8 +21,8 @@ Device = tuple[str, int]
 Wish = tuple[str, int]
 """A model, or any, and how many."""
 
-devices_of = st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 3)), max_size=5)
-wishes_of = st.lists(st.tuples(st.sampled_from(["x", "y", ""]), st.integers(1, 2)), min_size=1, max_size=3)
+devices_of = st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 3)), max_size=6)
+wishes_of = st.lists(st.tuples(st.sampled_from(["x", "y", ""]), st.integers(1, 2)), min_size=1, max_size=2)
 
 
 def ways(devices: list[Device], wishes: list[Wish], free: frozenset[int]) -> Iterator[list[int]]:
@@ -37,16 +37,17 @@ def ways(devices: list[Device], wishes: list[Wish], free: frozenset[int]) -> Ite
             yield [*picked, *others]
 
 
-def allowed(devices: list[Device], picked: list[int], *, alike: bool) -> bool:
-    models = {devices[number][0] for number in picked}
-    return sum(devices[number][1] for number in picked) <= MEMORY and not (alike and len(models) > 1)
+def allowed(devices: list[Device], picked: list[int], first: int, *, alike: bool) -> bool:
+    """Whether the devices can be had together; `first` of them are for the first claim, each of which may be picky."""
+    models = [{devices[number][0] for number in some} for some in (picked[:first], picked[first:])]
+    return sum(devices[number][1] for number in picked) <= MEMORY and not (alike and max(map(len, models)) > 1)
 
 
 @pytest.fixture
 def publish(pools: Callable[..., Any], slice_of: Any, claim_for: Any, request_for: Any, selectors: Any) -> Any:
-    """Return what makes a cluster with these devices, and a claim with these wishes."""
+    """Return what makes a cluster with these devices, and two claims with these wishes."""
 
-    def make(devices: list[Device], wishes: list[Wish], *, alike: bool) -> Any:
+    def make(devices: list[Device], claims: dict[str, list[Wish]], *, alike: bool) -> Any:
         pool = pools()
         counters = [{"name": "card", "counters": {"memory": {"value": str(MEMORY)}}}]
         both = {"resourceSliceCount": 2}
@@ -59,31 +60,33 @@ def publish(pools: Callable[..., Any], slice_of: Any, claim_for: Any, request_fo
                 device["consumesCounters"] = [takes]
             published.append(device)
         pool.other("ResourceSlice", slice_of("n1", *published, pool=both))
-        requests = []
-        for number, (model, count) in enumerate(wishes):
-            wanted = selectors(f'device.attributes["{GPU}"].model == "{model}"') if model else []
-            requests.append(request_for(f"r{number}", count=count, selectors=wanted))
-        constraints = [{"matchAttribute": f"{GPU}/model"}] if alike else []
-        pool.other("ResourceClaim", claim_for("c", *requests, constraints=constraints))
+        for name, wishes in claims.items():
+            requests = []
+            for number, (model, count) in enumerate(wishes):
+                wanted = selectors(f'device.attributes["{GPU}"].model == "{model}"') if model else []
+                requests.append(request_for(f"r{number}", count=count, selectors=wanted))
+            constraints = [{"matchAttribute": f"{GPU}/model"}] if alike else []
+            pool.other("ResourceClaim", claim_for(name, *requests, constraints=constraints))
         return pool
 
     return make
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(devices=devices_of, wishes=wishes_of, alike=st.booleans())
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(devices=devices_of, one=wishes_of, other=wishes_of, alike=st.booleans())
 def test_devices_are_found_whenever_there_is_a_way(
-    publish: Any, devices: list[Device], wishes: list[Wish], alike: bool
+    publish: Any, devices: list[Device], one: list[Wish], other: list[Wish], alike: bool
 ) -> None:
-    pool = publish(devices, wishes, alike=alike)
-    plugin, pod, state = pool.build(DynamicResources), pool.uses("c"), CycleState()
+    pool = publish(devices, {"c": one, "d": other}, alike=alike)
+    plugin, pod, state = pool.build(DynamicResources), pool.uses("c", "d"), CycleState()
     assert plugin.pre_filter(state, pod, pool.picture).status.ok
     found = plugin.filter(state, pod, pool.picture.get("n1")).ok
-    every = ways(devices, wishes, frozenset(range(len(devices))))
-    assert found == any(allowed(devices, picked, alike=alike) for picked in every)
+    first = sum(count for _, count in one)
+    every = ways(devices, one + other, frozenset(range(len(devices))))
+    assert found == any(allowed(devices, picked, first, alike=alike) for picked in every)
     note = state.get(NOTE)
     if found and note is not None:
-        results = note.on_node["n1"].allocations[0]["devices"]["results"]
-        picked = [int(result["device"][1:]) for result in results]
-        assert len({*picked}) == len(picked) == sum(count for _, count in wishes)
-        assert allowed(devices, picked, alike=alike)
+        given_out = [each["devices"]["results"] for each in note.on_node["n1"].allocations]
+        picked = [int(result["device"][1:]) for results in given_out for result in results]
+        assert len({*picked}) == len(picked) == sum(count for _, count in one + other)
+        assert allowed(devices, picked, first, alike=alike)
