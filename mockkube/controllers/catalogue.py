@@ -29,10 +29,12 @@ from mockkube.controllers.namespace_accounts import RootCertificates, ServiceAcc
 from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.resource_quota import ResourceQuotas
+from mockkube.controllers.role_aggregation import RoleAggregation
 from mockkube.controllers.statefulset import StatefulSets
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
 from mockkube.controllers.ttl_after_finished import TTLAfterFinished
+from mockkube.controllers.volume_class_protection import ClassProtection
 from mockkube.controllers.volume_protection import ClaimProtection, VolumeProtection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
@@ -86,7 +88,7 @@ CONTROLLERS: Final = (
     Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
     Entry("daemonset-controller", "daemonset", one(DaemonSets)),
-    Entry("job-controller", "job"),
+    Entry("job-controller", "job", job.build),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     Entry("deployment-controller", "deployment", one(Deployments)),
     Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
@@ -110,10 +112,10 @@ CONTROLLERS: Final = (
     Entry("persistentvolume-binder-controller", "persistentvolume-binder", volume_binder.build),
     Entry("persistentvolume-attach-detach-controller", "attachdetach"),
     Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
-    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation"),
+    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation", one(RoleAggregation)),
     Entry("persistentvolumeclaim-protection-controller", "pvc-protection", one(ClaimProtection)),
     Entry("persistentvolume-protection-controller", "pv-protection", one(VolumeProtection)),
-    Entry("volumeattributesclass-protection-controller", gates=("VolumeAttributesClass",)),
+    Entry("volumeattributesclass-protection-controller", "", one(ClassProtection), gates=("VolumeAttributesClass",)),
     Entry("ttl-after-finished-controller", "ttl-after-finished", one(TTLAfterFinished)),
     Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", one(RootCertificates)),
     Entry("kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)),

@@ -1,0 +1,52 @@
+"""clusterrole-aggregation-controller: fills cluster roles that are made of others.
+
+upstream 1.36: pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from mockkube.api.selectors import labels
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Key, PatchType, key_of
+from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
+
+_ROLE: Final = "ClusterRole"
+
+
+class RoleAggregation(Controller):
+    """Keys are cluster roles with a rule of aggregation; a change of any role concerns all of them."""
+
+    name: ClassVar[str] = "clusterrole-aggregation-controller"
+    queue: ClassVar[str] = "ClusterRoleAggregator"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.roles = self.follow(_ROLE, self._role_changed)
+
+    def _role_changed(self, change: Change) -> None:
+        for role in self.roles.list():
+            if role.get("aggregationRule"):
+                self.keys.add(key_of(role))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write the rules of the selected roles into the role."""
+        role = self.roles.get(key)
+        if role is None or not role.get("aggregationRule"):
+            return DONE
+        rules: list[ReadOnlyObject] = []
+        for part in self._parts(role):
+            rules += [rule for rule in part.get("rules") or () if rule not in rules]
+        if rules != list(role.get("rules") or ()):
+            await self.client.patch(_ROLE, key, {"rules": rules}, media=PatchType.MERGE)
+        return DONE
+
+    def _parts(self, role: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+        """Return the roles a role is made of: selector by selector, in the order of their names."""
+        roles = sorted(self.roles.list(), key=lambda one: one["metadata"]["name"])
+        for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+            compiled = labels.from_label_selector(selector)
+            for one in roles:
+                if one is not role and compiled.matches(one["metadata"].get("labels", {})):
+                    yield one
