@@ -113,10 +113,10 @@ def _print(explanation: "Explanation", output: str) -> None:
 def _lines(explanation: "Explanation") -> Iterator[str]:
     yield f"Pod {explanation.pod} {explanation.state}."
     yield f"The scheduler: {explanation.decision}"
-    rows = [(one.node, one.status.plugin, one.status.message) for one in explanation.refused]
+    rows = [(one.node, one.status.plugin, one.status.message, one.detail) for one in explanation.refused]
     if rows:
         yield ""
-        yield from _table(("NODE", "REFUSED BY", "REASON"), rows[:_NODES_SHOWN_MAX])
+        yield from _table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
         if len(rows) > _NODES_SHOWN_MAX:
             yield f"... and {len(rows) - _NODES_SHOWN_MAX} more nodes (-o json shows all)"
     ranked = sorted(explanation.scores.items(), key=lambda item: -sum(item[1].values()))

@@ -13,7 +13,7 @@ from mockkube.matching.taints import NUMERIC_GATE
 from mockkube.proposals.catalogue import PROPOSALS
 from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.recorded import NAME
-from mockkube.scheduler.why import Case, Explanation, NodeAnswer, WhatIf
+from mockkube.scheduler.why import Case, Explanation, NodeAnswer, WhatIf, amount_text, taint_text
 
 NODES_MAX: Final = 5
 """On how many nodes a change of one node is tried, for each kind of change."""
@@ -93,7 +93,7 @@ def _tolerations(case: Case, refused: Iterable[NodeAnswer]) -> Iterator[_Attempt
         toleration["operator"] = "Equal" if taint.get("value") else "Exists"
         given = case.pod["spec"].get("tolerations") or []
         pod = {**case.pod, "spec": {**case.pod["spec"], "tolerations": [*given, toleration]}}
-        yield _Attempt("toleration", "", f"the pod tolerates {_shown(taint)}", replace(case, pod=pod))
+        yield _Attempt("toleration", "", f"the pod tolerates {taint_text(taint)}", replace(case, pod=pod))
 
 
 def _taint_of(answer: NodeAnswer) -> ReadOnlyObject | None:
@@ -111,7 +111,7 @@ def _taints(case: Case, refused: Iterable[NodeAnswer]) -> Iterator[_Attempt]:
         node, taint = _node(case, answer.node), answer.status.facts["taint"]
         left = [one for one in node["spec"].get("taints") or () if one != taint]
         changed = {**node, "spec": {**node["spec"], "taints": left}}
-        yield _on_node(case, "taint", f"node {answer.node} loses its taint {_shown(taint)}", changed)
+        yield _on_node(case, "taint", f"node {answer.node} loses its taint {taint_text(taint)}", changed)
 
 
 def _cordons(case: Case, refused: Iterable[NodeAnswer]) -> Iterator[_Attempt]:
@@ -126,19 +126,15 @@ def _capacity(case: Case, refused: Iterable[NodeAnswer]) -> Iterator[_Attempt]:
     short = [answer for answer in refused if answer.status.plugin == "NodeResourcesFit"]
     for answer in sorted(short, key=lambda one: _missing(one.status.facts["shortages"][0]))[:NODES_MAX]:
         node, shortages = _node(case, answer.node), answer.status.facts["shortages"]
-        more = {one["resource"]: _amount(one["resource"], one["used"] + one["requested"]) for one in shortages}
+        more = {one["resource"]: amount_text(one["resource"], one["used"] + one["requested"]) for one in shortages}
         allocatable = {**node["status"].get("allocatable", {}), **more}
-        told = ", ".join(f"{_amount(one['resource'], _missing(one))} more {one['resource']}" for one in shortages)
+        told = ", ".join(f"{amount_text(one['resource'], _missing(one))} more {one['resource']}" for one in shortages)
         changed = {**node, "status": {**node["status"], "allocatable": allocatable}}
         yield _on_node(case, "capacity", f"node {answer.node} has {told}", changed)
 
 
 def _missing(shortage: Mapping[str, int]) -> int:
     return shortage["used"] + shortage["requested"] - shortage["capacity"]
-
-
-def _amount(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == "cpu" else str(amount)
 
 
 def _on_node(case: Case, kind: str, change: str, node: Object) -> _Attempt:
@@ -154,10 +150,5 @@ def _first_few(refused: Iterable[NodeAnswer], plugin: str) -> Sequence[NodeAnswe
 
 
 def _distinct(taints: Iterable[ReadOnlyObject | None]) -> Sequence[ReadOnlyObject]:
-    found = {_shown(taint): taint for taint in taints if taint is not None}
+    found = {taint_text(taint): taint for taint in taints if taint is not None}
     return list(found.values())[:NODES_MAX]
-
-
-def _shown(taint: ReadOnlyObject) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"

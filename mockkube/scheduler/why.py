@@ -30,6 +30,17 @@ class NodeAnswer:
     node: str
     status: Status
 
+    @property
+    def detail(self) -> str:
+        """What was compared, in a line; empty where the reasons say it all."""
+        facts = self.status.facts
+        if "taint" in facts:
+            near = [_toleration(one) for one in facts.get("tolerations", ())]
+            return "; ".join((f"taint {taint_text(facts['taint'])}", *near))
+        if "shortages" in facts:
+            return "; ".join(_shortage(one) for one in facts["shortages"])
+        return ", ".join(f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | list))
+
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
@@ -76,6 +87,32 @@ class Explanation:
         }
 
 
+def taint_text(taint: ReadOnlyObject) -> str:
+    """Return a taint as kubectl writes it."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
+
+
+def _toleration(near: ReadOnlyObject) -> str:
+    """Say why a toleration that could be meant for a taint does not match it."""
+    toleration = near["toleration"]
+    shown = (
+        toleration.get("expression") or f"{toleration.get('operator') or 'Equal'} {toleration.get('value', '')}".strip()
+    )
+    return f"toleration {shown}: {near['reason']}"
+
+
+def _shortage(one: ReadOnlyObject) -> str:
+    amounts = (amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity"))
+    requested, used, capacity = amounts
+    return f"{one['resource']}: {requested} asked for, {used} of {capacity} used"
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Return an amount as manifests have it."""
+    return f"{amount}m" if resource == "cpu" else str(amount)
+
+
 def _as_json(answer: NodeAnswer) -> Object:
     status = answer.status
     return {
@@ -83,6 +120,7 @@ def _as_json(answer: NodeAnswer) -> Object:
         "plugin": status.plugin,
         "code": str(status.code),
         "reasons": list(status.reasons),
+        "detail": answer.detail,
         "facts": dict(status.facts),
     }
 

@@ -36,6 +36,10 @@ async def test_each_node_is_told_with_its_first_refusal_and_the_facts(lab) -> No
         "n1": "TaintToleration",
         "n2": "NodeResourcesFit",
     }
+    assert [answer.detail for answer in found.refused] == [
+        "taint sla=950:NoSchedule",
+        "cpu: 2000m asked for, 0m of 1000m used",
+    ]
     assert answers["n1"].facts["taint"]["value"] == "950"
     assert answers["n2"].facts["shortages"][0]["requested"] == 2000
 
