@@ -88,7 +88,7 @@ CONTROLLERS: Final = (
     Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
     Entry("daemonset-controller", "daemonset", one(DaemonSets)),
-    Entry("job-controller", "job", job.build),
+    Entry("job-controller", "job"),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     Entry("deployment-controller", "deployment", one(Deployments)),
     Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
