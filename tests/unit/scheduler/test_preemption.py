@@ -1,0 +1,82 @@
+"""The arithmetic of preemption: importance, budgets, and the cheapest node."""
+
+import pytest
+
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.preemption import Budgets, Candidate, cheapest, importance, is_going
+
+
+def pod(name, priority=0, started="", **fields):
+    metadata = {"name": name, "namespace": "a", "uid": name, "labels": {"app": name}, **fields.pop("metadata", {})}
+    status = {**({"startTime": started} if started else {}), **fields.pop("status", {})}
+    return PodInfo({"metadata": metadata, "spec": {"priority": priority}, "status": status})
+
+
+EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"
+
+
+def test_priority_counts_before_age_and_age_before_none():
+    pods = [pod("new", 1), pod("late", 1, LATE), pod("early", 1, EARLY), pod("high", 2)]
+    assert [one.name for one in sorted(pods, key=importance)] == ["high", "early", "late", "new"]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        pytest.param(([pod("a", 9)], 0), ([pod("b", 1)], 1), id="no budget violated"),
+        pytest.param(([pod("a", 1), pod("b", 1)], 0), ([pod("c", 2)], 0), id="less important victims"),
+        pytest.param(([pod("a", 2), pod("b", 0)], 0), ([pod("c", 2), pod("d", 1)], 0), id="a lesser sum"),
+        pytest.param(([pod("a", -5)], 0), ([pod("b", -5), pod("c", -9)], 0), id="negative priorities add up too"),
+        pytest.param(([pod("a", 1, LATE)], 0), ([pod("b", 1, EARLY)], 0), id="who started last"),
+        pytest.param(([pod("a", 1)], 0), ([pod("b", 1, LATE)], 0), id="who has not started"),
+    ],
+)
+def test_the_cheapest_node_is_chosen(better, worse):
+    candidates = [Candidate.of("worse", *worse), Candidate.of("better", *better)]
+    assert cheapest(candidates).node_name == "better"
+
+
+def budget(app, allowed, *, disrupted=(), selector=None):
+    return {
+        "metadata": {"name": app, "namespace": "a"},
+        "spec": {"selector": {"matchLabels": {"app": app}} if selector is None else selector},
+        "status": {"disruptionsAllowed": allowed, "disruptedPods": dict.fromkeys(disrupted, EARLY)},
+    }
+
+
+def test_budgets_are_used_up_in_order():
+    pods = [pod("x"), pod("y"), pod("x")]
+    protected, free = Budgets([budget("x", 1)]).split(pods)
+    assert (protected, free) == ([pods[2]], [pods[0], pods[1]])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(budget("x", 0, selector={}), id="an empty selector"),
+        pytest.param(budget("x", 0, disrupted=["x"]), id="a pod that is disrupted already"),
+        pytest.param({**budget("x", 0), "metadata": {"name": "x", "namespace": "b"}}, id="another namespace"),
+        pytest.param(
+            budget("x", 0, selector={"matchExpressions": [{"key": "app", "operator": "Near"}]}), id="no selector"
+        ),
+    ],
+)
+def test_budgets_that_do_not_count_a_pod(given):
+    assert Budgets([given]).split([pod("x")])[0] == []
+
+
+def test_there_may_be_no_budgets():
+    assert Budgets([]).none
+
+
+@pytest.mark.parametrize(
+    ("metadata", "condition", "going"),
+    [
+        pytest.param({}, "PreemptionByScheduler", False, id="not deleted"),
+        pytest.param({"deletionTimestamp": EARLY}, "PreemptionByScheduler", True, id="preempted"),
+        pytest.param({"deletionTimestamp": EARLY}, "DeletionByTaintManager", False, id="for another reason"),
+    ],
+)
+def test_pods_on_their_way_out_are_known(metadata, condition, going):
+    conditions = [{"type": "DisruptionTarget", "status": "True", "reason": condition}]
+    assert is_going(pod("x", metadata=metadata, status={"conditions": conditions})) is going
