@@ -1,0 +1,99 @@
+"""Sets of completion indexes, as ranges: `0-3,5`.
+
+upstream 1.36: pkg/controller/job/indexed_job_utils.go
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+_INTEGER: Final = re.compile("[+-]?[0-9]+")
+Range = tuple[int, int]
+"""The first and the last index of a run."""
+
+
+def read_integer(text: str) -> int | None:
+    """Return the number that a text is, as Go reads it; None when it is none."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Indexes in ascending runs that do not touch."""
+
+    ranges: tuple[Range, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str, completions: int) -> "Intervals":
+        """Read the indexes below a bound; parts that cannot be read are passed over."""
+        return cls(tuple(_joined(_read(text, completions))))
+
+    @classmethod
+    def of(cls, indexes: Iterable[int]) -> "Intervals":
+        """Return the ranges of some indexes."""
+        return cls(tuple(_joined((index, index) for index in sorted(indexes))))
+
+    def __or__(self, other: "Intervals") -> "Intervals":
+        return Intervals(tuple(_joined(sorted((*self.ranges, *other.ranges)))))
+
+    def __contains__(self, index: int) -> bool:
+        return any(first <= index <= last for first, last in self.ranges)
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def __str__(self) -> str:
+        return ",".join(_text(first, last) for first, last in self.ranges)
+
+    def shared_with(self, other: "Intervals") -> int:
+        """Return how many indexes are in both."""
+        return sum(
+            max(min(last, other_last) - max(first, other_first) + 1, 0)
+            for first, last in self.ranges
+            for other_first, other_last in other.ranges
+        )
+
+    def missing(self, completions: int, count: int) -> list[int]:
+        """Return the first so many indexes below a bound that are not in it."""
+        return list(islice(self._gaps(completions), count))
+
+    def _gaps(self, completions: int) -> Iterator[int]:
+        start = 0
+        for first, last in self.ranges:
+            yield from range(start, min(first, completions))
+            start = max(start, last + 1)
+        yield from range(start, completions)
+
+
+def _read(text: str, completions: int) -> Iterator[Range]:
+    for part in text.split(",") if text else ():
+        first_text, dash, last_text = part.partition("-")
+        first = read_integer(first_text)
+        last = read_integer(last_text) if dash else first
+        if first is None or last is None:
+            continue
+        if first >= completions:
+            return
+        yield first, min(last, completions - 1)
+
+
+def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+    """Join ranges that touch or overlap; they come in ascending order."""
+    held: Range | None = None
+    for first, last in ranges:
+        if held is None or first > held[1] + 1:
+            if held is not None:
+                yield held
+            held = (first, last)
+        else:
+            held = (held[0], max(held[1], last))
+    if held is not None:
+        yield held
+
+
+def _text(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first},{last}" if last == first + 1 else f"{first}-{last}"
