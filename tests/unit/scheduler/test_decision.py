@@ -1,0 +1,135 @@
+"""Decisions: from the nodes that fit to the one that is chosen, and what is said when none does."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mockkube.runtime.chance import Chance
+from mockkube.scheduler.decision import Decider, Placement
+from mockkube.scheduler.refusals import Refusal
+from mockkube.scheduler.search import Rotation, wanted
+
+NAME = "default-scheduler"
+
+
+def decide(scheduler: Any, pod: Any) -> Any:
+    decider = scheduler.deciders[NAME]
+    return decider.decide(decider.state(), pod)
+
+
+@pytest.mark.parametrize(
+    ("percentage", "nodes", "expected"),
+    [
+        pytest.param(0, 99, 99, id="all of a small cluster"),
+        pytest.param(0, 100, 100, id="never less than a hundred"),
+        pytest.param(0, 1000, 420, id="less by the size"),
+        pytest.param(0, 5000, 500, id="a tenth of five thousand"),
+        pytest.param(0, 10000, 500, id="five in a hundred at least"),
+        pytest.param(30, 1000, 300, id="as configured"),
+        pytest.param(100, 1000, 1000, id="all, as configured"),
+    ],
+)
+def test_how_many_nodes_are_enough(percentage, nodes, expected):
+    assert wanted(percentage, nodes) == expected
+
+
+def test_searches_go_on_where_the_last_one_ended(schedulers, nodes, pods):
+    scheduler = schedulers()
+    for number in range(250):
+        scheduler.picture.set_node(nodes(f"n{number:03}"))
+    seen = [decide(scheduler, pods(f"p{number}")) for number in range(3)]
+    assert [decision.nodes_seen for decision in seen] == [120, 120, 120]
+    places = [int(decision.node_name[1:]) for decision in seen]
+    assert places[0] < 120 <= places[1] < 240
+    assert places[2] >= 240 or places[2] < 110
+
+
+def test_one_node_that_fits_is_taken_without_ranking(schedulers, nodes, pods):
+    scheduler = schedulers()
+    scheduler.picture.set_node(nodes("n1"))
+    scheduler.picture.set_node(nodes("n2", "100m"))
+    assert decide(scheduler, pods("p")) == Placement("n1", 2, 1)
+
+
+def test_a_nominated_node_is_tried_first(schedulers, nodes, pods):
+    scheduler = schedulers()
+    scheduler.picture.set_node(nodes("small", "2"))
+    scheduler.picture.set_node(nodes("large", "8"))
+    pod = pods("p")
+    pod.nominated_node = "small"
+    assert decide(scheduler, pod) == Placement("small", 1, 1)
+
+
+def test_room_is_left_to_pods_that_are_nominated(schedulers, nodes, pods):
+    scheduler = schedulers()
+    scheduler.picture.set_node(nodes("n1", "2"))
+    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations.put(pods("first", "2", priority=5), "n1")
+    assert isinstance(decide(scheduler, pods("same", priority=5)), Refusal)
+    assert isinstance(decide(scheduler, pods("more", priority=6)), Placement)
+
+
+def test_named_nodes_alone_are_looked_at(schedulers, nodes, pods):
+    scheduler = schedulers()
+    for name in ("n1", "n2", "n3"):
+        scheduler.picture.set_node(nodes(name))
+    field = {"key": "metadata.name", "operator": "In", "values": ["gone"]}
+    term = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+    refusal = decide(scheduler, pods("p", affinity=affinity))
+    assert "3 node(s) didn't satisfy plugin(s) [NodeAffinity]." in refusal.message
+    assert refusal.rejectors.refused == {"NodeAffinity"}
+
+
+TAINT = {"key": "a", "effect": "NoSchedule"}
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("node"), st.integers(0, 5), st.sampled_from(("2", "4")), st.booleans()),
+        st.tuples(st.just("gone"), st.integers(0, 5), st.just(""), st.just(False)),
+        st.tuples(st.just("pod"), st.integers(0, 3), st.sampled_from(("1", "3")), st.booleans()),
+    ),
+    max_size=25,
+)
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(CHANGES)
+def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, changes):
+    """Compare a scheduler that remembers with one that has just begun, after each change."""
+    scheduler = schedulers()
+    picture, decider = scheduler.picture, scheduler.deciders[NAME]
+    for number, (what, which, cpu, other) in enumerate(changes):
+        match what:
+            case "node":
+                zone = {"zone": str(which % 2)}
+                picture.set_node(nodes(f"n{which}", cpu, labels=zone, taints=[TAINT] if other else []))
+            case "gone":
+                picture.remove_node(f"n{which}")
+            case _:
+                constraints = {"topologySpreadConstraints": [SPREAD]} if other else {}
+                pod = pods(f"p{number}", cpu, labels={"app": "web"}, **constraints)
+                fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+                _, refused, scores = fresh.explain(fresh.state(), pod)
+                decision = decider.decide(decider.state(), pod)
+                plain = fresh.decide(fresh.state(), pod)
+                if isinstance(decision, Refusal):
+                    assert isinstance(plain, Refusal)
+                    assert decision.message == plain.message
+                    assert decision.rejectors == plain.rejectors
+                    assert {name: s.reasons for name, s in decision.verdicts.by_node.items()} == {
+                        name: s.reasons for name, s in refused.items()
+                    }
+                else:
+                    assert isinstance(decision, Placement)
+                    assert decision.node_name not in refused
+                    totals = {name: sum(own.values()) for name, own in scores.items()}
+                    assert not totals or totals[decision.node_name] == max(totals.values())
+                    picture.assume(pod, decision.node_name)
