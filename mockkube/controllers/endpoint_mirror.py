@@ -16,8 +16,8 @@ from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.endpoint_slices import MANAGED_BY, SERVICE_NAME, SLICE, service_of, slice_limits
 from mockkube.controllers.endpoint_subsets import repacked
 from mockkube.controllers.ledger import Ledger
-from mockkube.controllers.namespace_accounts import namespace_terminating
 from mockkube.controllers.ownership import reference_to, terminating
+from mockkube.controllers.pod_making import is_namespace_terminating
 from mockkube.controllers.slice_plan import Plan, identity_of, ordered_ports, ports_key, same_state
 from mockkube.controllers.trigger_times import ANNOTATION
 from mockkube.runtime.rate_limits import RateLimiter
@@ -106,7 +106,7 @@ class EndpointSliceMirroring(Controller):
             try:
                 self._slices.wrote(await self.client.create(SLICE, made))
             except ApiError as error:
-                if namespace_terminating(error):
+                if is_namespace_terminating(error):
                     return
                 raise
         for changed in plan.update:

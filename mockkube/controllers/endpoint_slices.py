@@ -14,8 +14,8 @@ from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.endpoint_hints import distribution_of, hint
 from mockkube.controllers.ledger import Ledger
-from mockkube.controllers.namespace_accounts import namespace_terminating
 from mockkube.controllers.ownership import reference_to, terminating
+from mockkube.controllers.pod_making import is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_ready
 from mockkube.controllers.service_pods import (
     addresses,
@@ -177,7 +177,7 @@ class EndpointSlices(Controller):
             try:
                 self._slices.wrote(await self.client.create(SLICE, stamped(made, changed_at)))
             except ApiError as error:
-                if namespace_terminating(error):
+                if is_namespace_terminating(error):
                     return
                 raise ApiError(
                     f"failed to create EndpointSlice for Service {key_of(service)}: {error.message}"

@@ -14,7 +14,7 @@ from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.endpoint_subsets import repacked
 from mockkube.controllers.ledger import Ledger
-from mockkube.controllers.namespace_accounts import namespace_terminating
+from mockkube.controllers.pod_making import is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_ready
 from mockkube.controllers.service_pods import (
     addresses,
@@ -98,7 +98,7 @@ class EndpointsController(Controller):
             self._complain(service, old, error)
 
     def _complain(self, service: ReadOnlyObject, old: ReadOnlyObject | None, error: ApiError) -> None:
-        if old is None and namespace_terminating(error):
+        if old is None and is_namespace_terminating(error):
             return
         name, about = key_of(service), {"apiVersion": "v1", "kind": "Endpoints", **_named(service)}
         if old is None:

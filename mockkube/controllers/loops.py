@@ -1,7 +1,7 @@
 """Failure made visible: which (controller, object) pairs keep failing, or keep making what is lost again.
 
-A pair is a loop when it has failed several times without a success in between, or when what it created was lost and
-created again several times within a minute. Counts older than a minute do not count; a success ends a failure.
+A pair is a loop when it has failed several times without a success in between, or when what it created was lost young
+and replaced several times within a minute. Counts older than a minute do not count; a success ends a failure.
 """
 
 from collections import OrderedDict, deque
@@ -47,8 +47,9 @@ class Loop:
 @dataclass(slots=True)
 class _Pair:
     failed: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
-    created: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
-    lost: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
+    replaced: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
+    missing: int = 0
+    """How much was lost and is not replaced yet."""
     failures_in_a_row: int = 0
     message: str = ""
 
@@ -75,12 +76,15 @@ class Loops(Collector):
             pair.failed.clear()
 
     def created(self, controller: str, key: object) -> None:
-        """Take note of something created for an object."""
-        self._pair(controller, str(key)).created.append(self._clock.monotonic())
+        """Take note of something created for an object: a replacement if something was lost before."""
+        pair = self._pairs.get((controller, str(key)))
+        if pair is not None and pair.missing:
+            pair.missing -= 1
+            pair.replaced.append(self._clock.monotonic())
 
     def lost(self, controller: str, key: object) -> None:
         """Take note that something created for an object is gone, though it was wanted."""
-        self._pair(controller, str(key)).lost.append(self._clock.monotonic())
+        self._pair(controller, str(key)).missing += 1
 
     def current(self) -> list[Loop]:
         """Return the loops of now, in the order of controllers and objects."""
@@ -117,7 +121,7 @@ class Loops(Collector):
         for (controller, key), pair in self._pairs.items():
             if pair.failures_in_a_row >= LOOP_MIN:
                 yield Loop(controller, key, Cause.FAILING, _recent(pair.failed, since), pair.message)
-            replaced = min(_recent(pair.created, since), _recent(pair.lost, since))
+            replaced = _recent(pair.replaced, since)
             if replaced >= LOOP_MIN:
                 yield Loop(controller, key, Cause.CHURNING, replaced)
 

@@ -11,6 +11,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, Selection
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.pod_making import is_namespace_terminating
 
 ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
@@ -22,11 +23,6 @@ _TEXT: Final = (
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
     "clusters."
 )
-
-
-def namespace_terminating(error: ApiError) -> bool:
-    """Whether something could not be created because its namespace is going."""
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in (error.details or {}).get("causes", ()))
 
 
 class ServiceAccounts(Controller):
@@ -61,7 +57,7 @@ class ServiceAccounts(Controller):
         except AlreadyExists:
             return DONE
         except ApiError as error:
-            if not namespace_terminating(error):
+            if not is_namespace_terminating(error):
                 raise
         return DONE
 
@@ -115,7 +111,7 @@ class RootCertificates(Controller):
         except (NotFound, AlreadyExists):
             return  # the namespace is gone, or the server was faster
         except ApiError as error:
-            if not namespace_terminating(error):
+            if not is_namespace_terminating(error):
                 raise
 
 

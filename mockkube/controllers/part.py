@@ -10,6 +10,7 @@ from mockkube.controllers.every_kind import EveryKind
 from mockkube.controllers.following import Following
 from mockkube.controllers.loops import Loops
 from mockkube.controllers.options import Options
+from mockkube.controllers.pod_churn import PodChurn
 from mockkube.controllers.queue_metrics import QueueMetrics
 from mockkube.controllers.worker import ControllerWorker
 from mockkube.features.capabilities import Capabilities
@@ -24,6 +25,7 @@ class ControllerManager:
         self._caches = Caches(context.client, context.clock, owner=context.component)
         self.loops = Loops(context.clock)
         context.metrics.register(self.loops)
+        PodChurn(self._caches.of("Pod"), self.loops, context.clock)
         self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)
         setting = Setting(
             component=context.component,

@@ -32,14 +32,21 @@ def test_only_the_last_minute_counts_for_the_rate():
     assert [loop.per_minute for loop in loops.current()] == [0]
 
 
-def test_what_is_made_and_lost_again_and_again_is_a_loop():
+def test_what_is_lost_and_made_again_and_again_is_a_loop():
     loops = Loops(VirtualClock())
     for _ in range(LOOP_MIN):
-        loops.created("c", "ns/o")
-    assert loops.current() == []
-    for _ in range(LOOP_MIN):
+        assert loops.current() == []
         loops.lost("c", "ns/o")
+        loops.created("c", "ns/o")
     assert [loop.cause for loop in loops.current()] == [Cause.CHURNING]
+
+
+def test_what_is_made_once_and_then_lost_is_no_loop():
+    loops = Loops(VirtualClock())
+    for note in (loops.created, loops.lost):
+        for _ in range(LOOP_MIN):
+            note("c", "ns/o")
+    assert loops.current() == []
 
 
 def test_loops_are_shown_as_a_metric():
