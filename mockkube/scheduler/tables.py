@@ -67,9 +67,9 @@ class Filtered:
         """How many nodes do not fit, or are not known."""
         self._unknown: dict[int, None] = {}
         self.refused: dict[str, Status] = {}
-        """What is said of each node that does not fit; once all are known."""
+        """What is said of each node that does not fit; of use when none does."""
         self.refusals: dict[tuple[int, Code], int] = {}
-        """How many nodes each filter refuses, and how; once all are known."""
+        """How many nodes each filter refuses, and how; of use when none fits."""
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -108,7 +108,6 @@ class Filtered:
         verdict = self._first_refusal(points, state, pod, node)
         if verdict is self.fits:
             self._unfit -= 1
-            self.refused.pop(node.name, None)
         else:
             place, status = verdict
             self.refused[node.name] = status

@@ -1,12 +1,11 @@
 """Decisions: from the nodes that fit to the one that is chosen, and what is said when none does."""
 
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Chance, random_for
 from mockkube.scheduler.decision import Decider, Placement
 from mockkube.scheduler.refusals import Refusal
 from mockkube.scheduler.search import Rotation, wanted
@@ -84,14 +83,6 @@ def test_named_nodes_alone_are_looked_at(schedulers, nodes, pods):
 
 
 TAINT = {"key": "a", "effect": "NoSchedule"}
-CHANGES = st.lists(
-    st.one_of(
-        st.tuples(st.just("node"), st.integers(0, 5), st.sampled_from(("2", "4")), st.booleans()),
-        st.tuples(st.just("gone"), st.integers(0, 5), st.just(""), st.just(False)),
-        st.tuples(st.just("pod"), st.integers(0, 3), st.sampled_from(("1", "3")), st.booleans()),
-    ),
-    max_size=25,
-)
 SPREAD = {
     "maxSkew": 1,
     "topologyKey": "zone",
@@ -100,36 +91,39 @@ SPREAD = {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-@given(CHANGES)
-def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, changes):
-    """Compare a scheduler that remembers with one that has just begun, after each change."""
-    scheduler = schedulers()
-    picture, decider = scheduler.picture, scheduler.deciders[NAME]
-    for number, (what, which, cpu, other) in enumerate(changes):
-        match what:
-            case "node":
-                zone = {"zone": str(which % 2)}
-                picture.set_node(nodes(f"n{which}", cpu, labels=zone, taints=[TAINT] if other else []))
-            case "gone":
-                picture.remove_node(f"n{which}")
-            case _:
-                constraints = {"topologySpreadConstraints": [SPREAD]} if other else {}
-                pod = pods(f"p{number}", cpu, labels={"app": "web"}, **constraints)
-                fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
-                _, refused, scores = fresh.explain(fresh.state(), pod)
-                decision = decider.decide(decider.state(), pod)
-                plain = fresh.decide(fresh.state(), pod)
-                if isinstance(decision, Refusal):
-                    assert isinstance(plain, Refusal)
-                    assert decision.message == plain.message
-                    assert decision.rejectors == plain.rejectors
-                    assert {name: s.reasons for name, s in decision.verdicts.by_node.items()} == {
-                        name: s.reasons for name, s in refused.items()
-                    }
-                else:
-                    assert isinstance(decision, Placement)
-                    assert decision.node_name not in refused
-                    totals = {name: sum(own.values()) for name, own in scores.items()}
-                    assert not totals or totals[decision.node_name] == max(totals.values())
-                    picture.assume(pod, decision.node_name)
+def change(scheduler: Any, nodes: Any, random: Random) -> None:
+    """Let a node come, change or go."""
+    which = random.randrange(6)
+    if random.random() < 0.2:
+        scheduler.picture.remove_node(f"n{which}")
+        return
+    taints = [TAINT] if random.random() < 0.3 else []
+    labels = {"zone": str(which % 2)}
+    scheduler.picture.set_node(nodes(f"n{which}", random.choice(("2", "4", "8")), labels=labels, taints=taints))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, seed):
+    """Compare a scheduler that remembers with one that has just begun, while nodes and pods come and go."""
+    scheduler, random = schedulers(), random_for(seed, "changes")
+    decider = scheduler.deciders[NAME]
+    for number in range(80):
+        if number < 4 or random.random() < 0.2:
+            change(scheduler, nodes, random)
+            continue
+        spread = {"topologySpreadConstraints": [SPREAD]} if random.random() < 0.2 else {}
+        pod = pods(f"p{number}", random.choice(("500m", "1")), labels={"app": "web"}, **spread)
+        fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+        _, refused, scores = fresh.explain(fresh.state(), pod)
+        decision, plain = decider.decide(decider.state(), pod), fresh.decide(fresh.state(), pod)
+        if isinstance(decision, Placement):
+            assert decision.node_name not in refused
+            totals = {name: sum(own.values()) for name, own in scores.items()}
+            assert not totals or totals[decision.node_name] == max(totals.values())
+            scheduler.picture.assume(pod, decision.node_name)
+            continue
+        assert isinstance(decision, Refusal)
+        assert isinstance(plain, Refusal)
+        assert (decision.message, decision.rejectors) == (plain.message, plain.rejectors)
+        said = {name: status.reasons for name, status in decision.verdicts.by_node.items()}
+        assert said == {name: status.reasons for name, status in refused.items()}
