@@ -18,6 +18,7 @@ from mockkube.controllers import (
     volume_binder,
 )
 from mockkube.controllers.controller import Controller, Setting
+from mockkube.controllers.cronjob import CronJobs
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
 from mockkube.controllers.endpoint_mirror import EndpointSliceMirroring
@@ -96,7 +97,7 @@ CONTROLLERS: Final = (
     Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Entry("disruption-controller", "disruption", disruption.build),
     Entry("statefulset-controller", "statefulset", one(StatefulSets)),
-    Entry("cronjob-controller", "cronjob"),
+    Entry("cronjob-controller", "cronjob", one(CronJobs)),
     Entry("certificatesigningrequest-signing-controller", "csrsigning"),
     Entry("certificatesigningrequest-approving-controller", "csrapproving"),
     Entry("certificatesigningrequest-cleaner-controller", "csrcleaner"),

@@ -1,0 +1,151 @@
+"""When a cron schedule strikes: the moments that its fields name, in its time zone.
+
+upstream 1.36: vendor/github.com/robfig/cron/v3
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final, Protocol
+from zoneinfo import ZoneInfo
+
+from mockkube.api.kinds.cron_schedule import schedule_complaint
+from mockkube.matching.cel.gotime import parse_duration
+
+_YEARS_MAX: Final = 5
+"""How far ahead a moment is looked for."""
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+_NAMES: Final = {**{name: number for number, name in enumerate(_MONTHS, 1)}, **{d: n for n, d in enumerate(_DAYS)}}
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_SECOND: Final = timedelta(seconds=1)
+
+
+class Unreadable(ValueError):
+    """A schedule that cannot be read; says why, in Go's words."""
+
+
+class Schedule(Protocol):
+    """Moments in whole seconds, without end."""
+
+    def next(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one; None when there is none for years."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A schedule that strikes again and again after the same time."""
+
+    seconds: int
+
+    def next(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one."""
+        return moment.replace(microsecond=0) + timedelta(seconds=self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """The numbers of one field; whether it holds for any number makes a difference for days."""
+
+    numbers: frozenset[int]
+    any: bool
+
+    def __contains__(self, number: int) -> bool:
+        return number in self.numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A schedule by minute, hour, day of the month, month and day of the week, on the clocks of a zone."""
+
+    minute: _Field
+    hour: _Field
+    day: _Field
+    month: _Field
+    weekday: _Field
+    zone: tzinfo
+
+    def next(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one whose local time fits."""
+        at = moment.replace(microsecond=0) + _SECOND
+        year_last = at.astimezone(self.zone).year + _YEARS_MAX
+        while (local := at.astimezone(self.zone)).year <= year_last:
+            later = self._skip(local)
+            if later is None:
+                return at
+            at = later
+        return None
+
+    def _skip(self, local: datetime) -> datetime | None:
+        """Return the earliest moment that may fit once this one does not; None when it does."""
+        if local.month not in self.month:
+            first = local.date().replace(day=1) + timedelta(days=32)
+            return self._midnight(first.replace(day=1))
+        if not self._fits_day(local):
+            return self._midnight(local.date() + timedelta(days=1))
+        since_hour = timedelta(minutes=local.minute, seconds=local.second)
+        if local.hour not in self.hour:
+            return local.astimezone(UTC) - since_hour + timedelta(hours=1)
+        if local.minute not in self.minute or local.second:
+            return local.astimezone(UTC) + timedelta(seconds=60 - local.second)
+        return None
+
+    def _fits_day(self, local: datetime) -> bool:
+        by_month, by_week = local.day in self.day, local.isoweekday() % 7 in self.weekday
+        return by_month and by_week if self.day.any or self.weekday.any else by_month or by_week
+
+    def _midnight(self, day: date) -> datetime:
+        """Return when a day begins; where clocks are put forward at midnight, that is when they are."""
+        return datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone of a name; that of the machine is UTC."""
+    return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
+
+
+def read_schedule(text: str) -> Schedule:
+    """Return the schedule of a text, which may begin with `TZ=zone`; Unreadable when it is none."""
+    if (complaint := schedule_complaint(text)) is not None:
+        raise Unreadable(complaint)
+    zone: tzinfo = UTC
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        head, _, text = text.partition(" ")
+        zone = zone_of(head.partition("=")[2])
+    text = text.strip()
+    if text.startswith("@every "):
+        span = parse_duration(text.removeprefix("@every "))
+        assert span is not None, "it was found in order"
+        return Every(max(span.nanos // 10**9, 1))
+    minute, hour, day, month, weekday = map(_read, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
+    return Fields(minute, hour, day, month, weekday, zone)
+
+
+def _read(text: str, bounds: tuple[int, int]) -> _Field:
+    parts = [_read_range(part, bounds) for part in text.split(",") if part]
+    return _Field(frozenset(number for part in parts for number in part.numbers), any(part.any for part in parts))
+
+
+def _read_range(text: str, bounds: tuple[int, int]) -> _Field:
+    whole, slash, step_text = text.partition("/")
+    low, dash, high = whole.partition("-")
+    step = int(step_text) if slash else 1
+    if low in ("*", "?"):
+        return _Field(frozenset(range(bounds[0], bounds[1] + 1, step)), step == 1)
+    start = _number(low)
+    last = _number(high) if dash else bounds[1] if slash else start
+    return _Field(frozenset(range(start, last + 1, step)), any=False)
+
+
+def _number(text: str) -> int:
+    named = _NAMES.get(text.lower())
+    return int(text) if named is None else named
