@@ -1,0 +1,87 @@
+"""What names stand for: `($name)` in a text, and JMESPath expressions in parentheses, as in chainsaw."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jmespath  # type: ignore[import-untyped] # ships no types
+from jmespath import exceptions, functions
+
+from mockkube.scenario.errors import Failure
+
+_NAME: Final = re.compile(r"(?<![\w$'\"`])\$([A-Za-z_]\w*)")
+_QUOTED: Final = re.compile(r"('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|\"(?:\\.|[^\"\\])*\")")
+_WITHIN: Final = re.compile(r"(?<!\$)\(\$([A-Za-z_]\w*)\)")
+
+
+class _Functions(functions.Functions):  # type: ignore[misc] # untyped above
+    """JMESPath's functions, and those that scenarios lack among them."""
+
+    def __init__(self, bindings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._bindings = bindings
+
+    @functions.signature({"types": ["string"]})  # type: ignore[untyped-decorator] # untyped above
+    def _func_bound(self, name: str) -> Any:
+        if name not in self._bindings:
+            known = ", ".join(f"${one}" for one in sorted(self._bindings)) or "nothing"
+            raise Failure(f"${name} is not bound: known are {known}")
+        return self._bindings[name]
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator] # above
+    def _func_split(self, text: str, separator: str) -> list[str]:
+        return text.split(separator)
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator] # above
+    def _func_trim(self, text: str, characters: str) -> str:
+        return text.strip(characters)
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator] # above
+    def _func_regex_match(self, pattern: str, text: str) -> bool:
+        return re.search(pattern, text) is not None
+
+
+def is_expression(value: Any) -> bool:
+    """Whether a value is a text in parentheses: what is between them is to be evaluated."""
+    return isinstance(value, str) and len(value) > 2 and value[0] == "(" and value[-1] == ")" and _closes_last(value)
+
+
+def _closes_last(text: str) -> bool:
+    """Whether the first parenthesis is closed by the last character."""
+    depth = 0
+    for index, character in enumerate(_QUOTED.sub(lambda match: "." * len(match[0]), text)):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return index == len(text) - 1
+    return False
+
+
+def evaluate(expression: str, value: Any, bindings: Mapping[str, Any]) -> Any:
+    """Return what an expression (without its parentheses) says of a value; Failure if it cannot be evaluated."""
+    parts = _QUOTED.split(expression)
+    parts[::2] = [_NAME.sub(r"bound('\1')", part) for part in parts[::2]]
+    try:
+        compiled = jmespath.compile("".join(parts))
+        return compiled.search(value, jmespath.Options(custom_functions=_Functions(bindings)))
+    except exceptions.JMESPathError as error:
+        raise Failure(f"expression ({expression}): {' '.join(str(error).split())}") from None
+
+
+def resolve(value: Any, bindings: Mapping[str, Any]) -> Any:
+    """Return a value with everything in it evaluated that is in parentheses, and `($name)` within texts."""
+    if isinstance(value, dict):
+        return {_key(key, bindings): resolve(item, bindings) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolve(item, bindings) for item in value]
+    if is_expression(value):
+        return evaluate(value[1:-1], None, bindings)
+    return within(value, bindings) if isinstance(value, str) else value
+
+
+def _key(key: str, bindings: Mapping[str, Any]) -> str:
+    return str(evaluate(key[1:-1], None, bindings)) if is_expression(key) else within(key, bindings)
+
+
+def within(text: str, bindings: Mapping[str, Any]) -> str:
+    """Return a text with each `($name)` in it replaced by what the name stands for."""
+    return _WITHIN.sub(lambda match: str(bindings[match[1]]) if match[1] in bindings else match[0], text)

@@ -1,0 +1,1 @@
+"""What a scenario claims: a module for each verb."""

@@ -1,0 +1,197 @@
+"""How the fields of steps and checks are typed, explained and read from YAML.
+
+A step is a frozen dataclass; its fields are its arguments, their annotations say what they may be. The same
+annotations make the JSON schema for editors (`schema`).
+"""
+
+import dataclasses
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from mockkube.matching.cel import gotime
+from mockkube.scenario.bindings import is_expression, resolve
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.located import line_of
+
+Seconds = NewType("Seconds", float)
+"""A duration, written like 90s or 1h30m."""
+Tree = NewType("Tree", object)
+"""A part of an object that is claimed: expressions in it are about the object, so they are evaluated later."""
+
+T = TypeVar("T")
+_NANOS: Final = 1_000_000_000
+
+
+def said(text: str, *, default: Any = MISSING, key: str = "") -> Any:
+    """Return a field with what a reader should know of it; `key` is how YAML spells it when Python cannot."""
+    metadata = {"text": text, "key": key}
+    if default is MISSING:
+        return field(metadata=metadata)
+    if isinstance(default, dict | list):
+        return field(default_factory=type(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file one is, and what names stand for there. Without bindings, expressions are left alone."""
+
+    file: str
+    line: int = 0
+    path: str = ""
+    bindings: Mapping[str, Any] | None = None
+
+    def of(self, node: Any, key: str | int) -> "Place":
+        """Return the place of a value in a node."""
+        below = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
+        return Place(self.file, line_of(node, key) or self.line, f"{self.path}{below}", self.bindings)
+
+    def error(self, text: str) -> ScenarioError:
+        """Return the complaint about this place."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return ScenarioError(f"{where}: {self.path}: {text}" if self.path else f"{where}: {text}")
+
+
+def key_of(one: "dataclasses.Field[Any]") -> str:
+    """Return how YAML spells a field."""
+    if one.metadata.get("key"):
+        return str(one.metadata["key"])
+    first, *rest = one.name.rstrip("_").split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def fields_of(cls: Any) -> Mapping[str, tuple["dataclasses.Field[Any]", Any]]:
+    """Return the fields of a dataclass that YAML may give, with their types, by their spelling there."""
+    return _fields_of(cls)
+
+
+@lru_cache(maxsize=256)
+def _fields_of(cls: Any) -> Mapping[str, tuple["dataclasses.Field[Any]", Any]]:
+    hints = get_type_hints(cls)
+    return {key_of(one): (one, hints[one.name]) for one in dataclasses.fields(cls) if one.init}
+
+
+def read(cls: type[T], node: Any, at: Place) -> T:
+    """Make a dataclass of what stands at a place; ScenarioError for the first thing that cannot be meant."""
+    adapt = getattr(cls, "adapt", None)
+    given = node if adapt is None else adapt(node)
+    known = fields_of(cls)
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise at.error(f"{_shown(given)} is not a mapping: give one of {', '.join(known)}")
+    for key in given:
+        if key not in known:
+            raise at.of(given, key).error(f"unknown field: {_remedy(key, known)}")
+    values: dict[str, Any] = {}
+    for key, (one, hint) in known.items():
+        if key in given:
+            values[one.name] = value(hint, given[key], at.of(given, key))
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise at.error(f"{key} is missing: {one.metadata.get('text', 'give it')}")
+    made = cls(**values)
+    if (complaint := getattr(made, "complaint", None)) is not None and at.bindings is None and (text := complaint()):
+        raise at.error(text)
+    return made
+
+
+def value(hint: Any, node: Any, at: Place) -> Any:
+    """Read one value of a type."""
+    if hint is Tree:
+        return node
+    if isinstance(node, str) and is_expression(node):
+        if at.bindings is None:
+            return node
+        node = resolve(node, at.bindings)
+    elif isinstance(node, str) and at.bindings is not None:
+        node = resolve(node, at.bindings)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _one_of(hint, node, at)
+    if origin is Literal:
+        return _chosen(get_args(hint), node, at)
+    if origin is tuple:
+        return _several(get_args(hint)[0], node, at)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _members(get_args(hint)[1], node, at)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return read(hint, node, at)
+    return _plain(hint, node, at)
+
+
+def _one_of(hint: Any, node: Any, at: Place) -> Any:
+    options = get_args(hint)
+    if node is None and type(None) in options:
+        return None
+    remaining = [option for option in options if option is not type(None)]
+    for option in remaining[:-1]:
+        if _fits(option, node):
+            return value(option, node, at)
+    return value(remaining[-1], node, at)
+
+
+def _fits(hint: Any, node: Any) -> bool:
+    """Whether a value is of the type at first sight; used where there is a choice of types."""
+    origin = get_origin(hint) or hint
+    if origin in (str, int, float, bool):
+        return type(node) is origin
+    if origin is tuple:
+        return isinstance(node, Sequence) and not isinstance(node, str)
+    return isinstance(node, Mapping)
+
+
+def _chosen(options: Sequence[Any], node: Any, at: Place) -> Any:
+    if node not in options:
+        raise at.error(f"{_shown(node)} is none of {', '.join(map(str, options))}")
+    return node
+
+
+def _several(hint: Any, node: Any, at: Place) -> tuple[Any, ...]:
+    if not isinstance(node, list | tuple):
+        raise at.error(f"{_shown(node)} is not a list: give one")
+    return tuple(value(hint, item, at.of(node, index)) for index, item in enumerate(node))
+
+
+def _members(hint: Any, node: Any, at: Place) -> dict[str, Any]:
+    if not isinstance(node, Mapping):
+        raise at.error(f"{_shown(node)} is not a mapping: give one")
+    spelled = node if at.bindings is None else {resolve(key, at.bindings): item for key, item in node.items()}
+    return {str(key): value(hint, item, at.of(node, key)) for key, item in spelled.items()}
+
+
+def _plain(hint: Any, node: Any, at: Place) -> Any:
+    if hint is Any or hint is object:
+        return node if at.bindings is None else resolve(node, at.bindings)
+    if hint is Seconds:
+        return _seconds(node, at)
+    if hint is str and isinstance(node, int | float) and not isinstance(node, bool):
+        return str(node)  # versions are written without quotes
+    if hint is float and isinstance(node, int) and not isinstance(node, bool):
+        return float(node)
+    if type(node) is not hint:
+        names = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+        raise at.error(f"{_shown(node)} is not {names.get(hint, hint.__name__)}: give one")
+    return node
+
+
+def _seconds(node: Any, at: Place) -> Seconds:
+    if isinstance(node, int | float) and not isinstance(node, bool) and node >= 0:
+        return Seconds(float(node))
+    span = gotime.parse_duration(node) if isinstance(node, str) else None
+    if span is None or span.nanos < 0:
+        raise at.error(f"{_shown(node)} is not a duration: give one like 30s or 1h30m")
+    return Seconds(span.nanos / _NANOS)
+
+
+def _remedy(key: str, known: Mapping[str, Any]) -> str:
+    close = get_close_matches(key, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+
+
+def _shown(node: Any) -> str:
+    text = repr(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,88 @@
+"""Which kind is meant: by the apiVersion and kind of a manifest, or by a name as kubectl takes it."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mockkube.api.catalogue import KINDS
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Client
+from mockkube.cluster.control.catalogue import KINDS as CONTROL_KINDS
+from mockkube.scenario.errors import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A kind as clients name it."""
+
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def name(self) -> str:
+        """What the client protocol calls it."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def resource(self) -> str:
+        """What kubectl calls it: `pods`, `deployments.apps`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def group_of(api_version: str) -> str:
+    """Return the group of an apiVersion."""
+    return api_version.rpartition("/")[0]
+
+
+@lru_cache(maxsize=1)
+def _built_in() -> dict[tuple[str, str], Named]:
+    known: dict[tuple[str, str], Named] = {}
+    for one in (*KINDS, *CONTROL_KINDS):
+        known.setdefault((one.group, one.kind), Named(one.group, one.kind, one.plural, one.namespaced))
+    return known
+
+
+@lru_cache(maxsize=1)
+def _by_word() -> dict[str, Named]:
+    """Every word that kubectl takes for a built-in kind; the first kind with a word has it."""
+    words: dict[str, Named] = {}
+    for one in (*KINDS, *CONTROL_KINDS):
+        named = _built_in()[(one.group, one.kind)]
+        singular = one.singular or one.kind.lower()
+        for word in (one.plural, singular, *one.short_names):
+            words.setdefault(word, named)
+            words.setdefault(f"{word}.{one.group}", named)
+    return words
+
+
+async def kind_of(client: Client, obj: ReadOnlyObject) -> Named:
+    """Return the kind of a manifest; Failure if nobody serves such."""
+    group, kind = group_of(obj["apiVersion"]), obj["kind"]
+    known = _built_in().get((group, kind))
+    if known is not None:
+        return known
+    for one in await _custom(client):
+        if (one.group, one.kind) == (group, kind):
+            return one
+    raise Failure(f'no matches for kind "{kind}" in version "{obj["apiVersion"]}"')
+
+
+async def kind_called(client: Client, word: str) -> Named:
+    """Return the kind that kubectl would take a word for; Failure in its words if there is none."""
+    known = _by_word().get(word.lower())
+    if known is not None:
+        return known
+    for one in await _custom(client):
+        if word.lower() in (one.plural, one.kind.lower(), one.resource):
+            return one
+    raise Failure(f'the server doesn\'t have a resource type "{word}"')
+
+
+async def _custom(client: Client) -> list[Named]:
+    found = []
+    for definition in (await client.list("CustomResourceDefinition.apiextensions.k8s.io")).items:
+        spec = definition["spec"]
+        names = spec["names"]
+        found.append(Named(spec["group"], names["kind"], names["plural"], spec["scope"] == "Namespaced"))
+    return found

@@ -1,0 +1,111 @@
+"""The world of virtual time: a laboratory, in which every step is taken by the scenario."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api.types import Object
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.client.identity import AUTHENTICATED, Identity, user_agent
+from mockkube.client.protocol import Client
+from mockkube.cluster.components import CONTROLLER_MANAGER
+from mockkube.cluster.laboratory import Laboratory
+from mockkube.controllers.part import ControllerManager
+from mockkube.features.versions import DEFAULT
+from mockkube.scenario.errors import Impossible
+from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
+
+_ROBOT: Final = "system:serviceaccount:"
+
+
+class LaboratoryWorld(World):
+    """A laboratory, as steps see it."""
+
+    def __init__(self, laboratory: Laboratory, scene: Scene) -> None:
+        super().__init__(scene)
+        self.laboratory = laboratory
+
+    @property
+    def now(self) -> float:
+        """Seconds since the cluster's time began."""
+        return self.laboratory.clock.monotonic()
+
+    def client(self, who: Who = ADMINISTRATOR) -> Client:
+        """Return the client of somebody; its warnings are kept."""
+        writes = WriteOptions(who.dry_run, who.field_manager, who.field_validation)
+        return self.laboratory.client(_identity(who), who.server, writes=writes, heard=self.warnings.extend)
+
+    async def settle(self) -> None:
+        """Step until nobody has anything left to do."""
+        await self.laboratory.settle()
+
+    async def advance(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        await self.laboratory.advance(seconds)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
+        """Let virtual time pass until something holds."""
+        return await self.laboratory.until(holds, seconds_max)
+
+    async def component(self, name: str, **wished: Any) -> Sequence[str]:
+        """Ask it of the control API."""
+        return await self.laboratory.set(name, **wished)
+
+    async def restart(self, component: str) -> None:
+        """Restart it."""
+        await self.laboratory.restart(component)
+
+    async def remove(self, component: str) -> None:
+        """Take it away."""
+        await self.laboratory.remove(component)
+
+    async def fault(self, name: str, spec: Object | None) -> None:
+        """Create the fault, or end it."""
+        if spec is None:
+            await self.laboratory.end_fault(name)
+        else:
+            await self.laboratory.fault(name, spec)
+
+    async def snapshot(self, name: str) -> None:
+        """Create the snapshot."""
+        await self.laboratory.snapshot(name)
+
+    async def restore(self, name: str) -> None:
+        """Restore the snapshot."""
+        await self.laboratory.restore(name)
+
+    def loops(self) -> list[Mapping[str, Any]]:
+        """Return the loops of the controller manager."""
+        part = self.laboratory.part(CONTROLLER_MANAGER)
+        if not isinstance(part, ControllerManager):
+            return []
+        return [
+            {"controller": one.controller, "object": one.object, "cause": str(one.cause), "per_minute": one.per_minute}
+            for one in part.loops.current()
+        ]
+
+    def writes(self, since: float) -> list[tuple[str, str, str]]:
+        """Return what the trace has."""
+        return [
+            (step.worker, write.verb, write.resource)
+            for step in self.laboratory.trace
+            if step.at >= since
+            for write in step.writes
+        ]
+
+    async def metrics(self, component: str) -> str:
+        """Return the metrics page of a component."""
+        return self.laboratory.metrics(component).decode()
+
+    async def environment(self) -> Mapping[str, str]:
+        """Nobody outside the process can reach it."""
+        raise Impossible("a cluster in virtual time has no address: run it with --real-time")
+
+
+def _identity(who: Who) -> Identity | None:
+    if not who.user:
+        return None
+    groups = who.groups
+    if who.user.startswith(_ROBOT):
+        namespace = who.user.removeprefix(_ROBOT).partition(":")[0]
+        groups = (*groups, "system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    return Identity(who.user, (*groups, AUTHENTICATED), user_agent("kubectl", DEFAULT))

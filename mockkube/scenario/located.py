@@ -1,0 +1,105 @@
+"""YAML that remembers on which line everything stands, so that a mistake can be shown where it is."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from mockkube.scenario.errors import ScenarioError
+
+FILE_BYTES_MAX: Final = 16 << 20
+_LOADER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+class Mapping(dict[str, Any]):
+    """A mapping that knows its line, and those of its values."""
+
+    line = 0
+    lines: dict[str, int]
+
+
+class Sequence(list[Any]):
+    """A list that knows its line, and those of its items."""
+
+    line = 0
+    lines: list[int]
+
+
+class _Loader(_LOADER):  # type: ignore[misc] # which of two classes it is, the machine decides
+    """Safe loading; times stay texts, as in Kubernetes, and a key may stand only once."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
+}
+
+
+def _mapping(loader: Any, node: Any) -> Any:
+    loader.flatten_mapping(node)
+    made = Mapping()
+    yield made
+    made.line, made.lines = node.start_mark.line + 1, {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        key = key if isinstance(key, str) else _text(key)
+        if key in made:
+            raise yaml.MarkedYAMLError(problem=f"{key!r} stands there twice", problem_mark=key_node.start_mark)
+        made[key] = loader.construct_object(value_node, deep=True)
+        made.lines[key] = key_node.start_mark.line + 1
+
+
+def _text(key: Any) -> str:
+    """Return the text of a key that YAML takes for something else: `on`, `1`."""
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _sequence(loader: Any, node: Any) -> Any:
+    made = Sequence()
+    yield made
+    made.line, made.lines = node.start_mark.line + 1, []
+    for item in node.value:
+        made.append(loader.construct_object(item, deep=True))
+        made.lines.append(item.start_mark.line + 1)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:seq", _sequence)
+
+
+def read_file(path: Path) -> list[Any]:
+    """Return the documents of a file that are not empty; ScenarioError if it cannot be read."""
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise ScenarioError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a file of scenarios or manifests")
+        text = path.read_text()
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}: give a file that can be read") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: not a text in UTF-8: give a YAML file") from None
+    return read_text(text, str(path))
+
+
+def read_text(text: str, file: str) -> list[Any]:
+    """Return the documents of a text that are not empty; `file` names it in complaints."""
+    try:
+        loaded = list(yaml.load_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = 0 if mark is None else mark.line + 1
+        raise ScenarioError(f"{file}:{line}: not valid YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ScenarioError(f"{file}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    return [document for document in loaded if document is not None]
+
+
+def line_of(node: Any, key: str | int | None = None) -> int:
+    """Return the line of a node, or of its value; 0 if it is not known."""
+    lines = getattr(node, "lines", None)
+    if key is not None and lines is not None:
+        try:
+            return int(lines[key])
+        except (KeyError, IndexError):
+            pass
+    return int(getattr(node, "line", 0))

@@ -1,0 +1,57 @@
+"""The JSON schema of scenario files, made from the same dataclasses that read them."""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from mockkube.scenario.fields import Seconds, Tree, fields_of
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_EXPRESSION: Final = {"type": "string", "pattern": r"^\(.*\)$"}
+_PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def schema_of(hint: Any) -> dict[str, Any]:
+    """Return the schema of what a type is read from; expressions may stand for any scalar."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(option) for option in get_args(hint) if option is not type(None)]}
+    if origin is Literal:
+        return {"anyOf": [{"enum": list(get_args(hint))}, _EXPRESSION]}
+    if origin is tuple:
+        return {"type": "array", "items": schema_of(get_args(hint)[0])}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(get_args(hint)[1])}
+    if hint is Seconds:
+        return {"type": ["string", "number"], "description": "a duration, like 30s"}
+    if hint is Tree or hint is Any or hint is object:
+        return {}
+    if hint is str:
+        return {"type": ["string", "number"]}
+    if hint in _PLAIN:
+        return {"anyOf": [{"type": _PLAIN[hint]}, _EXPRESSION]}
+    return schema_of_fields(hint)
+
+
+def schema_of_fields(cls: Any) -> dict[str, Any]:
+    """Return the schema of a dataclass; of one that may be written shorter, any of its forms."""
+    assert dataclasses.is_dataclass(cls), f"{cls} is read from YAML"
+    known = fields_of(cls)
+    properties = {}
+    for key, (one, hint) in known.items():
+        text = one.metadata.get("text", "")
+        properties[key] = {**schema_of(hint), **({"description": text} if text else {})}
+    required = [key for key, (one, _) in known.items() if one.default is MISSING and one.default_factory is MISSING]
+    whole = {"type": "object", "properties": properties, "additionalProperties": False}
+    whole |= {"description": _first_line(cls)}
+    if required:
+        whole["required"] = required
+    if getattr(cls, "adapt", None) is not None:
+        return {"anyOf": [whole, {"type": ["string", "number", "array", "null", "object"]}]}
+    return whole
+
+
+def _first_line(cls: Any) -> str:
+    return (cls.__doc__ or "").strip().split("\n")[0]

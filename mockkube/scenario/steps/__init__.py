@@ -1,0 +1,1 @@
+"""What a scenario does: a module for each verb."""
