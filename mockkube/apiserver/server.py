@@ -8,8 +8,10 @@ from functools import lru_cache
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
+from mockkube.api.fields import FieldError
 from mockkube.api.kinds.catalogue import Hooks, strategies
 from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
@@ -18,8 +20,7 @@ from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
-from mockkube.apiserver.custom.definitions import Definitions
-from mockkube.apiserver.custom.rule_checks import custom_schema
+from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
 from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http import reviews
 from mockkube.apiserver.http.authentication import Authenticator
@@ -73,6 +74,12 @@ class ApiServerOptions:
     """Whose tokens are good here; None: a new one, so that tokens end with the server."""
 
 
+def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+    from mockkube.apiserver.custom.rule_checks import custom_schema  # with CEL, when the first definition comes
+
+    return custom_schema(schema, old, at, judge)
+
+
 @lru_cache(maxsize=32)
 def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
     """The built-in kinds with what proposals add: the same for every server of that version."""
@@ -80,7 +87,7 @@ def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
     hooks = Hooks(
         device_expression=device_expression,
         policy_expression=policy_expression,
-        custom_schema=custom_schema,
+        custom_schema=_custom_schema,
         extensions=extensions,
     )
     return replace(BUILT_IN, strategies=strategies(hooks))
@@ -103,7 +110,7 @@ class ApiServer:
             family=_family(options.caps.version, options.trains),
             accounts=options.accounts,
         )
-        self._definitions = Definitions(self.registry)
+        self._definitions = DefinitionsOnDemand(self.registry)
         if options.beside is not None:
             self.registry.adopt(options.beside)
         self.metrics = Metrics()

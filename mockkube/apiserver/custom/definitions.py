@@ -67,9 +67,9 @@ class Definitions:
     async def start(self) -> None:
         """Serve what was defined before, and listen from now on."""
         collection = self._resource.collection
+        collection.listeners[self._changed] = None
         for record in tuple(collection.records.values()):
             await self.ensure(record.name)
-        collection.listeners[self._changed] = None
 
     async def run(self) -> None:
         """See to definitions that change, until cancelled."""

@@ -1,0 +1,63 @@
+"""Definitions are waited for, and seen to from the first on."""
+
+import asyncio
+import subprocess
+import sys
+
+from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry import creation
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call
+
+DEFINITION = {
+    "metadata": {"name": "things.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"plural": "things", "kind": "Thing"},
+        "scope": "Namespaced",
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+async def define(registry: Registry) -> None:
+    resource = registry.resources["apiextensions.k8s.io", "v1", "customresourcedefinitions"]
+    call = Call(User("u"))
+    await creation.create(resource, call, resource.decode(DEFINITION, call, "Strict"), WriteOptions())
+
+
+async def test_the_first_definition_is_served(registry: Registry) -> None:
+    definitions = DefinitionsOnDemand(registry)
+    await definitions.start()
+    assert not definitions.busy
+    assert definitions.published() == {}
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(definitions.run())
+        await define(registry)
+        assert definitions.busy
+        await definitions.ensure("things.example.com")
+        assert registry.find("example.com", "v1", "things") is not None
+        assert [kind.kind for kind in definitions.published()] == ["Thing"]
+        running.cancel()
+
+
+async def test_what_was_defined_before_is_served_at_once(registry: Registry) -> None:
+    await define(registry)
+    definitions = DefinitionsOnDemand(registry)
+    await definitions.start()
+    assert registry.find("example.com", "v1", "things") is not None
+
+
+def test_a_server_without_definitions_loads_no_compiler_of_expressions() -> None:
+    script = """
+import sys
+import mockkube.apiserver.server
+for name in ("mockkube.matching.cel.compiler", "mockkube.apiserver.custom.definitions", "re2", "yaml", "jsonschema"):
+    assert name not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
