@@ -52,6 +52,9 @@ DEFAULT_GATES = (
     "SchedulerQueueingHints",
     "SidecarContainers",
 )
+API_SECONDS_MAX = 60.0
+ADMISSION = "ServiceAccount,TaintNodesByCondition,Priority"
+"""What would change nodes and pods after they were written."""
 PODS_MEASURED = 1000
 ANCHORS = {"Basic": 270, "NodeAffinity": 220, "TopologySpreading": 85, "NodeInclusionPolicy": 68, "PodAffinity": 35,
            "Preemption": 160}  # fmt: skip
@@ -146,7 +149,7 @@ def tolerant(name: str) -> JSON:
 
 
 def filler(name: str) -> JSON:
-    return pod(name, cpu="900m", priority=0)
+    return pod(name, cpu="900m", priority=0, terminationGracePeriodSeconds=0)
 
 
 def preemptor(name: str) -> JSON:
@@ -288,14 +291,14 @@ def api_rate(workload: Workload, nodes: int, measured: int) -> float:
     sys.path.insert(0, str(HERE))
     import run  # the bench of the API server
 
-    run.QUIET = ("--without", "controllers,kubelets", "--disable-admission-plugins",
-                 "ServiceAccount,TaintNodesByCondition,Priority")  # fmt: skip
+    flags: tuple[str, ...] = ("--without", "controllers,kubelets", "--disable-admission-plugins", ADMISSION)
     if workload.gates:
-        run.QUIET += ("--feature-gates", ",".join(f"{gate}=true" for gate in workload.gates))
+        flags += ("--feature-gates", ",".join(f"{gate}=true" for gate in workload.gates))
     with tempfile.TemporaryDirectory() as folder:
-        server = run.Server(Path(folder), "memory")
+        server = run.Server(Path(folder), "memory", flags)
         try:
-            return asyncio.run(through_api(workload, server.url, server.token, nodes, measured))
+            measuring = through_api(workload, server.url, server.token, nodes, measured)
+            return asyncio.run(asyncio.wait_for(measuring, API_SECONDS_MAX))
         finally:
             server.stop()
 
