@@ -191,7 +191,7 @@ async def sim() -> AsyncIterator[Simulation]:
     async with store:
         options = ApiServerOptions(
             Authenticator({}),
-            caps=Capabilities(DEFAULT, effective(DEFAULT, {})),
+            caps=Capabilities(DEFAULT, effective(DEFAULT, {"TaintTolerationComparisonOperators": True})),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config={"resource.k8s.io/v1beta2": True},
         )

@@ -2,6 +2,8 @@
 
 import pytest
 
+from mockkube.features.versions import Version
+
 BROKEN = {"key": "broken", "effect": "NoExecute"}
 REASON = "TaintManagerEviction"
 
@@ -131,3 +133,25 @@ async def test_a_taint_that_comes_back_starts_a_new_clock(evicting):
     assert "deletionTimestamp" not in (await evicting.get("Pod", "p"))["metadata"]
     await evicting.advance(0.1)
     assert "deletionTimestamp" in (await evicting.get("Pod", "p"))["metadata"]
+
+
+async def test_where_eviction_has_no_name_of_its_own_the_node_lifecycle_evicts(sim):
+    gates = {"SeparateTaintEvictionController": False}
+    await sim.start("node-lifecycle-controller", version=Version(1, 33), gates=gates)
+    await sim.node("n1")
+    await sim.pod("p", on="n1", spec={"terminationGracePeriodSeconds": 0})
+    await sim.taint("n1", BROKEN)
+    assert await sim.get("Pod", "p") is None
+
+
+@pytest.mark.parametrize(
+    ("gate", "stays"),
+    [pytest.param(True, True, id="the gate is on"), pytest.param(False, False, id="the gate is off")],
+)
+async def test_a_comparison_keeps_a_pod_only_with_the_gate(sim, gate, stays):
+    comparing = {"key": "level", "operator": "Gt", "value": "100", "effect": "NoExecute"}
+    await sim.node("n1")
+    await sim.pod("p", on="n1", tolerations=[comparing], spec={"terminationGracePeriodSeconds": 0})
+    await sim.start("taint-eviction-controller", gates={"TaintTolerationComparisonOperators": gate})
+    await sim.taint("n1", {"key": "level", "value": "200", "effect": "NoExecute"})
+    assert (await sim.get("Pod", "p") is not None) is stays
