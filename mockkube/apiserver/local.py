@@ -21,7 +21,7 @@ from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.local_desk import Desk, LocalDoor
 from mockkube.apiserver.local_view import LocalWatch, View
-from mockkube.apiserver.registry import creation, deletion, listing, patching, updating, watching
+from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
 from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import Call, Resource
@@ -119,7 +119,8 @@ class LocalClient:
         with self._ask("patch", kind, key, subresource=subresource) as asked:
             if media not in asked.resource.patch_types:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
-            given = Patch(patching.PatchType(media), b"", patch)
+            text = b"" if self._writes.field_validation == "Ignore" else encoding.dumps(patch)
+            given = Patch(patching.PatchType(media), text, patch)
             if subresource == "scale":
                 return await local_subresources.patch_scale(asked.resource, asked.call, given, self._writes)
             write = patching.apply if media is PatchType.APPLY else patching.patch

@@ -74,12 +74,12 @@ def resolve(value: Any, bindings: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [resolve(item, bindings) for item in value]
     if is_expression(value):
-        return evaluate(value[1:-1], None, bindings)
+        return evaluate(value[1:-1], {}, bindings)
     return within(value, bindings) if isinstance(value, str) else value
 
 
 def _key(key: str, bindings: Mapping[str, Any]) -> str:
-    return str(evaluate(key[1:-1], None, bindings)) if is_expression(key) else within(key, bindings)
+    return str(evaluate(key[1:-1], {}, bindings)) if is_expression(key) else within(key, bindings)
 
 
 def within(text: str, bindings: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mockkube.matching.cel import gotime
 from mockkube.scenario.bindings import is_expression, resolve
@@ -26,14 +26,23 @@ T = TypeVar("T")
 _NANOS: Final = 1_000_000_000
 
 
-def said(text: str, *, default: Any = MISSING, key: str = "") -> Any:
-    """Return a field with what a reader should know of it; `key` is how YAML spells it when Python cannot."""
-    metadata = {"text": text, "key": key}
-    if default is MISSING:
-        return field(metadata=metadata)
+def said(text: str, *, default: Any = MISSING) -> Any:
+    """Return a field with what a reader should know of it, for types that `Annotated` does not suit."""
     if isinstance(default, dict | list):
-        return field(default_factory=type(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=type(default), metadata={"text": text})
+    return field(metadata={"text": text}) if default is MISSING else field(default=default, metadata={"text": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One field as YAML gives it."""
+
+    name: str
+    """How Python spells it."""
+    hint: Any
+    text: str
+    """What a reader should know of it: the second part of `Annotated`."""
+    required: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +65,35 @@ class Place:
         return ScenarioError(f"{where}: {self.path}: {text}" if self.path else f"{where}: {text}")
 
 
-def key_of(one: "dataclasses.Field[Any]") -> str:
-    """Return how YAML spells a field."""
-    if one.metadata.get("key"):
-        return str(one.metadata["key"])
-    first, *rest = one.name.rstrip("_").split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def fields_of(cls: Any) -> Mapping[str, tuple["dataclasses.Field[Any]", Any]]:
-    """Return the fields of a dataclass that YAML may give, with their types, by their spelling there."""
-    return _fields_of(cls)
+def arguments(cls: Any) -> Mapping[str, Argument]:
+    """Return the fields of a dataclass that YAML may give, by their spelling there."""
+    return _arguments(cls)
 
 
 @lru_cache(maxsize=256)
-def _fields_of(cls: Any) -> Mapping[str, tuple["dataclasses.Field[Any]", Any]]:
-    hints = get_type_hints(cls)
-    return {key_of(one): (one, hints[one.name]) for one in dataclasses.fields(cls) if one.init}
+def _arguments(cls: Any) -> Mapping[str, Argument]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {_spelled(one.name): _argument(one, hints[one.name]) for one in dataclasses.fields(cls) if one.init}
+
+
+def _spelled(name: str) -> str:
+    first, *rest = name.rstrip("_").split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
+    required = one.default is MISSING and one.default_factory is MISSING
+    if get_origin(hint) is Annotated:
+        plain, text, *_ = get_args(hint)
+        return Argument(one.name, plain, text, required)
+    return Argument(one.name, hint, str(one.metadata.get("text", "")), required)
 
 
 def read(cls: type[T], node: Any, at: Place) -> T:
     """Make a dataclass of what stands at a place; ScenarioError for the first thing that cannot be meant."""
     adapt = getattr(cls, "adapt", None)
     given = node if adapt is None else adapt(node)
-    known = fields_of(cls)
+    known = arguments(cls)
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
@@ -88,11 +102,11 @@ def read(cls: type[T], node: Any, at: Place) -> T:
         if key not in known:
             raise at.of(given, key).error(f"unknown field: {_remedy(key, known)}")
     values: dict[str, Any] = {}
-    for key, (one, hint) in known.items():
+    for key, one in known.items():
         if key in given:
-            values[one.name] = value(hint, given[key], at.of(given, key))
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise at.error(f"{key} is missing: {one.metadata.get('text', 'give it')}")
+            values[one.name] = value(one.hint, given[key], at.of(given, key))
+        elif one.required:
+            raise at.error(f"{key} is missing: {one.text or 'give it'}")
     made = cls(**values)
     if (complaint := getattr(made, "complaint", None)) is not None and at.bindings is None and (text := complaint()):
         raise at.error(text)
@@ -101,7 +115,7 @@ def read(cls: type[T], node: Any, at: Place) -> T:
 
 def value(hint: Any, node: Any, at: Place) -> Any:
     """Read one value of a type."""
-    if hint is Tree:
+    if hint is Tree or Tree in get_args(hint):
         return node
     if isinstance(node, str) and is_expression(node):
         if at.bindings is None:

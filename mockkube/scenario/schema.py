@@ -3,10 +3,9 @@
 import dataclasses
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from mockkube.scenario.fields import Seconds, Tree, fields_of
+from mockkube.scenario.fields import Seconds, Tree, arguments
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _EXPRESSION: Final = {"type": "string", "pattern": r"^\(.*\)$"}
@@ -38,12 +37,11 @@ def schema_of(hint: Any) -> dict[str, Any]:
 def schema_of_fields(cls: Any) -> dict[str, Any]:
     """Return the schema of a dataclass; of one that may be written shorter, any of its forms."""
     assert dataclasses.is_dataclass(cls), f"{cls} is read from YAML"
-    known = fields_of(cls)
+    known = arguments(cls)
     properties = {}
-    for key, (one, hint) in known.items():
-        text = one.metadata.get("text", "")
-        properties[key] = {**schema_of(hint), **({"description": text} if text else {})}
-    required = [key for key, (one, _) in known.items() if one.default is MISSING and one.default_factory is MISSING]
+    for key, one in known.items():
+        properties[key] = {**schema_of(one.hint), **({"description": one.text} if one.text else {})}
+    required = [key for key, one in known.items() if one.required]
     whole = {"type": "object", "properties": properties, "additionalProperties": False}
     whole |= {"description": _first_line(cls)}
     if required:

@@ -1,0 +1,56 @@
+"""`expectRate`: how often something happens: controllers that get nowhere, writes of a component."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.fields import Seconds
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+MINUTE = Seconds(60.0)
+
+
+@dataclass(frozen=True)
+class ExpectRate(Step):
+    """Claims how often a minute a controller fails on an object or replaces what it made, or somebody writes."""
+
+    verb: ClassVar[str] = "expectRate"
+
+    controller: Annotated[str, "the controller of a loop, like replicaset"] = ""
+    object: Annotated[str, "a part of the key of its object"] = ""
+    cause: Annotated[Literal["failing", "churning"] | None, "whether it fails, or makes again what is lost"] = None
+    writes: Annotated[str, "instead: the resource that is written, like core/pods"] = ""
+    write_verb: Annotated[Literal["create", "update", "delete"] | None, "which writes count"] = None
+    worker: Annotated[str, "how the name of the writer begins, like kube-controller-manager"] = ""
+    window: Annotated[Seconds, "over how long writes are counted"] = MINUTE
+    min: Annotated[float, "how often at least"] = 0.0
+    max: Annotated[float | None, "how often at most"] = None
+
+    async def play(self, world: World) -> None:
+        """Compare the rate of now."""
+        await world.settle()
+        rate, told = self._written(world) if self.writes else self._looping(world)
+        if rate < self.min or (self.max is not None and rate > self.max):
+            most = "" if self.max is None else f", at most {self.max:g}"
+            raise Failure(f"{rate:g} a minute instead of at least {self.min:g}{most}{told}")
+        world.scene.say(f"{rate:g} a minute{told}")
+
+    def _looping(self, world: World) -> tuple[float, str]:
+        loops = [
+            one
+            for one in world.loops()
+            if self.controller in one["controller"]
+            and self.object in one["object"]
+            and self.cause in (None, one["cause"])
+        ]
+        told = ", ".join(f"{one['controller']} {one['object']} {one['cause']} {one['per_minute']}/min" for one in loops)
+        return sum(one["per_minute"] for one in loops), f" ({told})" if told else " (no loops)"
+
+    def _written(self, world: World) -> tuple[float, str]:
+        counted = [
+            resource
+            for worker, verb, resource in world.writes(world.now - self.window)
+            if resource == self.writes and self.write_verb in (None, verb) and worker.startswith(self.worker)
+        ]
+        return len(counted) * 60.0 / self.window, f" ({len(counted)} writes in {self.window:g} s)"

@@ -1,0 +1,164 @@
+"""How a file becomes scenarios. Every mistake in it is found here, and told with file, line and remedy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube.scenario.catalogue import VERBS
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.fields import Place, read
+from mockkube.scenario.located import line_of, read_file, read_text
+from mockkube.scenario.scenario import Block, ClusterSetup, Header, Operation, Scenario
+from mockkube.scenario.written import API_VERSION, CHAINSAW, CHAINSAW_KIND, KIND, ChainsawFile, ScenarioFile
+
+_BLOCK: Final = ("try", "catch", "finally", "cleanup")
+_BESIDE: Final = ("description", "name")
+_IN_A_BLOCK: Final = ("name", "description", "bindings", "timeouts", "skipDelete", "template", *_BLOCK)
+_CHAINSAW_FILES: Final = ("chainsaw-test.yaml", "chainsaw-test.yml")
+_SUFFIXES: Final = (".yaml", ".yml")
+
+
+def find(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that paths name: a directory stands for every scenario file below it."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            below = sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES and one.is_file())
+            found.update((one, None) for one in below if _holds_scenarios(one))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise ScenarioError(f"{path}: there is no such file: give a scenario, or a directory of scenarios")
+    if not found:
+        shown = ", ".join(map(str, paths)) or "."
+        raise ScenarioError(f"{shown}: no scenarios there: they begin with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
+    return list(found)
+
+
+def _holds_scenarios(path: Path) -> bool:
+    """Whether a file in a directory is to be played: manifests lie beside scenarios."""
+    text = path.read_bytes()
+    return path.name in _CHAINSAW_FILES or b"kind: " + KIND.encode() in text or CHAINSAW.encode() in text
+
+
+def load(path: Path) -> list[Scenario]:
+    """Return the scenarios of a file; ScenarioError for the first mistake."""
+    return list(_scenarios(read_file(path), path))
+
+
+def parse(text: str, path: Path = Path("scenario.yaml")) -> list[Scenario]:
+    """Return the scenarios of a text; `path` names it, and is where files beside it are looked for."""
+    return list(_scenarios(read_text(text, str(path)), path))
+
+
+def _scenarios(documents: Sequence[Any], path: Path) -> Iterator[Scenario]:
+    if not documents:
+        raise ScenarioError(f"{path}: empty: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
+    for document in documents:
+        at = Place(str(path), line_of(document))
+        if not isinstance(document, Mapping):
+            raise at.error(f"not a mapping: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
+        written = document.get("apiVersion"), document.get("kind")
+        if written == (API_VERSION, KIND):
+            yield _own(document, at, path)
+        elif written == (CHAINSAW, CHAINSAW_KIND):
+            yield _chainsaw(document, at, path)
+        else:
+            raise at.error(f"{written[0]} {written[1]} is no scenario: give {API_VERSION} {KIND}, or {CHAINSAW} Test")
+
+
+def _own(document: Any, at: Place, path: Path) -> Scenario:
+    written = read(ScenarioFile, document, at)
+    spec = written.spec
+    place = at.of(document, "spec")
+    cluster_place = place.of(document["spec"], "cluster")
+    read(ClusterSetup, spec.cluster, cluster_place)
+    return Scenario(
+        name=written.metadata.name,
+        file=path,
+        header=Header(written.source, written.claim, written.observed, written.holds),
+        cluster=spec.cluster,
+        cluster_place=cluster_place,
+        blocks=_blocks(document["spec"]["steps"], place.of(document["spec"], "steps")),
+        catch=_operations(spec.catch, document["spec"], "catch", place),
+        variables=tuple(spec.vars.items()),
+        matrix=tuple(spec.matrix.items()),
+        exclude=spec.exclude,
+        seeds=spec.seeds,
+        order=spec.order,
+        settling=spec.settling,
+        timeout=spec.timeout,
+        namespace=spec.namespace,
+        make_namespace=spec.namespace != "default",
+        skip=spec.skip,
+    )
+
+
+def _chainsaw(document: Any, at: Place, path: Path) -> Scenario:
+    written = read(ChainsawFile, document, at)
+    spec = written.spec
+    place = at.of(document, "spec")
+    return Scenario(
+        name=written.metadata.name,
+        file=path,
+        header=Header(),
+        cluster={"nodes": 1},
+        cluster_place=place,
+        blocks=_blocks(document["spec"]["steps"], place.of(document["spec"], "steps")),
+        catch=_operations(spec.catch, document["spec"], "catch", place),
+        variables=tuple((one.name, one.value) for one in spec.bindings),
+        timeout=spec.timeouts.assert_,
+        deletion_timeout=spec.timeouts.delete,
+        namespace=spec.namespace or f"chainsaw-{written.metadata.name}"[:63].rstrip("-"),
+        make_namespace=True,
+        skip="the test says so" if spec.skip else "",
+    )
+
+
+def _blocks(steps: Any, at: Place) -> tuple[Block, ...]:
+    """Return the blocks of a list of steps; a step outside of any is a block of its own."""
+    if not steps:
+        raise at.error("no steps: give at least one")
+    return tuple(_block(steps[index], at.of(steps, index), index) for index in range(len(steps)))
+
+
+def _block(node: Any, at: Place, index: int) -> Block:
+    if not isinstance(node, Mapping):
+        raise at.error(f"{str(node)[:60]!r} is not a step: give a verb with its arguments, like 'apply: ...'")
+    if not any(part in node for part in _BLOCK):
+        one = _operation(node, at)
+        return Block(one.description or one.verb, (one,))
+    for key in node:
+        if key not in _IN_A_BLOCK:
+            raise at.of(node, key).error(f"unknown field in a block: known are {', '.join(_IN_A_BLOCK)}")
+    bindings = tuple((one["name"], one["value"]) for one in node.get("bindings") or ())
+    ending = (*_part(node, "finally", at), *_part(node, "cleanup", at))
+    name = str(node.get("name") or node.get("description") or f"step {index + 1}")
+    return Block(name, _part(node, "try", at), _part(node, "catch", at), ending, bindings)
+
+
+def _part(node: Any, key: str, at: Place) -> tuple[Operation, ...]:
+    return _operations(node.get(key) or (), node, key, at)
+
+
+def _operations(nodes: Sequence[Any], parent: Any, key: str, at: Place) -> tuple[Operation, ...]:
+    below = at.of(parent, key)
+    return tuple(_operation(node, below.of(nodes, index)) for index, node in enumerate(nodes))
+
+
+def _operation(node: Any, at: Place) -> Operation:
+    if not isinstance(node, Mapping):
+        raise at.error(f"{str(node)[:60]!r} is not a step: give a verb with its arguments, like 'apply: ...'")
+    verbs = [key for key in node if key not in _BESIDE]
+    if len(verbs) != 1:
+        told = f"{', '.join(verbs)} at once" if verbs else "no verb"
+        raise at.error(f"{told}: give each step a list item of its own, with one of {', '.join(VERBS)}")
+    [verb] = verbs
+    if verb not in VERBS:
+        close = get_close_matches(verb, VERBS, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(VERBS)}"
+        raise at.of(node, verb).error(f"no step is called so: {remedy}")
+    place = at.of(node, verb)
+    read(VERBS[verb], node[verb], place)
+    return Operation(verb, node[verb], place, str(node.get("description") or node.get("name") or ""))

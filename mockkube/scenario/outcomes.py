@@ -1,0 +1,68 @@
+"""What a step makes of an answer: chainsaw's `expect`, which may want a refusal, and `outputs`, which bind names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scenario.bindings import evaluate, is_expression, resolve
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.fields import Tree
+from mockkube.scenario.matching import differences
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What must hold of an answer; `$error` is the message of a refusal, or null."""
+
+    check: Annotated[Tree, "a partial object, or expressions like ($error != null)"]
+    match: Annotated[Tree | None, "which objects it is about: a partial object; all if left out"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A name for something in an answer."""
+
+    name: Annotated[str, "the name, used later as ($name)"]
+    value: Annotated[Tree, "an expression about the answer, in parentheses"]
+    match: Annotated[Tree | None, "from which objects it is taken: a partial object; all if left out"] = None
+
+
+def judge(
+    world: World,
+    expectations: Sequence[Expectation],
+    sent: ReadOnlyObject,
+    answer: ReadOnlyObject,
+    error: ApiError | None,
+) -> None:
+    """Raise Failure if the answer is not as expected; without expectations, if it is a refusal."""
+    bindings = world.scene.bindings
+    concerned = [one for one in expectations if one.match is None or not differences(one.match, sent, bindings)]
+    if not concerned and error is not None:
+        raise Failure(refusal(error))
+    scope = {**bindings, "error": None if error is None else error.message}
+    for one in concerned:
+        found = differences(one.check, dict(answer), scope)
+        if found:
+            told = "" if error is None else f" (the answer was {refusal(error)})"
+            raise Failure("; ".join(map(str, found)) + told)
+
+
+def refusal(error: ApiError) -> str:
+    """Return how people are told of a refusal."""
+    return f"{error.code} {error.reason}: {error.message}".replace("  ", " ")
+
+
+def bind(world: World, outputs: Sequence[Output], answer: Any) -> None:
+    """Bind the names that an answer gives."""
+    bindings = world.scene.bindings
+    for one in outputs:
+        if one.match is None or not differences(one.match, answer, bindings):
+            bindings[one.name] = value_of(one.value, answer, bindings)
+
+
+def value_of(value: Any, answer: Any, bindings: Mapping[str, Any]) -> Any:
+    """Return what a value, which may be an expression about an answer, comes to."""
+    return evaluate(value[1:-1], answer, bindings) if is_expression(value) else resolve(value, bindings)

@@ -1,0 +1,108 @@
+"""Which objects a step is about: manifests in it or in files beside it, or a reference to what is there."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Key, Selection
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.kinds import Named, kind_called, kind_of
+from mockkube.scenario.located import Mapping as LocatedMapping
+from mockkube.scenario.located import read_file
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An object that is there, or several: `deployment/web`, or apiVersion, kind and a name or labels."""
+
+    kind: Annotated[str, "its kind, as in manifests or as kubectl takes it"]
+    name: Annotated[str, "its name; empty: every object that the labels select"] = ""
+    api_version: Annotated[str, "where the kind is of; needed only when two groups have one of the same name"] = ""
+    namespace: Annotated[str, "its namespace; empty: that of the scenario"] = ""
+    labels: Annotated[Mapping[str, str], "labels that it must have"] = field(default_factory=dict)
+
+    @staticmethod
+    def adapt(node: Any) -> Any:
+        """Read `KIND/NAME`."""
+        if isinstance(node, str):
+            kind, slash, name = node.partition("/")
+            return {"kind": kind, "name": name} if slash else {"kind": kind}
+        return node
+
+    async def named(self, client: Client) -> Named:
+        """Return the kind."""
+        if self.api_version:
+            return await kind_of(client, {"apiVersion": self.api_version, "kind": self.kind})
+        return await kind_called(client, self.kind)
+
+    async def keys(self, world: World, client: Client) -> tuple[Named, list[Key]]:
+        """Return the kind, and which objects of it are meant."""
+        named = await self.named(client)
+        namespace = (self.namespace or world.scene.namespace) if named.namespaced else ""
+        if self.name:
+            return named, [Key(namespace, self.name)]
+        labels = ",".join(f"{key}={value}" for key, value in self.labels.items())
+        listed = await client.list(named.name, Selection(namespace=namespace, labels=labels))
+        return named, sorted(key_in(obj, named) for obj in listed.items)
+
+    def __str__(self) -> str:
+        shown = self.name or ",".join(f"{key}={value}" for key, value in self.labels.items())
+        return f"{self.kind}/{shown}" if shown else self.kind
+
+
+def key_in(obj: ReadOnlyObject, named: Named) -> Key:
+    """Return the key of an object of a kind."""
+    metadata = obj["metadata"]
+    return Key(metadata.get("namespace", "") if named.namespaced else "", metadata["name"])
+
+
+def adapt_manifests(node: Any) -> Any:
+    """Read a manifest, or a list of them, where `resource` was left out."""
+    if isinstance(node, list) or (isinstance(node, Mapping) and "apiVersion" in node and "kind" in node):
+        wrapped = LocatedMapping(resource=node)
+        wrapped.line, wrapped.lines = getattr(node, "line", 0), {"resource": getattr(node, "line", 0)}
+        return wrapped
+    return {"file": node} if isinstance(node, str) else node
+
+
+def manifests(world: World, resource: Any, file: str) -> list[Object]:
+    """Return the manifests given in a step, or those of a file beside the scenario; the caller may change them."""
+    given = read_file(world.scene.directory / file) if file else resource
+    found: list[Object] = []
+    for one in given if isinstance(given, list) else [given]:
+        if isinstance(one, Mapping) and one.get("kind") == "List":
+            found += manifests(world, list(one.get("items") or ()), "")
+        elif not isinstance(one, Mapping) or "apiVersion" not in one or "kind" not in one:
+            raise Failure(f"not a manifest: it needs apiVersion and kind: {str(one)[:100]}")
+        else:
+            found.append(copy.deepcopy(dict(one)))
+    return found
+
+
+async def placed(world: World, client: Client, obj: Object) -> tuple[Named, Object]:
+    """Return the kind of a manifest, and the manifest in the namespace of the scenario if it names none."""
+    named = await kind_of(client, obj)
+    metadata = dict(obj.get("metadata") or {})
+    if named.namespaced:
+        metadata.setdefault("namespace", world.scene.namespace)
+    return named, {**obj, "metadata": metadata}
+
+
+async def candidates(world: World, client: Client, expected: ReadOnlyObject) -> tuple[Named, Sequence[ReadOnlyObject]]:
+    """Return the objects that a partial one may be about: that of its name, or all of its kind and labels."""
+    named, placed_at = await placed(world, client, dict(expected))
+    metadata = placed_at["metadata"]
+    namespace = metadata.get("namespace", "") if named.namespaced else ""
+    if name := metadata.get("name"):
+        try:
+            return named, [await client.get(named.name, Key(namespace, name))]
+        except NotFound:
+            return named, []
+    labels = metadata.get("labels") or {}
+    plain = {key: value for key, value in labels.items() if not key.startswith("(")}
+    selector = ",".join(f"{key}={value}" for key, value in plain.items())
+    return named, (await client.list(named.name, Selection(namespace=namespace, labels=selector))).items

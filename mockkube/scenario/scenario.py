@@ -1,0 +1,127 @@
+"""A scenario as it is played: what it claims, on which cluster, step by step."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from mockkube.scenario.fields import Place
+
+Order = Literal["in-order", "shuffled"]
+Settling = Literal["after-each-step", "when-told"]
+
+
+@dataclass(frozen=True)
+class ComponentSetup:
+    """What one component is told from the start."""
+
+    version: Annotated[str, "its Kubernetes version"] = ""
+    feature_gates: Annotated[Mapping[str, bool], "gates over those of the cluster"] = field(default_factory=dict)
+    running: Annotated[bool, "whether it runs"] = True
+    server: Annotated[str, "the API server it talks to"] = ""
+    flags: Annotated[Mapping[str, Any], "node-monitor-grace-period and others of the controller manager; config"] = (
+        field(default_factory=dict)
+    )
+
+
+@dataclass(frozen=True)
+class ClusterSetup:
+    """The cluster that a scenario begins with."""
+
+    version: Annotated[str, "the Kubernetes version of all components"] = "1.36"
+    feature_gates: Annotated[Mapping[str, bool], "gates of all components that have them"] = field(default_factory=dict)
+    components: Annotated[Mapping[str, ComponentSetup], "what single components are told"] = field(default_factory=dict)
+    nodes: Annotated[int, "how many nodes there are: node-1, node-2, ..."] = 0
+    without: Annotated[tuple[str, ...], "parts to leave out: scheduler, controllers, kubelets"] = ()
+    skew_policy: Annotated[Literal["enforce", "warn", "ignore"], "versions that do not go together"] = "warn"
+    release_trains: Annotated[tuple[Any, ...], "what if a gate took another train: {gate, stages}"] = ()
+    enable_admission_plugins: Annotated[tuple[str, ...], "plugins beside those that are on by default"] = ()
+    disable_admission_plugins: Annotated[tuple[str, ...], "plugins to leave out"] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step as written: read when the scenario is loaded, and again when it is played and names are bound."""
+
+    verb: str
+    arguments: Any
+    place: Place
+    description: str = ""
+
+    @property
+    def line(self) -> int:
+        """Where it stands."""
+        return self.place.line
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Operations that belong together; what to do when one fails, and what in any case."""
+
+    name: str
+    operations: tuple[Operation, ...]
+    catch: tuple[Operation, ...] = ()
+    in_the_end: tuple[Operation, ...] = ()
+    bindings: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a scenario is about."""
+
+    source: str = ""
+    """Where the claim is from."""
+    claim: str = ""
+    observed: str = ""
+    """What is the case; the scenario asserts this."""
+    holds: bool | None = None
+    """Whether what is observed is what was claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of the matrix."""
+
+    values: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={_plain(value)}" for name, value in self.values)
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario of a file."""
+
+    name: str
+    file: Path
+    header: Header
+    cluster: Any
+    """A ClusterSetup as written: it may refer to the matrix."""
+    cluster_place: Place
+    blocks: tuple[Block, ...]
+    catch: tuple[Operation, ...] = ()
+    variables: tuple[tuple[str, Any], ...] = ()
+    matrix: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    exclude: tuple[Mapping[str, Any], ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    order: Order = "in-order"
+    settling: Settling = "after-each-step"
+    timeout: float = 30.0
+    deletion_timeout: float = 60.0
+    namespace: str = "default"
+    make_namespace: bool = False
+    skip: str = ""
+    """Why it is not played."""
+
+    def cells(self) -> Iterator[Cell]:
+        """Return every combination of the matrix that is not excluded."""
+        names = [name for name, _ in self.matrix]
+        for values in product(*(values for _, values in self.matrix)):
+            cell = dict(zip(names, values, strict=True))
+            if not any(all(cell.get(name) == value for name, value in one.items()) for one in self.exclude):
+                yield Cell(tuple(cell.items()))

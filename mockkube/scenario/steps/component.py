@@ -1,0 +1,51 @@
+"""`component`: another version, other gates, started or stopped; replicas and kubelets of single nodes come and go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from mockkube.api.errors import ApiError
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.outcomes import refusal
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True)
+class Component(Step):
+    """Asks something else of a component: a restart with another version or other gates, or its end."""
+
+    verb: ClassVar[str] = "component"
+
+    name: Annotated[str, "kube-apiserver[.N], kube-scheduler, kube-controller-manager, kubelet or kubelet.NODE"]
+    version: Annotated[str | None, "its Kubernetes version"] = None
+    feature_gates: Annotated[Mapping[str, bool | None], "gates to turn on or off; null: as its version has it"] = field(
+        default_factory=dict
+    )
+    running: Annotated[bool | None, "whether it runs"] = None
+    server: Annotated[str | None, "the API server it talks to"] = None
+    remove: Annotated[bool, "take it away: a replica, or the kubelet of one node"] = False
+    refused: Annotated[str, "part of the message with which this is to be refused"] = ""
+    warns: Annotated[str, "part of a warning that this is to give"] = ""
+
+    async def play(self, world: World) -> None:
+        """Ask it, and compare what is said of it."""
+        try:
+            warnings = await self._ask(world)
+        except ApiError as error:
+            if not self.refused or self.refused not in error.message:
+                raise Failure(refusal(error)) from None
+            return
+        if self.refused:
+            raise Failure(f"{self.name} was not refused; expected: {self.refused}")
+        for warning in warnings:
+            world.scene.say(f"warning: {warning}")
+        if self.warns and not any(self.warns in warning for warning in warnings):
+            raise Failure(f"expected a warning with {self.warns!r}, found {list(warnings) or 'none'}")
+
+    async def _ask(self, world: World) -> list[str]:
+        if self.remove:
+            await world.remove(self.name)
+            return []
+        wished = {"version": self.version, "gates": self.feature_gates, "running": self.running, "server": self.server}
+        return list(await world.component(self.name, **wished))

@@ -1,0 +1,20 @@
+"""`create`: objects that are not there yet."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client
+from mockkube.scenario.kinds import Named
+from mockkube.scenario.steps.writing import Writing
+
+
+@dataclass(frozen=True)
+class Create(Writing):
+    """Creates objects; fails if one is there already."""
+
+    verb: ClassVar[str] = "create"
+
+    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+        """Create it."""
+        return await client.create(named.name, obj)

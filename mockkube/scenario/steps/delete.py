@@ -1,0 +1,97 @@
+"""`delete`: objects that are to go."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.client.protocol import Client, Deletion, Key, Propagation
+from mockkube.cluster.components import API_SERVER
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.fields import Seconds
+from mockkube.scenario.kinds import Named
+from mockkube.scenario.outcomes import Expectation, judge
+from mockkube.scenario.references import Ref, adapt_manifests, key_in, manifests, placed
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import Who, World
+
+Policy = Literal["Background", "Foreground", "Orphan"]
+
+
+@dataclass(frozen=True)
+class Delete(Step):
+    """Deletes objects, and waits until they are gone. One that is not there is no failure, as in chainsaw."""
+
+    verb: ClassVar[str] = "delete"
+
+    ref: Annotated[Ref | None, "which objects go"] = None
+    resource: Annotated[Any, "manifests of those that go"] = None
+    file: Annotated[str, "a file of manifests of those that go"] = ""
+    as_: Annotated[str, "the user who asks; an administrator unless told otherwise"] = ""
+    server: Annotated[str, "the API server that is asked"] = API_SERVER
+    wait: Annotated[bool, "whether to wait until they are gone"] = True
+    timeout: Annotated[Seconds | None, "how long to wait, in the time of the cluster"] = None
+    grace_period_seconds: Annotated[int | None, "how long pods have to end"] = None
+    deletion_propagation_policy: Annotated[
+        Literal["Background", "Foreground", "Orphan"] | None, "what becomes of dependents"
+    ] = None
+    expect: Annotated[tuple[Expectation, ...], "what must hold of each answer"] = ()
+
+    @staticmethod
+    def adapt(node: Any) -> Any:
+        """Read `KIND/NAME`, and manifests where `resource` was left out."""
+        return {"ref": node} if isinstance(node, str) else adapt_manifests(node)
+
+    def complaint(self) -> str:
+        """Ask for objects."""
+        given = (self.ref is not None) + (self.resource is not None) + bool(self.file)
+        return "" if given == 1 else "give one of `ref`, a manifest, or `file`"
+
+    async def play(self, world: World) -> None:
+        """Delete each, then wait for all."""
+        error: ApiError | None = None
+        going: list[tuple[Named, Key]] = []
+        try:
+            going = await self.ask(world)
+        except NotFound as gone:
+            error = gone if self.expect else None
+        except ApiError as refused:
+            error = refused
+        judge(world, self.expect, {}, {}, error)
+        if self.wait and error is None:
+            await self._see_off(world, going)
+
+    async def ask(self, world: World) -> list[tuple[Named, Key]]:
+        """Ask for the deletion of each; return which they are. Raises ApiError for a refusal."""
+        client = world.client(Who(self.as_, server=self.server))
+        propagation = self.deletion_propagation_policy
+        policy = None if propagation is None else Propagation(propagation)
+        how = Deletion(grace_seconds=self.grace_period_seconds, propagation=policy)
+        going = await self._going(world, client)
+        for named, key in going:
+            await client.delete(named.name, key, how)
+        return going
+
+    async def _going(self, world: World, client: Client) -> list[tuple[Named, Key]]:
+        if self.ref is not None:
+            named, keys = await self.ref.keys(world, client)
+            return [(named, key) for key in keys]
+        whole = [await placed(world, client, obj) for obj in manifests(world, self.resource, self.file)]
+        return [(named, key_in(obj, named)) for named, obj in whole]
+
+    async def _see_off(self, world: World, going: list[tuple[Named, Key]]) -> None:
+        async def gone() -> bool:
+            return not [key for named, key in going if await exists(world.client(), named, key)]
+
+        seconds = world.scene.deletion_timeout if self.timeout is None else self.timeout
+        if not await world.until(gone, seconds):
+            left = [f"{named.kind} {key}" for named, key in going if await exists(world.client(), named, key)]
+            raise Failure(f"still there after {seconds:g} s: {', '.join(left)}")
+
+
+async def exists(client: Client, named: Named, key: Key) -> bool:
+    """Whether there is such an object."""
+    try:
+        await client.get(named.name, key)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,46 @@
+"""`fault`: requests that go wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from mockkube.api.errors import ApiError
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.outcomes import refusal
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True)
+class Fault(Step):
+    """Lets requests go wrong, as a Fault of the control API does, or lets them go well again."""
+
+    verb: ClassVar[str] = "fault"
+
+    name: Annotated[str, "what to call it"] = "fault"
+    match: Annotated[Mapping[str, Any], "which requests: component, server, verbs, resources, namespace, name"] = field(
+        default_factory=dict
+    )
+    inject: Annotated[Mapping[str, Any], "what happens: status, delaySeconds, dropWatch, expired, staleReads"] = field(
+        default_factory=dict
+    )
+    count: Annotated[int | None, "how often at most"] = None
+    share: Annotated[float | None, "which share of the requests, like 0.1"] = None
+    seed: Annotated[int | None, "makes the draws repeat themselves"] = None
+    end: Annotated[bool, "let requests go well again"] = False
+
+    def complaint(self) -> str:
+        """Ask for something to go wrong."""
+        return "" if self.end or self.inject else "give `inject`, or `end: true`"
+
+    async def play(self, world: World) -> None:
+        """Begin or end it."""
+        try:
+            await world.fault(self.name, None if self.end else self._spec())
+        except ApiError as error:
+            raise Failure(refusal(error)) from None
+
+    def _spec(self) -> dict[str, Any]:
+        given = {"match": dict(self.match), "inject": dict(self.inject)}
+        several = {"count": self.count, "share": self.share, "seed": self.seed}
+        return {**given, **{name: value for name, value in several.items() if value is not None}}

@@ -1,0 +1,142 @@
+"""`script` and `command`: programs, in real time, with the cluster's kubeconfig where it has an address."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Final
+
+from mockkube.scenario.errors import Failure, Impossible, TimedOut
+from mockkube.scenario.fields import Seconds, Tree
+from mockkube.scenario.matching import differences
+from mockkube.scenario.outcomes import Output, bind
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+OUTPUT_BYTES_MAX: Final = 1 << 20
+TIMEOUT: Final = Seconds(60.0)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the environment."""
+
+    name: Annotated[str, "its name"]
+    value: Annotated[str, "its value"]
+
+
+@dataclass(frozen=True)
+class Running(Step):
+    """Runs a program. `$stdout`, `$stderr` and `$error` can be checked; unchecked, it must succeed."""
+
+    env: Annotated[tuple[Variable, ...], "variables of its environment"] = ()
+    timeout: Annotated[Seconds, "how long it may take, in real time"] = TIMEOUT
+    check: Annotated[Tree | None, "what must hold: expressions like ($stdout == 'yes')"] = None
+    outputs: Annotated[tuple[Output, ...], "names for what it wrote: (json_parse($stdout))"] = ()
+    skip_log_output: Annotated[bool, "leave what it wrote out of the log"] = False
+
+    async def run(self, world: World, *arguments: str) -> None:
+        """Run it, and judge what came of it."""
+        bound = {f"MOCKKUBE_{name.upper()}": str(value) for name, value in world.scene.bindings.items()}
+        own = {one.name: one.value for one in self.env}
+        try:
+            told: Mapping[str, str] = await world.environment()
+        except Impossible:
+            told = {"KUBECONFIG": os.devnull}  # nothing it starts may find a cluster of somebody else
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                cwd=world.scene.directory,
+                env={**os.environ, **told, **bound, "NAMESPACE": world.scene.namespace, **own},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            raise Failure(f"{arguments[0]}: {error.strerror}") from None
+        out, err = await self._awaited(process)
+        self._judge(world, process.returncode or 0, out, err)
+
+    async def _awaited(self, process: asyncio.subprocess.Process) -> tuple[str, str]:
+        try:
+            async with asyncio.timeout(self.timeout):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise TimedOut(f"the program did not end within {self.timeout:g} s") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        return _text(out), _text(err)
+
+    def _judge(self, world: World, code: int, out: str, err: str) -> None:
+        error = f"exit status {code}" if code else None
+        if not self.skip_log_output:
+            for text in filter(None, (out, err)):
+                world.scene.say(text)
+        scope = {**world.scene.bindings, "stdout": out, "stderr": err, "error": error}
+        if self.check is None and error is not None:
+            raise Failure(f"{error}: {(err or out)[-500:]}")
+        if self.check is not None and (found := differences(self.check, {}, scope)):
+            raise Failure("; ".join(map(str, found)) + (f" ({error}: {err[-300:]})" if error else ""))
+        kept = dict(world.scene.bindings)
+        world.scene.bindings.update(scope)
+        try:
+            bind(world, self.outputs, _parsed(out))
+        finally:
+            for name in ("stdout", "stderr", "error"):
+                world.scene.bindings.pop(name, None)
+                if name in kept:
+                    world.scene.bindings[name] = kept[name]
+
+
+def _text(output: bytes) -> str:
+    return output[:OUTPUT_BYTES_MAX].decode(errors="replace").rstrip("\n")
+
+
+def _parsed(text: str) -> Any:
+    """Return what a program wrote as JSON, else as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True)
+class Script(Running):
+    """Runs a shell script."""
+
+    verb: ClassVar[str] = "script"
+
+    content: Annotated[Tree, "what the shell is to run"] = field(default=Tree(""))
+    shell: Annotated[str, "which shell"] = "sh"
+
+    @staticmethod
+    def adapt(node: Any) -> Any:
+        """Read the content alone."""
+        return {"content": node} if isinstance(node, str) else node
+
+    async def play(self, world: World) -> None:
+        """Run it."""
+        await self.run(world, self.shell, "-c", str(self.content))
+
+
+@dataclass(frozen=True)
+class Command(Running):
+    """Runs a program with arguments."""
+
+    verb: ClassVar[str] = "command"
+
+    entrypoint: Annotated[str, "the program"] = ""
+    args: Annotated[tuple[str, ...], "its arguments"] = ()
+
+    def complaint(self) -> str:
+        """Ask for a program."""
+        return "" if self.entrypoint else "entrypoint is missing: the program to run"
+
+    async def play(self, world: World) -> None:
+        """Run it."""
+        await self.run(world, self.entrypoint, *self.args)

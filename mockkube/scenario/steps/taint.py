@@ -1,0 +1,76 @@
+"""`taint`: nodes that repel pods, or no longer do."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Key, PatchType, Selection
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.outcomes import refusal
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+@dataclass(frozen=True)
+class Taint(Step):
+    """Adds a taint to nodes, in place of one of the same key and effect, or takes it away."""
+
+    verb: ClassVar[str] = "taint"
+
+    key: Annotated[str, "the key of the taint"]
+    node: Annotated[str, "which node; empty: those the selector selects, or all"] = ""
+    selector: Annotated[str, "labels of the nodes, like zone=a"] = ""
+    value: Annotated[str, "the value of the taint"] = ""
+    effect: Annotated[Effect | None, "its effect; when taking away, empty means any"] = None
+    remove: Annotated[bool, "take it away"] = False
+
+    @staticmethod
+    def adapt(node: Any) -> Any:
+        """Read kubectl's way to say it: `node-1 key=value:Effect`, or `node-1 key:Effect-`."""
+        if not isinstance(node, str):
+            return node
+        where, _, text = node.strip().partition(" ")
+        removing = text.endswith("-")
+        taint, _, effect = text.strip().removesuffix("-").partition(":")
+        key, _, value = taint.partition("=")
+        given: dict[str, Any] = {"node": where, "key": key, "value": value, "remove": removing}
+        return {**given, **({"effect": effect} if effect else {})}
+
+    def complaint(self) -> str:
+        """Ask for an effect."""
+        return "" if self.remove or self.effect else "effect is missing: NoSchedule, PreferNoSchedule or NoExecute"
+
+    async def play(self, world: World) -> None:
+        """Change every node that is meant."""
+        client = world.client()
+        try:
+            for node in await self._nodes(client):
+                await self._change(client, node)
+        except ApiError as error:
+            raise Failure(refusal(error)) from None
+
+    async def _nodes(self, client: Client) -> list[ReadOnlyObject]:
+        if self.node:
+            return [await client.get("Node", Key("", self.node))]
+        found = list((await client.list("Node", Selection(labels=self.selector))).items)
+        if not found:
+            raise Failure(f"no node has the labels {self.selector!r}")
+        return found
+
+    async def _change(self, client: Client, node: ReadOnlyObject) -> None:
+        taints = [dict(taint) for taint in node["spec"].get("taints") or ()]
+        kept = [taint for taint in taints if not self._concerns(taint)]
+        if self.remove and len(kept) == len(taints):
+            raise Failure(f"node {node['metadata']['name']} has no taint {self.key!r}")
+        wanted: list[Object] = kept if self.remove else [*kept, self._taint()]
+        patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": wanted}}
+        await client.patch("Node", Key("", node["metadata"]["name"]), patch, media=PatchType.MERGE)
+
+    def _concerns(self, taint: Object) -> bool:
+        return taint["key"] == self.key and self.effect in (None, taint["effect"])
+
+    def _taint(self) -> Object:
+        return {"key": self.key, "effect": self.effect, **({"value": self.value} if self.value else {})}

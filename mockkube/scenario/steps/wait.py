@@ -1,0 +1,96 @@
+"""`wait`: until objects have a condition, a value, or are gone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from mockkube.api.errors import NotFound
+from mockkube.api.printers.jsonpath import PathError, compile_path
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.fields import Seconds
+from mockkube.scenario.references import Ref
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that objects are to have."""
+
+    name: Annotated[str, "its type"]
+    value: Annotated[str, "its status"] = "True"
+
+
+@dataclass(frozen=True)
+class JsonPath:
+    """A value that objects are to have."""
+
+    path: Annotated[str, "where: {.status.phase}"]
+    value: Annotated[str, "what"]
+
+
+@dataclass(frozen=True)
+class What:
+    """What is waited for."""
+
+    condition: Annotated[Condition | None, "a condition"] = None
+    json_path: Annotated[JsonPath | None, "a value"] = None
+    deletion: Annotated[Mapping[str, Any] | None, "that they are gone: {}"] = None
+    create: Annotated[Mapping[str, Any] | None, "that they are there: {}"] = None
+
+
+@dataclass(frozen=True)
+class Wait(Step):
+    """Waits for objects, as kubectl wait does."""
+
+    verb: ClassVar[str] = "wait"
+
+    kind: Annotated[str, "their kind"]
+    for_: Annotated[What, "what is waited for"]
+    api_version: Annotated[str, "where the kind is of"] = ""
+    name: Annotated[str, "the name of one"] = ""
+    namespace: Annotated[str, "their namespace; empty: that of the scenario"] = ""
+    labels: Annotated[Mapping[str, str], "labels that they have"] = field(default_factory=dict)
+    selector: Annotated[str, "the same, as kubectl takes it: app=web"] = ""
+    timeout: Annotated[Seconds | None, "how long, in the time of the cluster"] = None
+
+    async def play(self, world: World) -> None:
+        """Let time pass until it holds of all."""
+
+        async def holds() -> bool:
+            return await self._holds(world)
+
+        seconds = world.scene.timeout if self.timeout is None else self.timeout
+        if not await world.until(holds, seconds):
+            raise Failure(f"timed out waiting for {self._ref()} after {seconds:g} s: {self.for_}")
+
+    def _ref(self) -> Ref:
+        pairs = (pair.partition("=") for pair in self.selector.split(",") if pair)
+        labels = {**self.labels, **{key: value for key, _, value in pairs}}
+        return Ref(self.kind, self.name, self.api_version, self.namespace, labels)
+
+    async def _holds(self, world: World) -> bool:
+        client = world.client()
+        named, keys = await self._ref().keys(world, client)
+        objects = []
+        for key in keys:
+            try:
+                objects.append(await client.get(named.name, key))
+            except NotFound:
+                continue
+        if self.for_.deletion is not None:
+            return not objects
+        return len(objects) == len(keys) > 0 and all(map(self._is_so, objects))
+
+    def _is_so(self, obj: ReadOnlyObject) -> bool:
+        if (wanted := self.for_.condition) is not None:
+            conditions = obj.get("status", {}).get("conditions") or ()
+            return any(one["type"] == wanted.name and one["status"] == wanted.value for one in conditions)
+        if (at := self.for_.json_path) is not None:
+            try:
+                found = compile_path(at.path.removeprefix("{").removesuffix("}")).find(obj)
+            except PathError:
+                return False
+            return [str(value) for value in found] == [at.value]
+        return True

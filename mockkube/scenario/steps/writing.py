@@ -1,0 +1,69 @@
+"""What the steps that write manifests have in common: who writes what, and what the answer should be."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client
+from mockkube.cluster.components import API_SERVER
+from mockkube.scenario.fields import Seconds
+from mockkube.scenario.kinds import Named
+from mockkube.scenario.outcomes import Expectation, Output, bind, judge
+from mockkube.scenario.references import adapt_manifests, manifests, placed
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import Who, World
+
+Validation = Literal["Ignore", "Warn", "Strict"]
+
+
+@dataclass(frozen=True)
+class Writing(Step):
+    """Writes manifests, one after the other."""
+
+    resource: Annotated[Any, "the manifest, or a list of them"] = None
+    file: Annotated[str, "a file of manifests beside the scenario, instead of `resource`"] = ""
+    as_: Annotated[str, "the user who asks; an administrator unless told otherwise"] = ""
+    groups: Annotated[tuple[str, ...], "the groups of that user"] = ()
+    server: Annotated[str, "the API server that is asked"] = API_SERVER
+    field_validation: Annotated[Validation, "what becomes of unknown fields"] = "Warn"
+    dry_run: Annotated[bool, "only ask what would come of it"] = False
+    timeout: Annotated[Seconds | None, "kept for chainsaw; an answer comes at once"] = None
+    expect: Annotated[tuple[Expectation, ...], "what must hold of each answer"] = ()
+    outputs: Annotated[tuple[Output, ...], "names for what is in the answers"] = ()
+
+    adapt = staticmethod(adapt_manifests)
+
+    def complaint(self) -> str:
+        """Ask for manifests."""
+        if (self.resource is None) == (not self.file):
+            return "give a manifest, or a `file` of them"
+        return ""
+
+    def who(self) -> Who:
+        """Return who asks, and where."""
+        return Who(self.as_, self.groups, self.server, self.field_validation, f"mockkube-{self.verb}", self.dry_run)
+
+    async def play(self, world: World) -> None:
+        """Write each manifest; raise Failure for the first answer that is not as expected."""
+        client = world.client(self.who())
+        for obj in self.objects(world):
+            named, whole = await placed(world, client, obj)
+            answer: ReadOnlyObject = {}
+            error = None
+            try:
+                answer = await self.write(client, named, whole)
+            except ApiError as refused:
+                error = refused
+            judge(world, self.expect, whole, answer, error)
+            bind(world, self.outputs, answer)
+
+    def objects(self, world: World) -> Sequence[Object]:
+        """Return the manifests."""
+        return manifests(world, self.resource, self.file)
+
+    @abstractmethod
+    async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:
+        """Write one manifest; raise ApiError when it is refused."""
