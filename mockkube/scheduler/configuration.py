@@ -145,7 +145,7 @@ def _check_shape(given: ReadOnlyObject) -> Iterator[str]:
 
 
 def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    profiles = given.get("profiles") or ({},)
+    profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
     if len(profiles) == 1:
         return ({"schedulerName": DEFAULT_NAME, **profiles[0]},)
     return tuple(profiles)

@@ -59,7 +59,7 @@ def is_going(pod: PodInfo) -> bool:
         return False
     for condition in pod.status.get("conditions") or ():
         if condition.get("type") == DISRUPTION:
-            return condition.get("status") == "True" and condition.get("reason") == BY_SCHEDULER
+            return bool(condition.get("status") == "True" and condition.get("reason") == BY_SCHEDULER)
     return False
 
 

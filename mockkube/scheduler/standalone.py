@@ -8,6 +8,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
 from mockkube.client.kubeconfig import Access
+from mockkube.client.protocol import Client
 from mockkube.client.sight import Sight
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import schema_for
@@ -30,7 +31,8 @@ async def serve(
     clock = RealClock()
     agent, sight = user_agent(NAME, caps.version), Sight(schema_for(caps.version))
     async with HttpClient(access, agent, sight=sight, clock=clock) as client:
-        context = Context(NAME, client, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
+        speaking: Client = client
+        context = Context(NAME, speaking, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
         scheduler = build(context, configuration)
         await scheduler.start()
         try:

@@ -123,7 +123,10 @@ class CycleState:
 
 
 class Scope(StrEnum):
-    """What a filter's verdict, or a score, follows from: it is kept, per pods with equal specs, until that changes."""
+    """What a filter's verdict, or a score, follows from: it is kept, for pods with equal specs, until that changes.
+
+    Labels and annotations of the pod are no part of it: who looks at them is of scope CLUSTER.
+    """
 
     NODE = "node"
     """The node's object and the pod alone."""
