@@ -18,6 +18,7 @@ from mockkube.controllers.expectations import Expectations
 from mockkube.controllers.family import Heirs, candidates, owner_in
 from mockkube.controllers.job_hand import BATCH_SECONDS, JobHand, Sync
 from mockkube.controllers.job_memory import JobMemory
+from mockkube.controllers.job_metrics import JobMetrics
 from mockkube.controllers.job_orphans import JobOrphans
 from mockkube.controllers.job_pods import (
     TRACKING,
@@ -61,8 +62,11 @@ class Jobs(Controller):
         super().__init__(setting)
         self._rules = Rules.of(setting.capabilities)
         self._memory = JobMemory()
+        self._metrics = JobMetrics(setting.metrics)
         self._expectations = Expectations(self.clock)
-        self._hand = JobHand(PodHand(self.client, self.events), self._expectations, self.keys, self.clock, self._rules)
+        self._hand = JobHand(
+            PodHand(self.client, self.events), self._expectations, self.keys, self.clock, self._metrics
+        )
         self.jobs = self.follow(KIND, self._job_changed)
         self._heirs = Heirs(
             self.jobs,
@@ -89,6 +93,7 @@ class Jobs(Controller):
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
+        self._metrics.pod_changed(change.old, None if change.type is EventType.DELETED else pod)
         if change.type is EventType.DELETED or not is_tracked(pod):
             for one in (pod, change.old):
                 if one is not None and (job := owner_in(self.jobs, KIND, one)) is not None:
@@ -110,6 +115,8 @@ class Jobs(Controller):
         job, key = change.object, key_of(change.object)
         if change.type is not EventType.MODIFIED:
             self.keys.add(key)
+        if change.type is EventType.ADDED and self._rules.managed_by:
+            self._metrics.came(job)
         if change.type is EventType.DELETED:
             self._memory.seen_ended(job["metadata"]["uid"])
             self._memory.forget_streak(key)
@@ -144,16 +151,25 @@ class Jobs(Controller):
         return DONE
 
     async def _sync(self, key: Key, job: ReadOnlyObject) -> None:
-        settled = self._expectations.satisfied(key)
+        begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
         tally = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
         if not tally.status.get("startTime") and not is_suspended(job):
             tally.status["startTime"] = render_time(self.clock.now())
         streak = self._memory.streak(key).after(tally.new_succeeded, tally.new_failed)
         sync = Sync(key, tally, streak, settled)
-        sync.end = verdict(tally, self.clock.now())
-        left = seconds_to_deadline(job, tally.status, self.clock.now())
+        failed = True
+        try:
+            await self._see_to(sync)
+            failed = False
+        finally:
+            self._metrics.synced(job, sync.action, self.clock.monotonic() - begun, failed=failed)
+
+    async def _see_to(self, sync: Sync) -> None:
+        now = self.clock.now()
+        sync.end = verdict(sync.tally, now)
+        left = seconds_to_deadline(sync.job, sync.tally.status, now)
         if left is not None and left > 0:
-            self.keys.add_after(key, left)
+            self.keys.add_after(sync.key, left)
         if sync.end is not None:
             await self._stop(sync)
         else:
@@ -223,6 +239,8 @@ class Jobs(Controller):
         pending = {pod["metadata"]["uid"]: None for pod in tally.pods if tally.is_pending(pod)}
         sync.flush = tally.exchange(pending) or sync.flush
         released = release(tally, sync.end)
+        for action in released.actions:
+            self._metrics.judged(action)
         sync.flush = released.changed or sync.flush
         end = sync.end
         if end is not None:
@@ -242,6 +260,7 @@ class Jobs(Controller):
             await self._write(sync)
         if ended and end is not None:
             self._tell_end(sync.job, end)
+            self._metrics.ended(sync.job, end)
             self._memory.expect_ended(sync.job["metadata"]["uid"])
 
     async def _let_go(self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]) -> ApiError | None:
@@ -261,8 +280,10 @@ class Jobs(Controller):
         return first
 
     async def _write(self, sync: Sync) -> None:
+        before = sync.job.get("status") or {}
         changed = {**sync.job, "status": sync.tally.status}
         sync.tally.job = await self.client.update(KIND, changed, subresource="status")
+        self._metrics.counted(sync.job, before, sync.tally.status)
 
     def _tell_end(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
         if end["type"] != "Complete":

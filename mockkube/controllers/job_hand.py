@@ -12,6 +12,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.expectations import Expectations
 from mockkube.controllers.job_backoff import Streak, index_seconds_left
+from mockkube.controllers.job_metrics import JobMetrics
 from mockkube.controllers.job_pods import (
     UNTRACKED,
     failure_annotations,
@@ -21,7 +22,7 @@ from mockkube.controllers.job_pods import (
     template_of,
 )
 from mockkube.controllers.job_policies import judge_failure
-from mockkube.controllers.job_rules import Rules, is_indexed, is_limited_per_index, is_suspended
+from mockkube.controllers.job_rules import is_indexed, is_limited_per_index, is_suspended
 from mockkube.controllers.job_tally import Tally
 from mockkube.controllers.pod_making import PodHand, is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_ready
@@ -48,6 +49,8 @@ class Sync:
     error: ApiError | None = None
     flush: bool = False
     """The status says something new."""
+    action: str = "reconciling"
+    """What was done, for metrics."""
 
     @property
     def job(self) -> ReadOnlyObject:
@@ -59,24 +62,27 @@ class JobHand:
     """Makes and deletes pods, and comes back when it is too early to."""
 
     def __init__(
-        self, pods: PodHand, expectations: Expectations, keys: WorkQueue[Key], clock: Clock, rules: Rules
+        self, pods: PodHand, expectations: Expectations, keys: WorkQueue[Key], clock: Clock, metrics: JobMetrics
     ) -> None:
         self._pods, self._expectations, self._keys = pods, expectations, keys
-        self._clock, self._rules = clock, rules
+        self._clock, self._metrics = clock, metrics
 
     async def manage(self, sync: Sync) -> None:
         """Bring the number of pods to what it should be, in one direction."""
         job, tally = sync.job, sync.tally
         wanted = 0 if is_suspended(job) else _wanted(tally)
         gone = surplus(job, tally.active_pods, max(tally.active - wanted, 0))
+        sync.action = "tracking"
         if gone or is_suspended(job):
+            sync.action = "pods_deleted"
             gone = gone if is_suspended(job) else gone[:BURST_MAX]
             self._expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
             await self.delete(sync, gone, untrack=True)
             return
-        leaving = tally.terminating if self._rules.replaces_terminated_only(job) else 0
+        leaving = tally.terminating if tally.rules.replaces_terminated_only(job) else 0
         missing = wanted - leaving - tally.active
         if missing > 0:
+            sync.action = "pods_created"
             await self._replace(sync, min(missing, BURST_MAX))
 
     async def _replace(self, sync: Sync, count: int) -> None:
@@ -107,8 +113,11 @@ class JobHand:
             try:
                 await self._pods.create(pod, job)
             except ApiError as error:
-                if not is_namespace_terminating(error):
-                    raise
+                if is_namespace_terminating(error):
+                    return
+                self._metrics.created(tally, failed=True)
+                raise
+            self._metrics.created(tally, failed=False)
 
         done = await slow_start(count, create)
         if done.successes < count:

@@ -135,19 +135,27 @@ class Release:
     pods: list[ReadOnlyObject] = field(default_factory=list)
     changed: bool = False
     """The status says more than before, and must be written before pods go."""
+    indexes: list[int] = field(default_factory=list)
+    """Those that have succeeded with these pods."""
+    actions: list[str] = field(default_factory=list)
+    """What the failure policy said of them, where it said something."""
     partial: bool = False
     """There are more than can wait in a status to be counted."""
 
 
 def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
     """Note in the status how pods have ended, and return which of them nobody needs any more."""
-    done, indexes = Release(), list[int]()
+    done = Release()
     for pod in _in_order(tally):
         if not tally.is_pending(pod) or not _may_go(tally, pod, end):
             continue
         done.pods.append(pod)
-        done.changed = _note(tally, pod, end, indexes) or done.changed
-        if len(indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
+        if phase_of(pod) == "Succeeded" and not tally.is_uncounted(pod, "failed"):
+            _note_success(tally, pod, done)
+        # when the job is over, whatever has not succeeded has failed
+        elif tally.is_failed(pod) or (end is not None and end["type"] != SUCCESS):
+            _note_failure(tally, pod, done)
+        if len(done.indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
             done.partial = True
             break
     if is_indexed(tally.job):
@@ -172,26 +180,26 @@ def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bo
     return not waits or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
 
 
-def _note(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None, indexes: list[int]) -> bool:
-    """Note in the status that a pod has ended; return whether that is new."""
-    uid, index = pod["metadata"]["uid"], valid_index_of(pod, tally.job)
-    if phase_of(pod) == "Succeeded" and not tally.is_uncounted(pod, "failed"):
-        if is_indexed(tally.job):
-            new = index is not None and index not in tally.done_before
-            indexes += [index] if index is not None and new else []
-            return new
-        if tally.is_uncounted(pod, "succeeded"):
-            return False
-        tally.uncounted("succeeded").append(uid)
-        return True
-    # when the job is over, whatever has not succeeded has failed
-    failed = tally.is_failed(pod) or (end is not None and end["type"] != SUCCESS)
-    if not failed or tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
-        return False
-    if not judge_failure(tally.job, pod).counts:
-        return False
-    tally.uncounted("failed").append(uid)
-    return True
+def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+    if not is_indexed(tally.job):
+        if not tally.is_uncounted(pod, "succeeded"):
+            tally.uncounted("succeeded").append(pod["metadata"]["uid"])
+            done.changed = True
+        return
+    index = valid_index_of(pod, tally.job)
+    if index is not None and index not in tally.done_before:
+        done.indexes.append(index)
+        done.changed = True
+
+
+def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+    if tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
+        return
+    judgement = judge_failure(tally.job, pod)
+    done.actions += [judgement.action] if judgement.action else []
+    if judgement.counts:
+        tally.uncounted("failed").append(pod["metadata"]["uid"])
+        done.changed = True
 
 
 def _note_indexes(tally: Tally) -> bool:

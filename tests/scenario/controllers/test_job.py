@@ -344,3 +344,25 @@ async def test_an_orphan_that_fits_is_adopted_and_tracked(sim):
     await end(sim, "orphan", "Succeeded")
     await sim.advance(2)
     assert "Complete" in await conditions(sim)
+
+
+async def test_what_becomes_of_jobs_is_measured_under_upstream_s_names(sim):
+    await sim.start(NAME)
+    await make(sim, completions=1, backoffLimit=3, podFailurePolicy={"rules": [IGNORE]})
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    await sim.status("Pod", (await pods(sim))[0], {"phase": "Failed", "conditions": [disrupted]})
+    await sim.advance(11)
+    await end_all(sim, "Succeeded")
+    await sim.advance(3)
+
+    def value(name, **labels):
+        return sim.metrics.get_sample_value(f"job_controller_{name}", labels)
+
+    mode = {"completion_mode": "NonIndexed"}
+    assert value("jobs_finished_total", **mode, result="succeeded", reason="CompletionsReached") == 1
+    assert value("job_pods_finished_total", **mode, result="succeeded") == 1
+    assert value("pod_failures_handled_by_failure_policy_total", action="Ignore") == 1
+    assert value("terminated_pods_tracking_finalizer_total", event="add") == 2
+    assert value("terminated_pods_tracking_finalizer_total", event="delete") == 2
+    assert value("job_syncs_total", **mode, result="success", action="pods_created") >= 2
+    assert value("job_pods_creation_total", reason="new", status="succeeded") == 2
