@@ -141,6 +141,7 @@ class Laboratory:
             await self._quiet()
             ready = [turn for turn in self._turns.present() if turn.ready()]
             if not ready:
+                await self.trace.outside(self.clock.monotonic())
                 return taken
             worker = chooser.choice(ready)
             await self.trace.outside(self.clock.monotonic())
@@ -236,6 +237,11 @@ class Laboratory:
         """Return the part that a component is at the moment; None for an API server, or when it does not run."""
         asked = self.components().get(component)
         return self._interior.fleet.workshop.part(component) if asked is not None and asked.running else None
+
+    def failed(self) -> dict[str, str]:
+        """Return the components that are to run and do not, for a bug of theirs; with what it says of itself."""
+        doings = {name: self._interior.fleet.doing(name) for name in self.components()}
+        return {name: doing.message for name, doing in doings.items() if doing.reason == "Failed"}
 
     def metrics(self, component: str) -> bytes:
         """Return the metrics of a component, as Prometheus scrapes them; NotFound if there is no such component."""

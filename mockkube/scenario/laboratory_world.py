@@ -96,6 +96,10 @@ class LaboratoryWorld(World):
         """Return the metrics page of a component."""
         return self.laboratory.metrics(component).decode()
 
+    def failed(self) -> Mapping[str, str]:
+        """Return the components that a bug of theirs has stopped."""
+        return self.laboratory.failed()
+
     async def environment(self) -> Mapping[str, str]:
         """Nobody outside the process can reach it."""
         raise Impossible("a cluster in virtual time has no address: run it with --real-time")

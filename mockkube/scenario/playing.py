@@ -49,6 +49,10 @@ class Manner:
     keeps_trace: bool = False
     kubectl: str = ""
     """The real kubectl, for the step of that name; empty: what is built in."""
+    real_time: bool = False
+    """Whether each run has a cluster with an address, on which time passes by itself."""
+    against: str = ""
+    """The kubeconfig of a cluster that runs; empty: each run has one of its own."""
 
 
 def _unheard(result: StepResult) -> None:
@@ -68,8 +72,10 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
     except TimeoutError:
         text = f"it took longer than {manner.real_seconds_max:g} s"
         result = replace(result, outcome=Outcome.TIMED_OUT, message=text)
-    except (ConfigurationError, StartError, ScenarioError) as error:
+    except (ConfigurationError, ScenarioError) as error:
         result = replace(result, outcome=Outcome.BROKEN, message=str(error))
+    except StartError as error:
+        result = replace(result, outcome=Outcome.NOT_STARTED, message=str(error))
     except LivelockError as error:
         result = replace(result, outcome=Outcome.TIMED_OUT, message=str(error))
     except Failure as error:
@@ -199,6 +205,9 @@ class Play:
         began, said = world.now, len(world.scene.log)
         world.warnings.clear()
         outcome, message = await self._outcome(operation)
+        if failed := world.failed():
+            told = "; ".join(f"{name} has failed: {why}" for name, why in failed.items())
+            outcome, message = Outcome.BROKEN, "\n".join(filter(None, (message, told)))
         log = (*world.scene.log[said:], *(f"Warning: {text}" for text in dict.fromkeys(world.warnings)))
         result = StepResult(
             operation.verb, operation.description, block, operation.line, outcome, message, began, world.now, log

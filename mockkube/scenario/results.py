@@ -16,8 +16,10 @@ class Outcome(StrEnum):
     """A claim does not hold, or something was refused."""
     TIMED_OUT = "timed out"
     """It took too long in real time, or the cluster never came to rest."""
+    NOT_STARTED = "not started"
+    """The cluster did not start."""
     BROKEN = "broken"
-    """It could not be played: the cluster did not start, a name was not bound, or there is a bug."""
+    """It could not be played: what the file says cannot be meant, or there is a bug."""
     SKIPPED = "skipped"
 
 
@@ -101,5 +103,5 @@ def story_of(trace: Trace) -> Iterator[Moment]:
 
 def worst(results: Sequence[RunResult]) -> Outcome:
     """Return the worst way in which any of them ended."""
-    order = (Outcome.BROKEN, Outcome.TIMED_OUT, Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)
+    order = (Outcome.BROKEN, Outcome.NOT_STARTED, Outcome.TIMED_OUT, Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)
     return next((one for one in order if any(result.outcome is one for result in results)), Outcome.PASSED)

@@ -90,6 +90,9 @@ class Cell:
 
 
 def _plain(value: Any) -> str:
+    """Return a value in a word: a mapping by its name, or by its values."""
+    if isinstance(value, Mapping):
+        return str(value.get("name") or "/".join(_plain(one) for one in value.values()))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

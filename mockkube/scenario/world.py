@@ -113,6 +113,10 @@ class World(ABC):
     async def metrics(self, component: str) -> str:
         """Return the metrics of a component."""
 
+    def failed(self) -> Mapping[str, str]:
+        """Return the components that a bug of theirs has stopped, with what it says of itself."""
+        return {}
+
     @abstractmethod
     async def environment(self) -> Mapping[str, str]:
         """Return what a program needs to reach the cluster: `KUBECONFIG`."""

@@ -1,0 +1,131 @@
+"""`mockkube test`: scenarios, played and judged."""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cluster.errors import ConfigurationError, StartError
+
+if TYPE_CHECKING:
+    from mockkube.scenario.playing import Manner, Run
+    from mockkube.scenario.results import RunResult
+
+__test__ = False  # it is none of pytest's
+
+
+@click.command(short_help="Play scenarios in virtual time.")
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Processes to play in. [one per core]")
+@click.option("--scenario", metavar="NAME", default="", help="Play the scenario of this name only.")
+@click.option("--cell", metavar="CELL", help="Play this combination of the matrix only, like gate=true.")
+@click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@click.option("--trace", metavar="FILE", type=click.Path(), help="Write all that happened, step by step; - prints it.")
+@click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, metavar="SECONDS",
+              help="How long one run may take, in real time.")  # fmt: skip
+@click.option("--real-time", is_flag=True, help="Play on clusters of their own in real time.")
+@click.option("--against", metavar="KUBECONFIG", type=click.Path(), help="Play on a cluster that runs, in real time.")
+@click.option("--kubectl", metavar="PATH", default="", help="Use this kubectl for kubectl steps.")
+@click.option("--list", "lists", is_flag=True, help="Say what would be played, and play nothing.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of scenario files.")
+@click.option("--verbose", "-v", is_flag=True, help="Tell of every step.")
+def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any) -> Exit:
+    """Play the scenarios of files and directories; each run has a cluster of its own.
+
+    Ends with 0 when all passed, 1 when a claim does not hold, 2 for a mistake in a file, 3 when a cluster did not
+    start, 4 when a run took too long or never came to rest.
+    """
+    if schema:
+        from mockkube.scenario.file_schema import render
+
+        click.echo(render())
+        return Exit.OK
+    logging.basicConfig(level=logging.WARNING if options["verbose"] else logging.CRITICAL, stream=sys.stderr)
+    runs = _runs(paths, options)
+    if lists:
+        for run in runs:
+            cell = f" [{run.cell}]" if run.cell.values else ""
+            click.echo(f"{run.scenario.name}{cell} seed {run.seed}")
+        return Exit.OK
+    return _play(runs, options)
+
+
+def _runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Run]":
+    """Return what is to be played; ConfigurationError for a mistake in any file."""
+    from mockkube.scenario.errors import ScenarioError
+    from mockkube.scenario.loading import find, load
+    from mockkube.scenario.running import runs_of
+
+    if not paths:
+        raise click.UsageError("no scenarios: give files or directories of them")
+    try:
+        scenarios = [scenario for path in find([Path(path) for path in paths]) for scenario in load(path)]
+        return runs_of(scenarios, name=options["scenario"], cell=options["cell"], seeds=options["seeds"])
+    except ScenarioError as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def _play(runs: "list[Run]", options: dict[str, Any]) -> Exit:
+    from mockkube.scenario.console import table, watched
+    from mockkube.scenario.running import play_all
+
+    manner = _manner(options)
+    jobs = options["jobs"] or os.cpu_count() or 1
+    ended = dict(watched(play_all(runs, manner, jobs), len(runs), sys.stderr))
+    results = [ended[index] for index in sorted(ended)]
+    for line in table(results, verbose=options["verbose"]):
+        click.echo(line)
+    _write(results, options)
+    return _exit(results)
+
+
+def _manner(options: dict[str, Any]) -> "Manner":
+    from mockkube.scenario.playing import Manner
+
+    return Manner(
+        options["timeout"],
+        keeps_story=options["report"] is not None,
+        keeps_trace=options["trace"] is not None,
+        kubectl=options["kubectl"],
+        real_time=options["real_time"],
+        against=options["against"] or "",
+    )
+
+
+def _write(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
+    if options["junit"]:
+        from mockkube.scenario.junit import render
+
+        _save(options["junit"], render(results), "--junit")
+    if options["report"]:
+        report = import_module("mockkube.scenario.report.runs")
+        _save(options["report"], report.render(results), "--report")
+    if options["trace"]:
+        text = "\n".join(f"# {one.title} {one.digest}\n{one.trace}" for one in results)
+        click.echo(text) if options["trace"] == "-" else _save(options["trace"], text, "--trace")
+
+
+def _save(path: str, text: str, flag: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise StartError(f"{flag}: {path}: {error.strerror}: give a file that can be written") from None
+
+
+def _exit(results: "Sequence[RunResult]") -> Exit:
+    from mockkube.scenario.results import Outcome, worst
+
+    return {
+        Outcome.BROKEN: Exit.USAGE,
+        Outcome.NOT_STARTED: Exit.NOT_STARTED,
+        Outcome.TIMED_OUT: Exit.TIMED_OUT,
+        Outcome.FAILED: Exit.FAILED,
+    }.get(worst(results), Exit.OK)

@@ -1,0 +1,88 @@
+"""What a terminal shows of runs: progress while they go on, a table when they are over."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.running import replay_of
+
+_MARKS: Final = {
+    Outcome.PASSED: "ok",
+    Outcome.SKIPPED: "skipped",
+    Outcome.FAILED: "FAILED",
+    Outcome.TIMED_OUT: "TIMED OUT",
+    Outcome.NOT_STARTED: "NOT STARTED",
+    Outcome.BROKEN: "BROKEN",
+}
+_WIDTH_MAX: Final = 90
+
+
+def watched(results: Iterable[tuple[int, RunResult]], total: int, stream: TextIO) -> Iterator[tuple[int, RunResult]]:
+    """Yield what comes, and show on a terminal how far it has come."""
+    if not stream.isatty():
+        yield from results
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        yield from _counted(results, total, stream)
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(file=stream), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        for index, result in results:
+            progress.update(task, advance=1, description=f"{_MARKS[result.outcome]} {result.title}"[:_WIDTH_MAX])
+            yield index, result
+
+
+def _counted(results: Iterable[tuple[int, RunResult]], total: int, stream: TextIO) -> Iterator[tuple[int, RunResult]]:
+    for done, (index, result) in enumerate(results, 1):
+        stream.write(f"\r{done}/{total} ")
+        stream.flush()
+        yield index, result
+    stream.write("\r")
+
+
+def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[str]:
+    """Return the lines that tell of every run, what failed in full, and the sum of all."""
+    rows = [(_MARKS[one.outcome], one.title, f"{one.real_seconds:.2f}s", _virtual(one)) for one in results]
+    heads = ("RESULT", "SCENARIO", "REAL", "VIRTUAL")
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    for row, result in zip((heads, *rows), (None, *results), strict=True):
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        if result is not None and verbose:
+            yield from _steps(result)
+    for result in results:
+        if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+            yield from _failure(result)
+    yield ""
+    yield _sum(results)
+
+
+def _virtual(result: RunResult) -> str:
+    minutes, seconds = divmod(result.virtual_seconds, 60)
+    return f"{int(minutes)}m{seconds:g}s" if minutes else f"{seconds:g}s"
+
+
+def _steps(result: RunResult) -> Iterator[str]:
+    for step in result.steps:
+        told = f" {step.description}" if step.description else ""
+        yield f"    {step.began:9.3f}s  {_MARKS[step.outcome]:8} {step.verb}{told}"
+        yield from (f"               {line}" for text in step.log for line in text.splitlines())
+
+
+def _failure(result: RunResult) -> Iterator[str]:
+    yield ""
+    yield f"{_MARKS[result.outcome]}: {result.title}"
+    yield f"  {result.file}: {result.message}".replace("\n", "\n  ")
+    for step in result.steps:
+        if step.outcome is not Outcome.PASSED or step.block.endswith(": catch"):
+            yield from (f"  | {line}" for text in step.log for line in text.splitlines())
+    yield f"  replay: {replay_of(result)}"
+
+
+def _sum(results: Sequence[RunResult]) -> str:
+    counts = {outcome: sum(one.outcome is outcome for one in results) for outcome in Outcome}
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    return f"{len(results)} runs: {told or 'none'}"

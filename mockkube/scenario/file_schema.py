@@ -1,0 +1,38 @@
+"""The JSON schema of whole files: every step and check with its arguments."""
+
+import json
+from typing import Any
+
+from mockkube.scenario.catalogue import VERBS
+from mockkube.scenario.scenario import ClusterSetup
+from mockkube.scenario.schema import DIALECT, schema_of_fields
+from mockkube.scenario.written import API_VERSION, KIND, ScenarioFile
+
+
+def render() -> str:
+    """Return the schema as JSON."""
+    return json.dumps(file_schema(), indent=1)
+
+
+def file_schema() -> dict[str, Any]:
+    """Return the schema of a scenario file."""
+    whole = schema_of_fields(ScenarioFile)
+    properties = whole["properties"]
+    properties["apiVersion"], properties["kind"] = {"const": API_VERSION}, {"const": KIND}
+    spec = properties["spec"]["properties"]
+    steps = {"type": "array", "items": {"$ref": "#/$defs/operation"}}
+    spec["cluster"] = {"$ref": "#/$defs/cluster"}
+    spec["steps"]["items"] = {"anyOf": [{"$ref": "#/$defs/operation"}, {"$ref": "#/$defs/block"}]}
+    spec["catch"]["items"] = {"$ref": "#/$defs/operation"}
+    parts = {"try": steps, "catch": steps, "finally": steps, "cleanup": steps}
+    named = {"name": {"type": "string"}, "description": {"type": "string"}}
+    block = {"type": "object", "properties": {**named, **parts, "bindings": {"type": "array"}}, "required": ["try"]}
+    verbs = {verb: schema_of_fields(step) for verb, step in VERBS.items()}
+    operation = {
+        "type": "object",
+        "properties": {**named, **verbs},
+        "additionalProperties": False,
+        "oneOf": [{"required": [verb]} for verb in verbs],
+    }
+    definitions = {"cluster": schema_of_fields(ClusterSetup), "operation": operation, "block": block}
+    return {"$schema": DIALECT, "title": "mockkube scenario", **whole, "$defs": definitions}

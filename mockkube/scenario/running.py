@@ -1,0 +1,74 @@
+"""Many runs: which there are, and how they are spread over processes."""
+
+import asyncio
+import gc
+import multiprocessing
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Final
+
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.playing import Manner, Run, play
+from mockkube.scenario.results import RunResult
+from mockkube.scenario.scenario import Scenario
+
+_COLLECTIONS: Final = (50_000, 20, 100)
+"""After how many new objects garbage is looked for: most of them are decoded JSON, and none of that is a cycle."""
+
+
+def runs_of(
+    scenarios: Iterable[Scenario], *, name: str = "", cell: str | None = None, seeds: Sequence[int] = ()
+) -> list[Run]:
+    """Return every run of these scenarios: those of a name, a cell and some seeds only, if given."""
+    known = list(scenarios)
+    chosen = [one for one in known if name in ("", one.name)]
+    if not chosen:
+        raise ScenarioError(f"no scenario is called {name!r}: there are {', '.join(one.name for one in known)}")
+    runs = [
+        Run(one, seed, combination)
+        for one in chosen
+        for combination in one.cells()
+        for seed in seeds or one.seeds
+        if cell in (None, str(combination))
+    ]
+    if not runs:
+        cells = dict.fromkeys(str(combination) or "''" for one in chosen for combination in one.cells())
+        raise ScenarioError(f"no combination is called {cell!r}: there are {'; '.join(cells)}")
+    return runs
+
+
+def replay_of(result: RunResult) -> str:
+    """Return the command that plays a run again, and nothing else."""
+    cell = ["--cell", result.cell] if result.cell else []
+    return shlex.join(
+        ["mockkube", "test", result.file, "--scenario", result.scenario, "--seed", str(result.seed), *cell]
+    )
+
+
+def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[int, RunResult]]:
+    """Play runs in so many processes; yield the place and the result of each as it ends."""
+    if jobs <= 1 or len(runs) == 1:
+        for index, run in enumerate(runs):
+            yield index, play_one(run, manner)
+        return
+    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+    gc.collect()
+    gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
+    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_settle_in) as pool:
+        futures = {pool.submit(play_one, run, manner): index for index, run in enumerate(runs)}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _settle_in() -> None:
+    gc.set_threshold(*_COLLECTIONS)
+
+
+def play_one(run: Run, manner: Manner) -> RunResult:
+    """Play one run, in an event loop of its own."""
+    return asyncio.run(play(run, manner))

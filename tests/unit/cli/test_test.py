@@ -1,0 +1,72 @@
+"""`mockkube test`, through the entry point."""
+
+from pathlib import Path
+
+import pytest
+
+from mockkube.cli.main import run
+
+SCENARIO = """
+apiVersion: mockkube.dev/v1alpha1
+kind: Scenario
+metadata: {name: one}
+spec:
+  cluster: {without: [scheduler, controllers, kubelets]}
+  steps:
+    - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}
+    - assert: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: %s}}
+"""
+
+
+@pytest.fixture
+def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    def play(text: str, *arguments: str) -> tuple[int, str, str]:
+        path = tmp_path / "one.yaml"
+        path.write_text(text)
+        code = run(["test", str(path), "--jobs", "1", *arguments])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return play
+
+
+def test_what_passes_ends_with_zero(played) -> None:
+    code, out, _ = played(SCENARIO % "v")
+    assert (code, out.splitlines()[-1]) == (0, "1 runs: 1 passed")
+
+
+def test_what_fails_ends_with_one_and_says_how_to_play_it_again(played) -> None:
+    code, out, _ = played(SCENARIO % "w")
+    assert code == 1
+    assert "data.k: expected 'w', found 'v'" in out
+    assert "replay: mockkube test" in out
+
+
+def test_a_mistake_in_a_file_ends_with_two_and_names_the_line(played) -> None:
+    code, _, err = played(SCENARIO.replace("assert:", "asert:") % "v")
+    assert code == 2
+    assert "one.yaml:9: spec.steps[1].asert: no step is called so: did you mean 'assert'?" in err
+
+
+def test_gates_that_no_component_has_end_with_two(played) -> None:
+    code, out, _ = played(SCENARIO.replace("{without", "{featureGates: {Nonsense: true}, without") % "v")
+    assert code == 2
+    assert "unrecognized feature gate: Nonsense" in out
+
+
+def test_junit_tells_of_every_run(played, tmp_path: Path) -> None:
+    played(SCENARIO % "w", "--junit", str(tmp_path / "junit.xml"))
+    text = (tmp_path / "junit.xml").read_text()
+    assert '<testsuites tests="1" failures="1" errors="0" skipped="0"' in text
+    assert "<failure message=" in text
+
+
+def test_traces_of_the_same_seed_are_the_same(played) -> None:
+    one, two = (played(SCENARIO % "v", "--trace", "-", "--seed", "7")[1].partition("# one")[2] for _ in range(2))
+    assert one == two
+    assert "create core/configmaps default/a" in one
+
+
+def test_the_schema_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["test", "--schema"]) == 0
+    assert '"expectRejected"' in capsys.readouterr().out
