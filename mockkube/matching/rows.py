@@ -182,12 +182,13 @@ def _expression(environment: Environment) -> Answer:
 
 def _evaluation(compiled: Compiled, taint: ReadOnlyObject) -> Object:
     evaluation = tolerations.evaluate(compiled, taint)
+    other_way = tolerations.evaluate(compiled, taint, backwards=True)
     failed = isinstance(evaluation.value, CelError)
     return {
         "taint": taint,
         "result": None if failed else evaluation.value,
         "error": evaluation.value.message if failed else None,
-        "actual_cost": evaluation.cost,
+        "actual_cost": evaluation.cost if evaluation.cost == other_way.cost else None,  # the order of maps is open
     }
 
 

@@ -62,7 +62,7 @@ class Loop:
             if type(container) is CelError:
                 return container
             if isinstance(container, dict):
-                container = [from_key(key) for key in container]
+                container = [from_key(key) for key in (reversed(container) if frame.backwards else container)]
             elif not isinstance(container, list):
                 return CelError(f"got '{go_type_name(container)}', expected iterable type")
             for item in container:
@@ -87,7 +87,7 @@ class Loop:
                 return container
             if not isinstance(container, (list, dict)):
                 return CelError(f"unsupported comprehension range type: {go_type_name(container)}")
-            for key, value in _items(container):
+            for key, value in _items(container, backwards=frame.backwards):
                 slots[first], slots[second] = key, value
                 if condition(frame) is False:
                     break
@@ -103,7 +103,8 @@ class Loop:
         return dict(value) if type(value) is MutableMap else value
 
 
-def _items(container: Any) -> Iterator[tuple[Any, Any]]:
+def _items(container: Any, *, backwards: bool) -> Iterator[tuple[Any, Any]]:
     if isinstance(container, list):
         return iter(enumerate(container))
-    return ((from_key(key), value) for key, value in container.items())
+    items = reversed(container.items()) if backwards else container.items()
+    return ((from_key(key), value) for key, value in items)

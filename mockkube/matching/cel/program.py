@@ -26,13 +26,15 @@ _CANCELLED: Final = CelError("operation cancelled: actual cost limit exceeded")
 class Frame:
     """One evaluation: variables, bound names, and the cost so far."""
 
-    __slots__ = ("cost", "limit", "slots", "variables")
+    __slots__ = ("backwards", "cost", "limit", "slots", "variables")
 
     def __init__(self, variables: Mapping[str, Any], slots: int, limit: int) -> None:
         self.variables = variables
         self.slots: list[Any] = [UNSET] * slots
         self.cost = 0
         self.limit = limit
+        self.backwards = False
+        """Whether loops over maps begin at the end: their order is anybody's guess upstream."""
 
     def step_over(self) -> CostExceeded:
         """Note that single steps passed the limit, and return what to raise."""
@@ -60,9 +62,13 @@ class Program:
     slots: int
     height: int
 
-    def evaluate(self, variables: Mapping[str, Any], cost_max: int) -> Evaluation:
-        """Evaluate with these values of the variables; too expensive an evaluation ends with an error."""
+    def evaluate(self, variables: Mapping[str, Any], cost_max: int, *, backwards: bool = False) -> Evaluation:
+        """Evaluate with these values of the variables; too expensive an evaluation ends with an error.
+
+        With `backwards` loops over maps take them in the opposite order.
+        """
         frame = Frame(variables, self.slots, cost_max)
+        frame.backwards = backwards
         try:
             if self.height > DEEP:
                 with room_for(self.height):

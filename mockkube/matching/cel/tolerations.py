@@ -49,11 +49,11 @@ def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]
     return [forbidden(at, "too complex, exceeds cost limit")] if compiled.estimate.max > COST_MAX else []
 
 
-def evaluate(compiled: Compiled, taint: ReadOnlyObject) -> Evaluation:
-    """Evaluate an expression on a taint."""
+def evaluate(compiled: Compiled, taint: ReadOnlyObject, *, backwards: bool = False) -> Evaluation:
+    """Evaluate an expression on a taint; `backwards` as in `Program.evaluate`."""
     assert compiled.program is not None, "only what compiles is evaluated"
     bound = {"key": taint.get("key", ""), "value": taint.get("value", ""), "effect": taint.get("effect", "")}
-    return compiled.program.evaluate({"taint": bound}, COST_MAX)
+    return compiled.program.evaluate({"taint": bound}, COST_MAX, backwards=backwards)
 
 
 @dataclass(slots=True)
