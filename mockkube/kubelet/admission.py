@@ -3,24 +3,32 @@
 upstream 1.36: pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/kubelet/eviction/eviction_manager.go
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.requests import RequestRules, pod_requests
+from mockkube.api.requests import RequestRules
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.kubelet.declared_features import FeatureRules
+from mockkube.kubelet.guests import Guest, Port, is_critical, is_static
+from mockkube.kubelet.preemption import NoVictims, victims
 from mockkube.matching import taints
+from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import required_node_affinity
 from mockkube.matching.taints import Operator, TaintRules
+from mockkube.proposals.lending import selector_operators, taint_rules
 
 OS: Final = "linux"
 OS_LABEL: Final = "kubernetes.io/os"
-MIRROR: Final = "kubernetes.io/config.mirror"
-CONFIG_SOURCE: Final = "kubernetes.io/config.source"
-CRITICAL_PRIORITY: Final = 2_000_000_000
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 _MEMORY_TAINT: Final = {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}
+_NO_VICTIMS: Final = (
+    "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to "
+    "preempt: no set of running pods found to reclaim resources"
+)
+_AFFINITY: Final = "NodeAffinity"
 _WILDCARD: Final = ("", "0.0.0.0")  # noqa: S104 - compared with, not bound to
 
 
@@ -30,6 +38,25 @@ class Rejection:
 
     reason: str
     message: str
+    resource: str = ""
+    """The resource there is too little of, if that is why."""
+    lack: int = 0
+    """How much of it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a pod is let in: not if there is a refusal. The victims make room for it."""
+
+    refusal: Rejection | None = None
+    victims: tuple[Guest, ...] = ()
+    resource: str = ""
+    """What they have to go for, first of all."""
+    stale: bool = False
+    """Only the labels of the node are against it: they may have changed since."""
+
+
+ADMITTED: Final = Verdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +69,55 @@ class AdmissionRules:
     groups_policy: bool = True
     """Whether a strict policy of supplemental groups is looked at."""
     pod_level_resources: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Guest:
-    """What an admitted pod takes of its node."""
-
-    requests: Resources
-    ports: frozenset[tuple[str, str, int]]
+    features: FeatureRules = field(default_factory=FeatureRules)
 
     @classmethod
-    def of(cls, pod: ReadOnlyObject, rules: AdmissionRules) -> "Guest":
-        """Reckon what a pod takes."""
-        return cls(pod_requests(pod, rules.requests), frozenset(_host_ports(pod)))
+    def of(cls, caps: Capabilities) -> "AdmissionRules":
+        """Return the rules of a kubelet."""
+        return cls(
+            taints=taint_rules(caps, ExpressionCache().expression),
+            selector_operators=selector_operators(caps),
+            requests=RequestRules.of(caps),
+            groups_policy=caps.enabled("SupplementalGroupsPolicy"),
+            pod_level_resources=caps.enabled("PodLevelResources"),
+            features=FeatureRules.of(caps),
+        )
 
 
 def admit(
-    pod: ReadOnlyObject, node: ReadOnlyObject | None, guests: Sequence[Guest], rules: AdmissionRules
-) -> Rejection | None:
-    """Return why the pod is refused on the node beside those who are there; None lets it in."""
+    pod: ReadOnlyObject, node: ReadOnlyObject | None, guests: Collection[Guest], rules: AdmissionRules
+) -> Verdict:
+    """Judge a pod for the node beside those who are there."""
     if node is None:
-        return Rejection("InvalidNodeInfo", "Kubelet cannot get node info.")
-    return (
-        _under_pressure(pod, node, rules)
-        or _platform(pod, node, rules)
-        or next(_predicates(pod, node, guests, rules), None)
-        or _features(pod, rules)
-    )
+        return Verdict(Rejection("InvalidNodeInfo", "Kubelet cannot get node info."))
+    early = _under_pressure(pod, node, rules) or _platform(pod, node, rules)
+    if early is not None:
+        return Verdict(early)
+    fit = _fit(pod, list(_predicates(pod, node, guests, rules)), guests, rules)
+    if fit.refusal is None and (late := _features(pod, rules)) is not None:
+        return Verdict(late)
+    return fit
+
+
+def _fit(pod: ReadOnlyObject, failures: list[Rejection], guests: Collection[Guest], rules: AdmissionRules) -> Verdict:
+    """Judge by what the predicates say; for a critical pod whatever takes too much has to go."""
+    if not failures:
+        return ADMITTED
+    others = [failure for failure in failures if not failure.resource] if is_critical(pod) else failures
+    if others:
+        return Verdict(others[0], stale=all(failure.reason == _AFFINITY for failure in failures))
+    needs = {failure.resource: failure.lack for failure in failures}
+    try:
+        chosen = victims(Guest.of(pod, rules.requests), guests, needs)
+        return Verdict(victims=tuple(chosen), resource=next(iter(needs)))
+    except NoVictims as none:
+        return Verdict(Rejection("UnexpectedAdmissionError", f"{_NO_VICTIMS}: {none}"))
 
 
 def _under_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
     conditions = {one["type"]: one["status"] for one in node.get("status", {}).get("conditions") or ()}
     pressures = [name for name in _PRESSURES if conditions.get(name) == "True"]
-    if not pressures or _is_critical(pod):
+    if not pressures or is_critical(pod):
         return None
     if pressures == ["MemoryPressure"]:
         if (pod.get("status") or {}).get("qosClass") != "BestEffort":
@@ -83,15 +126,6 @@ def _under_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionR
         if taints.untolerated([_MEMORY_TAINT], compiled) is None:
             return None
     return Rejection("Evicted", f"The node had condition: [{' '.join(pressures)}]. ")
-
-
-def _is_critical(pod: ReadOnlyObject) -> bool:
-    return _is_static(pod) or pod["spec"].get("priority", 0) >= CRITICAL_PRIORITY
-
-
-def _is_static(pod: ReadOnlyObject) -> bool:
-    annotations = pod["metadata"].get("annotations") or {}
-    return MIRROR in annotations or annotations.get(CONFIG_SOURCE, "api") != "api"
 
 
 def _platform(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
@@ -111,22 +145,25 @@ def _platform(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) 
 def _features(pod: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
     if not rules.pod_level_resources and pod["spec"].get("resources"):
         return Rejection("PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled")
+    if missing := rules.features.missing(pod):
+        message = f"Pod requires node features that are not available: {', '.join(missing)}"
+        return Rejection("PodFeatureUnsupported", message)
     return None
 
 
 def _predicates(
-    pod: ReadOnlyObject, node: ReadOnlyObject, guests: Sequence[Guest], rules: AdmissionRules
+    pod: ReadOnlyObject, node: ReadOnlyObject, guests: Collection[Guest], rules: AdmissionRules
 ) -> Iterator[Rejection]:
-    guest = Guest.of(pod, rules)
+    guest = Guest.of(pod, rules.requests)
     allocatable = Resources.read(node.get("status", {}).get("allocatable") or {})
     yield from _misfits(guest.requests, allocatable, guests)
     if not _selected(pod, node, rules):
-        yield _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+        yield _failed(_AFFINITY, "node(s) didn't match Pod's node affinity/selector")
     if pod["spec"].get("nodeName", node["metadata"]["name"]) != node["metadata"]["name"]:
         yield _failed("NodeName", "node(s) didn't match the requested node name")
     if any(_clash(port, taken) for port in guest.ports for other in guests for taken in other.ports):
         yield _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
-    if not _is_static(pod) and not _tolerates(pod, node, rules):
+    if not is_static(pod) and not _tolerates(pod, node, rules):
         yield _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 
 
@@ -134,7 +171,7 @@ def _failed(predicate: str, why: str) -> Rejection:
     return Rejection(predicate, f"Predicate {predicate} failed: {why}")
 
 
-def _misfits(requests: Resources, allocatable: Resources, guests: Sequence[Guest]) -> Iterator[Rejection]:
+def _misfits(requests: Resources, allocatable: Resources, guests: Collection[Guest]) -> Iterator[Rejection]:
     """Say what there is too little of; an extended resource the node does not know is not looked at."""
     if len(guests) + 1 > allocatable.pods:
         yield _lack("pods", 1, len(guests), allocatable.pods)
@@ -142,7 +179,7 @@ def _misfits(requests: Resources, allocatable: Resources, guests: Sequence[Guest
         "cpu": requests.cpu_milli,
         "memory": requests.memory,
         "ephemeral-storage": requests.ephemeral_storage,
-        **{name: amount for name, amount in requests.scalars.items() if name in allocatable.scalars},
+        **{name: amount for name, amount in requests.scalars.items() if _counts(name, allocatable)},
     }
     used = Resources()
     for guest in guests:
@@ -152,9 +189,14 @@ def _misfits(requests: Resources, allocatable: Resources, guests: Sequence[Guest
             yield _lack(name, amount, used.amount(name), allocatable.amount(name))
 
 
+def _counts(name: str, allocatable: Resources) -> bool:
+    return name in allocatable.scalars or name.startswith("hugepages-")
+
+
 def _lack(name: str, requested: int, used: int, capacity: int) -> Rejection:
     amounts = f"requested: {requested}, used: {used}, capacity: {capacity}"
-    return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {amounts}")
+    message = f"Node didn't have enough resource: {name}, {amounts}"
+    return Rejection(f"OutOf{name}", message, name, requested - (capacity - used))
 
 
 def _selected(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> bool:
@@ -171,17 +213,7 @@ def _tolerates(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules)
     return taints.untolerated(present, compiled, ("NoExecute",)) is None
 
 
-def _host_ports(pod: ReadOnlyObject) -> Iterable[tuple[str, str, int]]:
-    """Return address, protocol and port of everything that listens on the node itself."""
-    spec = pod["spec"]
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    for container in (*sidecars, *spec["containers"]):
-        for port in container.get("ports") or ():
-            if number := port.get("hostPort"):
-                yield port.get("hostIP", ""), port.get("protocol", "TCP"), number
-
-
-def _clash(one: tuple[str, str, int], other: tuple[str, str, int]) -> bool:
+def _clash(one: Port, other: Port) -> bool:
     if one[1:] != other[1:]:
         return False
     return one[0] == other[0] or one[0] in _WILDCARD or other[0] in _WILDCARD

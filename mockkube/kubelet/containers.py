@@ -3,18 +3,17 @@
 upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
 """
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.kubelet.images import digest_of, image_id
+from mockkube.kubelet.restarts import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 from mockkube.kubelet.script import Exit, Script
 
-BACKOFF_SECONDS: Final = 10
-BACKOFF_SECONDS_MAX: Final = 300
-LOST_EXIT_CODE: Final = 137
+_REMOVED: Final = "The container is removed because RestartAllContainers in place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,9 @@ class Stage:
     """Whether the pod has init containers, which says how one that has not started waits."""
     long_texts: bool
     """Whether events name the container, as before 1.35."""
+    restarts: RestartRules = field(default_factory=RestartRules)
+    resizes: bool = True
+    """Whether containers get what the spec says now; not while a resize cannot be done."""
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -79,25 +81,6 @@ def _mounted(mount: ReadOnlyObject) -> Object:
     return shown
 
 
-def may_restart(container: ReadOnlyObject, pod: ReadOnlyObject, exit_code: int) -> bool:
-    """Whether a container that ended is started again."""
-    policy = container.get("restartPolicy") or pod["spec"].get("restartPolicy", "Always")
-    for rule in container.get("restartPolicyRules") or ():
-        codes = rule.get("exitCodes") or {}
-        listed = exit_code in (codes.get("values") or ())
-        if rule.get("action", "").startswith("Restart") and listed == (codes.get("operator") == "In"):
-            return True
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
-
-
-def backoff_seconds(restarts: int) -> int:
-    """Return how long a container that has been restarted so often waits before the next time."""
-    if restarts == 0:
-        return 0
-    exponent = min(restarts - 1, BACKOFF_SECONDS_MAX.bit_length())
-    return min(BACKOFF_SECONDS << exponent, BACKOFF_SECONDS_MAX)
-
-
 def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Exit | None) -> Progress:
     """Return where a container that may run stands now. `ends` says how it ends."""
     state = old["state"]
@@ -120,17 +103,14 @@ def _start(
     status: Object = {
         **old,
         "image": image,
-        "imageID": _image_id(image),
+        "imageID": image_id(image),
         "containerID": identity,
         "state": {"running": {"startedAt": render_time(stage.now)}},
         "ready": stage.script.is_ready(name),
         "restartCount": restarts,
         "started": True,
     }
-    if resources := container.get("resources"):
-        status["resources"] = resources
-        if requests := resources.get("requests"):
-            status["allocatedResources"] = requests
+    status |= _given(container)
     notes = (
         Note("Normal", "Pulled", f'Container image "{image}" already present on machine', name),
         Note("Normal", "Created", f"Created container: {name}" if stage.long_texts else "Container created", name),
@@ -159,13 +139,26 @@ def _running(
     container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Exit | None
 ) -> Progress:
     shown = {**status, "ready": stage.script.is_ready(container["name"])}
+    if stage.resizes:
+        shown |= _given(container)
     if ends is None:
         return Progress(shown)
     due = since + timedelta(seconds=ends.after_seconds)
     if due > stage.now:
         return Progress(shown, due)
-    again = may_restart(container, stage.pod, ends.code)
+    again = stage.restarts.may_restart(container, stage.pod, ends.code)
     return Progress(ended(status, ends.code, due), stage.now if again else None)
+
+
+def _given(container: ReadOnlyObject) -> Object:
+    """Return what a container has been given, as its status shows it."""
+    resources = container.get("resources") or {}
+    if not resources:
+        return {}
+    given: Object = {"resources": resources}
+    if requests := resources.get("requests"):
+        given["allocatedResources"] = requests
+    return given
 
 
 def ended(status: ReadOnlyObject, exit_code: int, at: datetime) -> Object:
@@ -192,13 +185,30 @@ def lost(status: ReadOnlyObject) -> Object:
     return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
 
 
+def removed(status: ReadOnlyObject) -> Object:
+    """Return the status of a container of a pod all of whose containers are started again."""
+    last = {"exitCode": LOST_EXIT_CODE, "reason": RESTARTING_ALL, "message": _REMOVED,
+            "startedAt": None, "finishedAt": None}  # fmt: skip
+    waiting = {"reason": RESTARTING_ALL, "message": _REMOVED}
+    return {
+        **{name: value for name, value in status.items() if name != "containerID"},
+        "state": {"waiting": waiting},
+        "lastState": {"terminated": last},
+        "ready": False,
+        "started": False,
+        "restartCount": status["restartCount"] + 1,
+    }
+
+
 def _after_end(
     container: ReadOnlyObject, status: ReadOnlyObject, terminated: ReadOnlyObject, stage: Stage, ends: Exit | None
 ) -> Progress:
     """Leave a container that ended as it is, let it wait for its next start, or start it again."""
-    if not may_restart(container, stage.pod, terminated["exitCode"]):
+    if terminated.get("reason") == RESTARTING_ALL:
+        return _start(container, status, stage, ends, restarts=status["restartCount"])
+    if not stage.restarts.may_restart(container, stage.pod, terminated["exitCode"]):
         return Progress(dict(status))
-    wait_seconds = backoff_seconds(status["restartCount"])
+    wait_seconds = stage.restarts.wait_seconds(status["restartCount"])
     finished = terminated.get("finishedAt")
     due = (parse_time(finished) if finished else stage.now) + timedelta(seconds=wait_seconds)
     last = {"terminated": dict(terminated)}
@@ -222,22 +232,4 @@ def _span(seconds: int) -> str:
 
 def _container_id(pod: ReadOnlyObject, name: str, restarts: int) -> str:
     uid = pod["metadata"]["uid"]
-    return f"containerd://{_digest(f'{uid}/{name}/{restarts}')}"
-
-
-def _image_id(image: str) -> str:
-    """Name an image by a digest, as registries do: the same for the same image."""
-    if "@sha256:" in image:
-        return image
-    last = image.rpartition("/")[2]
-    repository = image[: len(image) - len(last)] + last.partition(":")[0]
-    first = repository.partition("/")[0]
-    if "/" not in repository:
-        repository = f"docker.io/library/{repository}"
-    elif "." not in first and ":" not in first and first != "localhost":
-        repository = f"docker.io/{repository}"
-    return f"{repository}@sha256:{_digest(image)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return f"containerd://{digest_of(f'{uid}/{name}/{restarts}')}"

@@ -36,6 +36,8 @@ class Heartbeats:
         self._leases: dict[str, ReadOnlyObject] = {}
         """Each lease as it was written last."""
         self._due = [0.0] * _SLOTS
+        self.lost: Callable[[str], None] = lambda name: None
+        """Called with a node that is no longer ours, once per round."""
 
     def add(self, node: ReadOnlyObject) -> None:
         """Keep a node alive from now on."""
@@ -79,6 +81,7 @@ class Heartbeats:
     async def _renew(self, node: ReadOnlyObject) -> None:
         name = node["metadata"]["name"]
         if not self._owns(name):
+            self.lost(name)
             return
         try:
             self._leases[name] = await self._write(node, self._leases.get(name))

@@ -13,6 +13,8 @@ from mockkube.api.quantity import parse
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.versions import Version, binary_text
+from mockkube.kubelet.images import with_images
+from mockkube.kubelet.node_rules import NodeRules, Report
 
 KUBELET_ANNOTATION: Final = "mockkube.dev/kubelet"
 NOT_READY_ANNOTATION: Final = "mockkube.dev/not-ready"
@@ -53,6 +55,7 @@ def full_status(name: str, *, version: Version, now: datetime, internal: str) ->
         "conditions": [_condition(*one, beat=now, since=render_time(now)) for one in _GOOD],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": node_info(name, version),
+        **NodeRules.of_version(version).abilities(),
     }
 
 
@@ -67,32 +70,57 @@ def node_labels(name: str) -> dict[str, str]:
     }
 
 
-def status_patch(node: ReadOnlyObject, place: int, *, version: Version, now: datetime, beat: bool) -> Object:
-    """Return what the kubelet changes in the status of its node: nothing that somebody else said and it need not say.
-
-    With `beat` the conditions are told again though nothing has changed.
-    """
-    name, status = node["metadata"]["name"], node.get("status") or {}
-    whole = full_status(name, version=version, now=now, internal=address(FOREIGN_NODE_NETWORK + place))
-    patch: Object = {}
-    if conditions := _conditions(node, now, beat=beat):
+def status_patch(node: ReadOnlyObject, report: Report) -> Object:
+    """Return what the kubelet changes in the status of its node: nothing that others said and it need not say."""
+    status = node.get("status") or {}
+    patch = _abilities_patch(status, report.rules)
+    if conditions := _conditions(node, report.now, beat=report.beat):
         patch["conditions"] = conditions
-    capacity = dict(status.get("capacity") or status.get("allocatable") or whole["capacity"]) | _annotated(node)
+    if (images := with_images(status.get("images") or (), report.images)) is not None:
+        patch["images"] = images
+    info = status.get("nodeInfo") or {}
+    if info.get("kubeletVersion") not in (None, "", (running := _kubelet_version(report.rules.version))):
+        patch["nodeInfo"] = {"kubeletVersion": running}
+    annotated = _annotated(node)
+    if annotated or not _is_described(status):
+        patch |= _description_patch(node, report, annotated)
+    return patch
+
+
+def _is_described(status: ReadOnlyObject) -> bool:
+    """Whether somebody has said all that a kubelet would find out about its machine."""
+    port = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port")
+    told = all(status.get(name) for name in ("capacity", "allocatable", "addresses"))
+    return bool(told and port and (status.get("nodeInfo") or {}).get("kubeletVersion"))
+
+
+def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[str, str]) -> Object:
+    """Return what is missing of the description of the machine, and the amounts its annotation asks for."""
+    name, status = node["metadata"]["name"], node.get("status") or {}
+    internal = address(FOREIGN_NODE_NETWORK + report.place)
+    whole = full_status(name, version=report.rules.version, now=report.now, internal=internal)
+    patch: Object = {}
+    capacity = {**(status.get("capacity") or status.get("allocatable") or whole["capacity"]), **annotated}
     if capacity != status.get("capacity"):
         patch["capacity"] = capacity
     given = status.get("allocatable") or (status.get("capacity") and capacity) or whole["allocatable"]
-    if (allocatable := dict(given) | _annotated(node)) != status.get("allocatable"):
+    if (allocatable := {**given, **annotated}) != status.get("allocatable"):
         patch["allocatable"] = allocatable
     if not status.get("addresses"):
         patch["addresses"] = whole["addresses"]
-    info = status.get("nodeInfo") or {}
-    if not info.get("kubeletVersion"):
+    if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
         patch["nodeInfo"] = whole["nodeInfo"]
-    elif info["kubeletVersion"] != whole["nodeInfo"]["kubeletVersion"]:
-        patch["nodeInfo"] = {"kubeletVersion": whole["nodeInfo"]["kubeletVersion"]}
     if not (status.get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port"):
         patch["daemonEndpoints"] = whole["daemonEndpoints"]
     return patch
+
+
+def _abilities_patch(status: ReadOnlyObject, rules: NodeRules) -> Object:
+    """Return what is said of the node's abilities; what this kubelet does not know, another one may have said."""
+    said = rules.abilities()
+    if "declaredFeatures" in status:
+        said.setdefault("declaredFeatures", None)
+    return {name: value for name, value in said.items() if status.get(name) != value}
 
 
 def _annotated(node: ReadOnlyObject) -> dict[str, str]:
@@ -157,12 +185,16 @@ def node_info(name: str, version: Version) -> Object:
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.8.0-mockkube",
         "kubeProxyVersion": "",
-        "kubeletVersion": f"v{binary_text(version)}",
+        "kubeletVersion": _kubelet_version(version),
         "machineID": uuid.uuid5(UID_SPACE, f"machine/{name}").hex,
         "operatingSystem": "linux",
         "osImage": "mockkube",
         "systemUUID": str(uuid.uuid5(UID_SPACE, f"system/{name}")),
     }
+
+
+def _kubelet_version(version: Version) -> str:
+    return f"v{binary_text(version)}"
 
 
 def address(number: int) -> str:

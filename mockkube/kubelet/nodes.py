@@ -1,5 +1,6 @@
 """The nodes themselves: each one simulated is described, kept Ready, and kept alive by its lease."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
@@ -8,9 +9,9 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, EventType, Key
-from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
 from mockkube.kubelet.heartbeats import Heartbeats
+from mockkube.kubelet.node_rules import NodeRules, Report
 from mockkube.kubelet.node_status import Places, is_simulated, status_patch
 from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
@@ -22,6 +23,12 @@ from mockkube.runtime.work_queue import WorkQueue
 
 REPORT_SECONDS: Final = 300.0
 """How often a kubelet reports though nothing has changed."""
+IMAGES_SECONDS: Final = 10.0
+"""How often it looks whether anything has; here, what images there are."""
+OTHERS_SECONDS: Final = 10.0
+"""How often it looks whether a node that has another kubelet has been given back."""
+BATCH_MAX: Final = 32
+"""Nodes one step reports; they wait for the server side by side."""
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
@@ -38,7 +45,7 @@ class NodeWorker:
         pods: PodWorker,
         heartbeats: Heartbeats,
         owns: Callable[[str], bool],
-        version: Version,
+        rules: NodeRules,
         places: Places,
         stages: StagePlayer,
         book: StageBook,
@@ -47,12 +54,14 @@ class NodeWorker:
     ) -> None:
         self.name = f"{owner}/nodes"
         self.bell = Bell()
-        self._client, self._clock, self._owns, self._version = client, clock, owns, version
+        self._client, self._clock, self._owns, self._rules = client, clock, owns, rules
         self._nodes, self._pods, self._heartbeats, self._reporter = nodes, pods, heartbeats, reporter
         self._places, self._stages, self._book = places, stages, book
         self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
         self._reported: dict[str, float] = {}
         """When each node in our hands was reported last."""
+        heartbeats.lost = self._queue.add
+        pods.node_pulls = lambda name: self._queue.add_after(name, IMAGES_SECONDS)
         nodes.subscribe(self._heed)
         for cache in (nodes, book):
             cache.tell_synced(self.bell)
@@ -60,21 +69,35 @@ class NodeWorker:
 
     def _heed(self, change: Change) -> None:
         name = change.object["metadata"]["name"]
+        old = change.old
+        if old is not None and old["metadata"].get("uid") != change.object["metadata"].get("uid"):
+            self._let_go(name)  # another node of this name
         if change.type is EventType.DELETED:
             self._let_go(name)
-            self._pods.node_gone(name)
             self._places.leave(name)
         else:
             self._queue.add(name)
+            if old is not None and name in self._reported:
+                self._tell_schedulable(old, change.object)
 
     def _look_at_all(self) -> None:
         """See to every node: what stages there are has changed."""
         for key in self._nodes.objects:
             self._queue.add(key.name)
 
+    def _tell_schedulable(self, old: ReadOnlyObject, node: ReadOnlyObject) -> None:
+        closed = (node.get("spec") or {}).get("unschedulable", False)
+        if closed != (old.get("spec") or {}).get("unschedulable", False):
+            self._event(node, "NodeNotSchedulable" if closed else "NodeSchedulable")
+
+    def _event(self, node: ReadOnlyObject, reason: str) -> None:
+        text = f"Node {node['metadata']['name']} status is now: {reason}"
+        self._reporter.tell(node, Note("Normal", reason, text))
+
     def _let_go(self, name: str) -> None:
-        self._reported.pop(name, None)
-        self._heartbeats.remove(name)
+        if self._reported.pop(name, None) is not None:
+            self._heartbeats.remove(name)
+            self._pods.node_gone(name)
 
     def ready(self) -> bool:
         """Whether there is a node to see to."""
@@ -85,16 +108,27 @@ class NodeWorker:
         return self._queue.wake_at()
 
     async def step(self) -> None:
-        """See to one node."""
-        name = self._queue.get()
+        """See to the nodes that wait."""
+        names: list[str] = []
+        while self._queue.ready() and len(names) < BATCH_MAX:
+            names.append(self._queue.get())
         try:
-            node = self._nodes.get(Key("", name))
-            if node is None or not is_simulated(node) or not self._owns(name):
-                self._let_go(name)
-            else:
-                await self._tend(name, node)
+            async with asyncio.TaskGroup() as group:
+                for name in names:
+                    group.create_task(self._see_to(name))
         finally:
-            self._queue.done(name)
+            for name in names:
+                self._queue.done(name)
+
+    async def _see_to(self, name: str) -> None:
+        node = self._nodes.get(Key("", name))
+        if node is None or not is_simulated(node):
+            self._let_go(name)
+        elif not self._owns(name):
+            self._let_go(name)
+            self._queue.add_after(name, OTHERS_SECONDS)
+        else:
+            await self._tend(name, node)
 
     async def _tend(self, name: str, node: ReadOnlyObject) -> None:
         now = self._clock.monotonic()
@@ -108,11 +142,12 @@ class NodeWorker:
             self._reported[name] = now
             return
         again = beat and not taken_over
-        patch = status_patch(node, self._places.of(name), version=self._version, now=self._clock.now(), beat=again)
+        report = Report(self._rules, self._clock.now(), again, self._places.of(name), self._pods.images(name))
+        patch = status_patch(node, report)
         try:
             if patch:
-                self._tell(node, patch)
                 await self._client.patch("Node", Key("", name), {"status": patch}, subresource="status")
+                self._tell(node, patch)
         except (NotFound, Conflict):
             return  # the watch tells
         except ApiError as error:
@@ -141,6 +176,4 @@ class NodeWorker:
         before = {one["type"]: one["status"] for one in (node.get("status") or {}).get("conditions") or ()}
         for condition in patch.get("conditions") or ():
             if condition["type"] == "Ready" and condition["status"] != before.get("Ready"):
-                reason = "NodeReady" if condition["status"] == "True" else "NodeNotReady"
-                text = f"Node {node['metadata']['name']} status is now: {reason}"
-                self._reporter.tell(node, Note("Normal", reason, text))
+                self._event(node, "NodeReady" if condition["status"] == "True" else "NodeNotReady")

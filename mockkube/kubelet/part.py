@@ -4,44 +4,27 @@ import zlib
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.requests import RequestRules
 from mockkube.api.types import Object
 from mockkube.client.cache import Caches, ListWatch
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.client.recorder import EventRecorder
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import Version, binary_text
-from mockkube.kubelet.admission import AdmissionRules
+from mockkube.features.versions import binary_text
+from mockkube.kubelet.desk import KubeletRules
 from mockkube.kubelet.heartbeats import Heartbeats
+from mockkube.kubelet.node_rules import NodeRules, Report
 from mockkube.kubelet.node_status import Places, internal_ip, pod_network, status_patch
 from mockkube.kubelet.nodes import NodeWorker
-from mockkube.kubelet.pod_status import StatusRules
-from mockkube.kubelet.pods import KubeletRules, PodWorker
+from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.gotemplate import Function
 from mockkube.kubelet.stages.player import StagePlayer
 from mockkube.kubelet.stages.stage import functions_for
-from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import selector_operators, taint_rules
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
 _NAMELESS: Final[Object] = {"metadata": {"name": ""}}
-_SHORT_TEXTS = Version(1, 35)
-"""From here on events do not name the container they are about in their text."""
-
-
-def rules_of(caps: Capabilities) -> KubeletRules:
-    """Return what follows from a kubelet's version and gates."""
-    admission = AdmissionRules(
-        taints=taint_rules(caps, ExpressionCache().expression),
-        selector_operators=selector_operators(caps),
-        requests=RequestRules.of(caps),
-        groups_policy=caps.enabled("SupplementalGroupsPolicy"),
-        pod_level_resources=caps.enabled("PodLevelResources"),
-    )
-    return KubeletRules(admission, StatusRules.of(caps), long_texts=caps.version < _SHORT_TEXTS)
 
 
 class Kubelets:
@@ -58,7 +41,7 @@ class Kubelets:
 
     def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
         client, clock, owner = context.client, context.clock, context.component
-        reporter = Reporter(self._recorder, context.metrics)
+        reporter = Reporter(self._recorder, context.metrics, context.capabilities.version)
         places = Places()
         book = self._book = StageBook(client, clock, self._caches, self._functions(context, nodes, places), owner=owner)
         pod_worker = PodWorker(
@@ -67,7 +50,7 @@ class Kubelets:
             pods=pods,
             nodes=nodes,
             owns=context.owns,
-            rules=rules_of(context.capabilities),
+            rules=KubeletRules.of(context.capabilities),
             places=places,
             stages=StagePlayer(client, clock, context.chance, book, reporter, "Pod"),
             book=book,
@@ -82,7 +65,7 @@ class Kubelets:
             pods=pod_worker,
             heartbeats=heartbeats,
             owns=context.owns,
-            version=context.capabilities.version,
+            rules=NodeRules.of(context.capabilities),
             places=places,
             stages=StagePlayer(client, clock, context.chance, book, reporter, "Node"),
             book=book,
@@ -106,10 +89,10 @@ class Kubelets:
             return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
 
         def conditions() -> list[Object]:
-            return list(status_patch(_NAMELESS, 0, version=version, now=context.clock.now(), beat=True)["conditions"])
+            return list(status_patch(_NAMELESS, Report(rules, context.clock.now(), beat=True))["conditions"])
 
-        version = context.capabilities.version
-        return functions_for(context.clock.now, node_ip, pod_ip, conditions, binary_text(version))
+        rules = NodeRules.of(context.capabilities)
+        return functions_for(context.clock.now, node_ip, pod_ip, conditions, binary_text(rules.version))
 
     @property
     def workers(self) -> Sequence[Worker]:

@@ -6,18 +6,17 @@ upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocati
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, Deletion, EventType, Key, key_of
-from mockkube.kubelet.admission import AdmissionRules, Guest, Rejection, admit
-from mockkube.kubelet.lifecycle import STAGED, Host, Plan, plan, rejected
-from mockkube.kubelet.node_status import Places, internal_ip, is_simulated, pod_network
-from mockkube.kubelet.pod_status import TERMINAL, StatusRules
+from mockkube.kubelet.desk import Bells, Desk, KubeletRules
+from mockkube.kubelet.guests import is_mirror
+from mockkube.kubelet.node_status import Places, is_simulated
+from mockkube.kubelet.plans import NOTHING, Plan
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.player import StagePlayer
@@ -27,45 +26,8 @@ from mockkube.runtime.work_queue import WorkQueue
 
 BATCH_MAX: Final = 32
 """Pods one step takes on; they wait for the server side by side."""
-_FIRST_ADDRESS: Final = 2
-_ADDRESSES: Final = 253
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
-
-
-@dataclass(frozen=True, slots=True)
-class KubeletRules:
-    """What follows from a kubelet's version and gates."""
-
-    admission: AdmissionRules
-    status: StatusRules
-    long_texts: bool
-
-
-@dataclass(slots=True)
-class House:
-    """What one kubelet remembers: whom it let in, and their addresses."""
-
-    guests: dict[str, Guest] = field(default_factory=dict)
-    """By uid."""
-    addresses: dict[str, str] = field(default_factory=dict)
-    drawn: int = 0
-
-    def address(self, uid: str, network: str) -> str:
-        """Return the address of a pod, a free one if it has none."""
-        if uid not in self.addresses:
-            taken = set(self.addresses.values())
-            for _ in range(_ADDRESSES):
-                self.addresses[uid] = f"{network}.{_FIRST_ADDRESS + self.drawn % _ADDRESSES}"
-                self.drawn += 1
-                if self.addresses[uid] not in taken:
-                    break
-        return self.addresses[uid]
-
-    def forget(self, uid: str) -> None:
-        """Forget a pod that is gone, or over."""
-        self.guests.pop(uid, None)
-        self.addresses.pop(uid, None)
 
 
 class PodWorker:
@@ -89,10 +51,12 @@ class PodWorker:
         self.name = f"{owner}/pods"
         self.bell = Bell()
         self._client, self._clock, self._owns = client, clock, owns
-        self._pods, self._nodes, self._rules, self._reporter = pods, nodes, rules, reporter
-        self._places, self._stages, self._book = places, stages, book
+        self._pods, self._nodes, self._reporter = pods, nodes, reporter
+        self._stages, self._book = stages, book
         self._queue: WorkQueue[Key] = WorkQueue(clock, bell=self.bell)
-        self._houses: dict[str, House] = {}
+        self._desk = Desk(rules, places, reporter, Bells(self._queue.add, lambda node: self.node_pulls(node)))
+        self.node_pulls: Callable[[str], None] = lambda node: None
+        """Called when a node has an image it did not have."""
         self._written: dict[Key, int] = {}
         """The revision of our last write, until it has come back."""
         self._arrived: dict[Key, ReadOnlyObject] | None = {}
@@ -108,8 +72,7 @@ class PodWorker:
         if change.type is EventType.DELETED:
             self._written.pop(key, None)
             self._stages.forget(change.object["metadata"]["uid"])
-            if (house := self._houses.get(_node_of(change.object))) is not None:
-                house.forget(change.object["metadata"]["uid"])
+            self._desk.forget(change.object)
             if self._arrived is not None:
                 self._arrived.pop(key, None)
         elif self._arrived is not None:
@@ -127,12 +90,16 @@ class PodWorker:
     def node_changed(self, name: str) -> None:
         """See to all pods of a node: it has come, or has come into other hands."""
         if self._arrived is None:
-            for pod in self._on_node.get(name):
+            for pod in _by_age(self._on_node.get(name)):
                 self._queue.add(key_of(pod))
 
     def node_gone(self, name: str) -> None:
-        """Forget a node and what ran on it."""
-        self._houses.pop(name, None)
+        """Forget a node and what ran on it: it is gone, or in other hands."""
+        self._desk.close_house(name)
+
+    def images(self, node: str) -> list[str]:
+        """Return the images that containers of a node were started from."""
+        return self._desk.images(node)
 
     def ready(self) -> bool:
         """Whether there is a pod to see to; not before nodes, pods and stages are known."""
@@ -147,8 +114,8 @@ class PodWorker:
         """See to the pods that wait."""
         if self._arrived is not None:
             present, self._arrived = self._arrived, None
-            for key in sorted(present, key=lambda key: (present[key]["metadata"].get("creationTimestamp", ""), key)):
-                self._queue.add(key)
+            for arrived in _by_age(present.values()):
+                self._queue.add(key_of(arrived))
         keys: list[Key] = []
         while self._queue.ready() and len(keys) < BATCH_MAX:
             keys.append(self._queue.get())
@@ -170,36 +137,19 @@ class PodWorker:
             return None
         return pod
 
-    def _decide(self, pod: ReadOnlyObject) -> Plan:
-        name, uid = _node_of(pod), pod["metadata"]["uid"]
-        node = self._nodes.get(Key("", name))
-        assert node is not None, "only pods of present nodes are decided about"
-        house = self._houses.setdefault(name, House())
-        now = self._clock.now()
-        terminal = (pod.get("status") or {}).get("phase") in TERMINAL
-        leaving = bool(pod["metadata"].get("deletionTimestamp"))
-        if uid not in house.guests and not terminal and not leaving:
-            refusal = admit(pod, node, list(house.guests.values()), self._rules.admission)
-            if refusal is not None:
-                return self._refuse(pod, refusal)
-            house.guests[uid] = Guest.of(pod, self._rules.admission)
-        if terminal:
-            house.forget(uid)
-        if self._stages.governs(pod):
-            return STAGED
-        place = self._places.of(name)
-        pod_ip = (pod.get("status") or {}).get("podIP")
-        if pod_ip and not terminal:
-            house.addresses[uid] = pod_ip
-        ip = pod_ip or house.address(uid, pod_network(node, place))
-        return plan(pod, Host(internal_ip(node, place), ip, self._rules.status, self._rules.long_texts), now)
-
-    def _refuse(self, pod: ReadOnlyObject, refusal: Rejection) -> Plan:
-        self._reporter.refused(refusal.reason)
-        return rejected(pod, refusal.reason, refusal.message, self._clock.now())
+    def _decide(self, pod: ReadOnlyObject, node: ReadOnlyObject | None = None) -> Plan:
+        """Decide by the node as it was seen last, or as it was just read."""
+        known = node or self._nodes.get(Key("", _node_of(pod)))
+        assert known is not None, "only pods of present nodes are decided about"
+        if is_mirror(pod):
+            return Plan(delete=True) if pod["metadata"].get("deletionTimestamp") else NOTHING
+        staged = self._stages.governs(pod)
+        return self._desk.decide(pod, known, self._clock.now(), fresh=node is not None, staged=staged)
 
     async def _perform(self, key: Key, pod: ReadOnlyObject, what: Plan) -> None:
         try:
+            if what.look_again:
+                what = self._decide(pod, await self._client.get("Node", Key("", _node_of(pod))))
             for note in what.notes:
                 self._reporter.tell(pod, note)
             if what.delete:
@@ -233,3 +183,7 @@ def _node_of(pod: ReadOnlyObject) -> str:
 
 def _node_name(pod: ReadOnlyObject) -> tuple[str, ...]:
     return (_node_of(pod),)
+
+
+def _by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    return sorted(pods, key=lambda pod: (pod["metadata"].get("creationTimestamp", ""), key_of(pod)))

@@ -4,9 +4,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
 from mockkube.client.recorder import EventRecorder
+from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
 
 _KNOWN_REASONS: Final = frozenset(
@@ -22,12 +23,18 @@ _KNOWN_REASONS: Final = frozenset(
 class Reporter:
     """Tells of pods and nodes in a kubelet's voice."""
 
-    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version) -> None:
+        self._recorder, self._version = recorder, version
         self._rejections = Counter(
             "kubelet_admission_rejections",
             "Cumulative number pod admission rejections by the Kubelet.",
             ["reason"],
+            registry=metrics,
+        )
+        self._preemptions = Counter(
+            "kubelet_preemptions",
+            "Cumulative number of pod preemptions by preemption resource",
+            ["preemption_signal"],
             registry=metrics,
         )
 
@@ -35,17 +42,30 @@ class Reporter:
         """Record an event."""
         if obj.get("kind") == "Node":
             host = obj["metadata"]["name"]
-            about = {"kind": "Node", "apiVersion": "v1", "name": host, "uid": host}  # by its name, as upstream
+            about = self._node_reference(obj)
         else:
             host = obj["spec"].get("nodeName", "")
             about = reference_to(obj, _field_path(obj["spec"], note.container) if note.container else "")
         self._recorder.record(about, note.type, note.reason, note.message, host=host)
+
+    def _node_reference(self, node: ReadOnlyObject) -> Object:
+        """Return the reference to a node; what stands for its uid has changed twice."""
+        # upstream 1.36: pkg/kubelet/kubelet.go, nodeRef
+        name = node["metadata"]["name"]
+        if self._version < Version(1, 35):
+            return {"kind": "Node", "name": name, "uid": name}
+        reference: Object = {"kind": "Node", "apiVersion": "v1", "name": name}
+        return reference if self._version < Version(1, 37) else {**reference, "uid": node["metadata"]["uid"]}
 
     def refused(self, reason: str) -> None:
         """Count a pod that was not let in."""
         if reason not in _KNOWN_REASONS:
             reason = "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
         self._rejections.labels(reason).inc()
+
+    def preempted(self, resource: str) -> None:
+        """Count a pod that had to go because there was too little of a resource."""
+        self._preemptions.labels(resource).inc()
 
 
 def _field_path(spec: ReadOnlyObject, container: str) -> str:

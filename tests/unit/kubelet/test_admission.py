@@ -1,21 +1,31 @@
 """What a kubelet lets in: the first handler that refuses decides."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from mockkube.api.requests import RequestRules
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.kubelet.admission import AdmissionRules, Guest, admit
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.kubelet.admission import ADMITTED, AdmissionRules, Rejection, admit
+from mockkube.kubelet.guests import Guest
 
 NUMERIC = "TaintTolerationComparisonOperators"
 
 
 def rules(*gates: str) -> AdmissionRules:
     caps = Capabilities(Version(1, 36), frozenset(gates))
-    return AdmissionRules(taint_rules(caps), selector_operators(caps), RequestRules.of(caps))
+    return AdmissionRules.of(caps)
+
+
+def refused(asked: Any, where: Any, guests: Sequence[Guest] = (), judged_by: AdmissionRules | None = None) -> Rejection:
+    refusal = admit(asked, where, guests, judged_by or rules()).refusal
+    assert refusal is not None
+    return refusal
+
+
+def guest(obj: Any) -> Guest:
+    return Guest.of(obj, rules().requests)
 
 
 def node(taints: list[dict[str, str]] | None = None, **more: Any) -> dict[str, Any]:
@@ -74,8 +84,7 @@ FENCE = {"key": "level", "value": "900", "effect": "NoExecute"}
 def test_a_pod_is_refused_with_reason_and_message(
     asked: dict[str, Any], where: dict[str, Any] | None, reason: str, message: str
 ) -> None:
-    refusal = admit(asked, where, [], rules())
-    assert refusal is not None
+    refusal = refused(asked, where)
     assert (refusal.reason, refusal.message) == (reason, message)
 
 
@@ -91,46 +100,40 @@ def test_a_pod_is_refused_with_reason_and_message(
     ],
 )  # fmt: skip
 def test_a_pod_is_let_in(asked: dict[str, Any], where: dict[str, Any]) -> None:
-    assert admit(asked, where, [], rules()) is None
+    assert admit(asked, where, [], rules()) == ADMITTED
 
 
 def test_best_effort_pods_are_refused_under_memory_pressure() -> None:
-    refusal = admit(pod(qos="BestEffort"), node(conditions=[{"type": "MemoryPressure", "status": "True"}]), [], rules())
-    assert refusal is not None
+    refusal = refused(pod(qos="BestEffort"), node(conditions=[{"type": "MemoryPressure", "status": "True"}]))
     assert refusal.reason == "Evicted"
 
 
 def test_guests_use_the_node() -> None:
-    guest = Guest.of(pod("1500m"), rules())
-    refusal = admit(pod("1"), node(), [guest], rules())
-    assert refusal is not None
+    refusal = refused(pod("1"), node(), [guest(pod("1500m"))])
     assert refusal.message.endswith("cpu, requested: 1000, used: 1500, capacity: 2000")
 
 
 def test_a_full_node_takes_no_further_pod() -> None:
-    refusal = admit(pod(), node(), [Guest.of(pod(), rules())] * 3, rules())
-    assert refusal is not None
+    refusal = refused(pod(), node(), [guest(pod())] * 3)
     assert refusal.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
 
 
 def test_ports_of_the_host_are_taken_once() -> None:
     web = pod(ports=[{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}])
     other = pod(ports=[{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}])
-    refusal = admit(web, node(), [Guest.of(other, rules())], rules())
-    assert refusal is not None
+    refusal = refused(web, node(), [guest(other)])
     assert refusal.reason == "NodePorts"
 
 
 def test_an_extended_resource_the_node_does_not_know_is_passed_over() -> None:
     asked = pod()
     asked["spec"]["containers"][0]["resources"] = {"requests": {"x.io/gpu": "1"}}
-    assert admit(asked, node(), [], rules()) is None
-    assert admit(asked, node(allocatable={"x.io/gpu": "0"}), [], rules()) is not None
+    assert admit(asked, node(), [], rules()) == ADMITTED
+    assert admit(asked, node(allocatable={"x.io/gpu": "0"}), [], rules()).refusal
 
 
 def test_the_kubelets_own_gate_decides_about_gt() -> None:
     tolerant = pod(tolerations=[{"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"}])
-    assert admit(tolerant, node([FENCE]), [], rules(NUMERIC)) is None
-    refusal = admit(tolerant, node([FENCE]), [], rules())
-    assert refusal is not None
+    assert admit(tolerant, node([FENCE]), [], rules(NUMERIC)) == ADMITTED
+    refusal = refused(tolerant, node([FENCE]))
     assert refusal.reason == "TaintToleration"

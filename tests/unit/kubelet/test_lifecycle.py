@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from mockkube.kubelet.lifecycle import Host, Plan, plan, rejected
+from mockkube.kubelet.endings import rejected
+from mockkube.kubelet.lifecycle import plan
+from mockkube.kubelet.plans import Host, Plan
 from mockkube.kubelet.pod_status import StatusRules
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -256,4 +258,5 @@ def test_a_refused_pod_fails_with_the_reason() -> None:
         "reason": "NodeAffinity",
         "message": "Pod was rejected: no",
         "startTime": "2030-01-01T00:00:00Z",
+        "conditions": [{"$patch": "delete", "type": "PodScheduled"}],
     }

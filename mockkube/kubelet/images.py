@@ -1,0 +1,61 @@
+"""The images of a node: what its containers were started from, as its status lists them.
+
+upstream 1.36: pkg/kubelet/nodestatus/setters.go (Images)
+"""
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+
+IMAGES_MAX: Final = 50
+"""A status lists so many, the largest; the others are there, untold."""
+_SIZE_MIN: Final = 5 * 1024**2
+_SIZE_RANGE: Final = 250 * 1024**2
+
+
+def familiar(image: str) -> tuple[str, str]:
+    """Return the repository of an image with its registry, and the tag or digest that follows: `:latest` if none."""
+    name, at, digest = image.partition("@")
+    last = name.rpartition("/")[2]
+    repository = name[: len(name) - len(last)] + last.partition(":")[0]
+    tag = last.partition(":")[2]
+    first = repository.partition("/")[0]
+    if "/" not in repository:
+        repository = f"docker.io/library/{repository}"
+    elif "." not in first and ":" not in first and first != "localhost":
+        repository = f"docker.io/{repository}"
+    return repository, f"@{digest}" if at else f":{tag or 'latest'}"
+
+
+def image_id(image: str) -> str:
+    """Name an image by a digest, as registries do: the same for the same image."""
+    repository, rest = familiar(image)
+    return f"{repository}{rest}" if rest.startswith("@") else f"{repository}@sha256:{digest_of(image)}"
+
+
+def digest_of(text: str) -> str:
+    """Return what stands for the digest of a thing of this name."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> list[ReadOnlyObject] | None:
+    """Return what a node's status says of images when these are there too; None if nothing new."""
+    known = list(present)
+    names = {name for entry in known for name in entry.get("names") or ()}
+    fresh = [entry for image in pulled if (entry := _entry(image))["names"][0] not in names]
+    if not fresh:
+        return None
+    largest = sorted([*known, *fresh], key=lambda entry: -entry.get("sizeBytes", 0))[:IMAGES_MAX]
+    return largest if any(entry in largest for entry in fresh) else None
+
+
+@lru_cache(maxsize=1024)
+def _entry(image: str) -> Object:
+    """Describe an image; its size follows from its name."""
+    repository, rest = familiar(image)
+    by_digest = image_id(image)
+    size = _SIZE_MIN + int(digest_of(image)[:12], 16) % _SIZE_RANGE
+    return {"names": [by_digest] if rest.startswith("@") else [by_digest, f"{repository}{rest}"], "sizeBytes": size}

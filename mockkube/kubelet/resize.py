@@ -1,0 +1,156 @@
+"""Resizing a pod in place: whether its containers may have what the spec now says.
+
+What a container has been given stands in its status, and is what survives a restart of the kubelet.
+upstream 1.36: pkg/kubelet/allocation/{allocation_manager,handlers}.go, pkg/kubelet/events/resize.go
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mockkube.api.requests import pod_requests
+from mockkube.api.resources import Resources
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+from mockkube.kubelet.admission import AdmissionRules, Rejection
+from mockkube.kubelet.containers import Note
+from mockkube.kubelet.guests import Guest
+
+INFEASIBLE: Final = "Infeasible"
+DEFERRED: Final = "Deferred"
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeRules:
+    """What a kubelet of some version and gates makes of a resize."""
+
+    on: bool = True
+    knows_capacity: bool = False
+    """Whether more than the node has is refused for good; from 1.36 on it waits, as for any other lack."""
+    tells_completed: bool = True
+    tells_all: bool = True
+
+    @classmethod
+    def of(cls, caps: Capabilities) -> "ResizeRules":
+        """Return the rules of a kubelet."""
+        version = caps.version
+        return cls(
+            on=caps.enabled("InPlacePodVerticalScaling"),
+            knows_capacity=version < Version(1, 36),
+            tells_completed=version >= Version(1, 34),
+            tells_all=version >= Version(1, 35),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Why a resize is not done."""
+
+    reason: str
+    message: str
+
+
+def is_asked(pod: ReadOnlyObject) -> bool:
+    """Whether the spec says of any container that has started something else than what it was given."""
+    given = {one["name"]: one for one in _started(pod)}
+    return any(
+        (given[one["name"]].get("resources") or {}) != (one.get("resources") or {})
+        for one in _containers(pod["spec"])
+        if one["name"] in given
+    )
+
+
+def settled_guest(pod: ReadOnlyObject, rules: AdmissionRules) -> Guest:
+    """Return the guest that the pod is once it has all that its spec says."""
+    return Guest.of(pod, replace(rules.requests, status=False))
+
+
+def with_given(pod: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the pod with what its containers have been given in the place of what it asks for."""
+    given = {one["name"]: one.get("resources") or {} for one in _started(pod)}
+    spec = dict(pod["spec"])
+    for listed in ("initContainers", "containers"):
+        if listed in spec:
+            spec[listed] = [
+                {**one, "resources": given[one["name"]]} if one["name"] in given else one for one in spec[listed]
+            ]
+    return {**pod, "spec": spec}
+
+
+def beyond(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Pending | None:
+    """Return why the node could never give so much."""
+    wanted = pod_requests(pod, replace(rules.requests, status=False))
+    allocatable = Resources.read((node.get("status") or {}).get("allocatable") or {})
+    for name, amount, most in (
+        ("memory", wanted.memory, allocatable.memory),
+        ("cpu", wanted.cpu_milli, allocatable.cpu_milli),
+    ):
+        if amount > most:
+            message = f"Node didn't have enough capacity: {name}, requested: {amount}, capacity: {most}"
+            return Pending(INFEASIBLE, message)
+    return None
+
+
+def waiting_for(refusal: Rejection) -> Pending:
+    """Return the resize that admission does not let through as things are."""
+    return Pending(DEFERRED, refusal.message)
+
+
+def notes_done(pod: ReadOnlyObject, rules: ResizeRules) -> tuple[Note, ...]:
+    """Tell of a resize that is done as soon as it begins."""
+    text = _summary(pod, rules, "")
+    notes = []
+    if rules.tells_all:
+        notes.append(Note("Normal", "ResizeStarted", f"Pod resize started: {text}"))
+    if rules.tells_completed:
+        notes.append(Note("Normal", "ResizeCompleted", f"Pod resize completed: {text}"))
+    return tuple(notes)
+
+
+def notes_pending(pod: ReadOnlyObject, pending: Pending, rules: ResizeRules) -> tuple[Note, ...]:
+    """Tell of a resize that is not done, once per reason and generation."""
+    if not rules.tells_all or _is_told(pod, pending):
+        return ()
+    text = f"Pod resize {pending.reason}: {_summary(pod, rules, pending.message)}"
+    return (Note("Warning", f"Resize{pending.reason}", text),)
+
+
+def _is_told(pod: ReadOnlyObject, pending: Pending) -> bool:
+    for condition in pod["status"].get("conditions") or ():
+        if condition["type"] == "PodResizePending":
+            generation = pod["metadata"].get("generation")
+            return (condition.get("reason"), condition.get("observedGeneration")) == (pending.reason, generation)
+    return False
+
+
+def _summary(pod: ReadOnlyObject, rules: ResizeRules, error: str) -> str:
+    shown: Object = {}
+    for listed in ("initContainers", "containers"):
+        if containers := pod["spec"].get(listed):
+            shown[listed] = [{"name": one["name"], "resources": _ordered(one)} for one in containers]
+    if rules.tells_all:
+        shown["generation"] = pod["metadata"].get("generation", 0)
+    if error:
+        shown["error"] = error
+    return json.dumps(shown, separators=(",", ":"))
+
+
+def _ordered(container: ReadOnlyObject) -> Object:
+    resources = container.get("resources") or {}
+    return {side: dict(sorted(resources[side].items())) for side in ("limits", "requests") if resources.get(side)}
+
+
+def _containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+def _started(pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    """Return the statuses of the containers that run."""
+    status = pod.get("status") or {}
+    for listed in ("containerStatuses", "initContainerStatuses"):
+        for one in status.get(listed) or ():
+            if "running" in (one.get("state") or {}):
+                yield one
