@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from mockkube_storage.errors import Compacted
 
@@ -17,7 +18,9 @@ from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed,
 from mockkube.client.sight import Sight
 from mockkube.cluster.faults import Asking, Faults, Injection
 
-NOTHING = Injection()
+NOTHING: Final = Injection()
+INSTRUCTIONS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
+"""What a simulated kubelet goes by and a real one knows nothing of, so that its own rights do not cover it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class End:
 
     identity: Identity
     sight: Sight
+    instructed_as: Identity | None = None
+    """Who reads `INSTRUCTIONS`, if not the same."""
 
 
 class Line:
@@ -35,6 +40,8 @@ class Line:
         self, server: str, door: LocalDoor, end: End, faults: Faults, *, pause: Callable[[float], Awaitable[None]]
     ) -> None:
         self._client = LocalClient(door, end.identity, end.sight)
+        instructed = LocalClient(door, end.instructed_as or end.identity, end.sight)
+        self._readers = dict.fromkeys(INSTRUCTIONS, instructed)
         self._server, self._door, self._end, self._faults = server, door, end, faults
         self._pause = pause
         self._watches: dict[LocalWatch, Asking] = {}
@@ -93,7 +100,7 @@ class Line:
         """Return the selected objects as of now."""
         injection = await self._ask("list", kind, Key(selection.namespace, ""))
         if not injection.stale_revision:
-            return await self._client.list(kind, selection)
+            return await self._readers.get(kind, self._client).list(kind, selection)
         view = self._door.desk().view(kind, self._end.sight)
         asked = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
         asked |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
@@ -105,7 +112,7 @@ class Line:
         """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
         key = Key(selection.namespace, "")
         await self._ask("watch", kind, key, after=after)
-        watch = await self._client.watch(kind, selection, after)
+        watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
         open_ones = self._door.desk().watches
         self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
         self._watches[watch] = self._asking("watch", kind, key, "", after)

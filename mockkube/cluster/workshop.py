@@ -49,7 +49,8 @@ class Workshop:
         settings = asked.settings
         name = settings.component
         schema = schema_for(settings.version, settings.trains)
-        end = End(_identity_of(name, settings.version), Sight(schema))
+        instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
+        end = End(_identity_of(name, settings.version), Sight(schema), instructed)
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
         metrics = CollectorRegistry()
         describe(metrics, Standing.of(settings.version), settings.states())

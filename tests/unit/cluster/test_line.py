@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.errors import ApiError, Expired, NotFound, Unavailable
+from mockkube.api.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local_desk import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
@@ -16,8 +16,9 @@ from mockkube.client import identity
 from mockkube.client.protocol import Ended, Key, Selection
 from mockkube.client.sight import Sight
 from mockkube.cluster.faults import Faults
-from mockkube.cluster.line import End, Line
+from mockkube.cluster.line import INSTRUCTIONS, End, Line
 from mockkube.features.versions import DEFAULT
+from mockkube.kubelet.stages.stage import KIND as STAGE
 from mockkube.proposals.lending import schema_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
@@ -69,6 +70,18 @@ async def test_it_leads_to_the_server(rig: Rig) -> None:
     await rig.line.delete("ConfigMap", A)
     with pytest.raises(NotFound):
         await rig.line.get("ConfigMap", A)
+
+
+async def test_a_node_without_the_right_to_still_reads_what_it_is_simulated_by(rig: Rig) -> None:
+    end = End(identity.kubelet("n", DEFAULT), Sight(schema_for(DEFAULT)), identity.kubelets(DEFAULT))
+    line = Line("kube-apiserver", rig.door, end, rig.faults, pause=rig.line._pause)
+    assert (await line.list("CustomResourceDefinition")).items == []
+    with pytest.raises(Forbidden):
+        await line.list("ClusterRole")
+
+
+def test_stages_are_what_a_kubelet_is_simulated_by() -> None:
+    assert STAGE in INSTRUCTIONS
 
 
 async def test_without_a_server_it_is_dead(rig: Rig) -> None:
