@@ -3,7 +3,7 @@
 upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -138,6 +138,8 @@ def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
 def _running(
     container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Exit | None
 ) -> Progress:
+    if stage.resizes and _is_resized_by_restart(container, status):
+        return _restarted(container, status, stage, ends)
     shown = {**status, "ready": stage.script.is_ready(container["name"])}
     if stage.resizes:
         shown |= _given(container)
@@ -148,6 +150,29 @@ def _running(
         return Progress(shown, due)
     again = stage.restarts.may_restart(container, stage.pod, ends.code)
     return Progress(ended(status, ends.code, due), stage.now if again else None)
+
+
+def _is_resized_by_restart(container: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+    """Whether a running container only gets what its spec says when it is started again."""
+    policies = {one["resourceName"]: one.get("restartPolicy") for one in container.get("resizePolicy") or ()}
+    if "RestartContainer" not in policies.values():
+        return False
+    wanted, given = container.get("resources") or {}, status.get("resources") or {}
+    return any(
+        (wanted.get(side) or {}).get(name) != (given.get(side) or {}).get(name)
+        for side in ("limits", "requests")
+        for name, policy in policies.items()
+        if policy == "RestartContainer"
+    )
+
+
+def _restarted(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage, ends: Exit | None) -> Progress:
+    """Stop a container and start it again with what its spec says now."""
+    name = container["name"]
+    last = ended(status, 0, stage.now)["state"]
+    progress = _start(container, {**status, "lastState": last}, stage, ends, restarts=status["restartCount"] + 1)
+    note = Note("Normal", "Killing", f"Container {name} resize requires restart", name)
+    return replace(progress, notes=(note, *progress.notes))
 
 
 def _given(container: ReadOnlyObject) -> Object:

@@ -43,7 +43,7 @@ class Kubelets:
         client, clock, owner = context.client, context.clock, context.component
         reporter = Reporter(self._recorder, context.metrics, context.capabilities.version)
         places = Places()
-        book = self._book = StageBook(client, clock, self._caches, self._functions(context, nodes, places), owner=owner)
+        book = self._book = StageBook(client, clock, self._functions(context, nodes, places), owner=owner)
         pod_worker = PodWorker(
             client,
             clock,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches, Change, ListWatch
+from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, EventType, Selection
 from mockkube.kubelet.stages.definition import NAME
 from mockkube.kubelet.stages.gotemplate import Function
@@ -19,8 +19,8 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 class _Gated:
     """A cache that is left alone until its kind is served: a server that does not know it is not asked."""
 
-    def __init__(self, cache: ListWatch) -> None:
-        self._cache = cache
+    def __init__(self, cache: ListWatch, stepped: Callable[[], None] = lambda: None) -> None:
+        self._cache, self._stepped = cache, stepped
         self.open = False
 
     @property
@@ -44,40 +44,48 @@ class _Gated:
     async def step(self) -> None:
         """Step the cache."""
         await self._cache.step()
+        self._stepped()
 
 
 class StageBook:
     """What stages select and do. `changed` are called when any of them has changed."""
 
-    def __init__(
-        self, client: Client, clock: Clock, caches: Caches, functions: Mapping[str, Function], *, owner: str
-    ) -> None:
+    def __init__(self, client: Client, clock: Clock, functions: Mapping[str, Function], *, owner: str) -> None:
         self._functions = functions
         self._stages: dict[str, Stage] = {}
         self._cache = ListWatch(client, KIND, clock, owner=owner)
         self._gate = _Gated(self._cache)
-        self._definitions = caches.of("CustomResourceDefinition", Selection(fields=f"metadata.name={NAME}"))
+        selection = Selection(fields=f"metadata.name={NAME}")
+        self._definitions = ListWatch(client, "CustomResourceDefinition", clock, selection=selection, owner=owner)
+        self._asking = _Gated(self._definitions, self._asked)
+        self._asking.open = True
+        self._refused = False
+        """Whether the server does not tell this kubelet of definitions: then there are no stages for it."""
+        self._waiting: list[Bell] = []
         self._definitions.subscribe(self._defined)
         self._cache.subscribe(self._heed)
         self.changed: list[Callable[[], None]] = []
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """What works in it, beside the shared caches."""
-        return (self._gate,)
+        """What works in it."""
+        return (self._asking, self._gate)
 
     @property
     def synced(self) -> bool:
         """Whether all stages are known."""
-        return self._definitions.synced and (self._cache.synced or not self._gate.open)
+        known = self._definitions.synced or self._refused
+        return known and (self._cache.synced or not self._gate.open)
 
     def tell_synced(self, bell: Bell) -> None:
         """Ring a bell once all stages are known."""
+        self._waiting.append(bell)
         self._definitions.tell_synced(bell)
         self._cache.tell_synced(bell)
 
     async def close(self) -> None:
         """Stop watching."""
+        await self._definitions.close()
         await self._cache.close()
 
     def governs(self, kind: str, obj: ReadOnlyObject) -> bool:
@@ -87,6 +95,13 @@ class StageBook:
     def selecting(self, kind: str, obj: ReadOnlyObject) -> list[Stage]:
         """Return the stages that select an object as it is now, by name."""
         return [stage for stage in self._stages.values() if stage.kind == kind and stage.selects(obj)]
+
+    def _asked(self) -> None:
+        """Take note of whether the server tells of definitions at all: a kubelet of a node may not be allowed to ask."""
+        if not self._definitions.synced and self._definitions.wake_at() is not None and not self._refused:
+            self._refused = True
+            for bell in self._waiting:
+                bell.ring()
 
     def _defined(self, change: Change) -> None:
         conditions = (change.object.get("status") or {}).get("conditions") or ()

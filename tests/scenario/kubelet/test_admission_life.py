@@ -1,0 +1,90 @@
+"""Admission in a whole cluster: restarts, rejection loops, preemption, kubelets of single nodes."""
+
+from mockkube.features.versions import Version
+
+GATE = "TaintTolerationComparisonOperators"
+LEVEL = {"key": "level", "value": "900", "effect": "NoExecute"}
+ABOVE = {"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"}
+CPU = {"requests": {"cpu": "3"}}
+
+
+def greedy(name="main", **resources):
+    return [{"name": name, "image": "nginx", "resources": resources or CPU}]
+
+
+async def test_a_restart_admits_every_pod_anew_the_oldest_first(world):
+    await world.pod("old", "node-1", containers=greedy())
+    await world.lab.advance(5)
+    await world.pod("young", "node-1")
+    await world.merge("Node", "node-1", {"status": {"allocatable": {"pods": "1"}}}, "", "status")
+    assert (await world.status("young"))["phase"] == "Running"
+    await world.lab.restart("kubelet")
+    await world.lab.settle()
+    assert (await world.status("old"))["phase"] == "Running"
+    status = await world.status("young")
+    assert (status["phase"], status["reason"]) == ("Failed", "OutOfpods")
+    assert "containerStatuses" not in status
+    assert [one["type"] for one in status.get("conditions", ())] == []
+
+
+async def test_a_pod_that_only_the_scheduler_understands_is_replaced_and_refused_again(begin):
+    world = await begin(feature_gates={GATE: True})
+    await world.lab.set("kubelet", gates={GATE: False})
+    await world.merge("Node", "node-1", {"spec": {"taints": [LEVEL]}}, "")
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "nginx"}], "tolerations": [ABOVE]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    await world.create("ReplicaSet", "web", spec=spec)
+    await world.lab.advance(1)
+    pods = (await world.client.list("Pod")).items
+    assert {pod["status"].get("reason") for pod in pods if pod["status"]["phase"] == "Failed"} == {"TaintToleration"}
+    assert len(pods) > 1
+
+
+async def test_critical_pods_take_the_room_of_others(world, conditions):
+    await world.pod("small", "node-1", containers=greedy(requests={"cpu": "1"}))
+    await world.pod("large", "node-1", containers=greedy(requests={"cpu": "2500m"}))
+    await world.pod("vital", "node-1", containers=greedy(), priorityClassName="system-node-critical")
+    assert (await world.status("vital"))["phase"] == "Running"
+    victim = await world.get("Pod", "large")
+    assert (victim["status"]["phase"], victim["status"]["reason"]) == ("Failed", "Preempting")
+    assert conditions(victim, "DisruptionTarget")["reason"] == "TerminationByKubelet"
+    assert (await world.status("small"))["phase"] == "Running"
+    assert "Preempting" in await world.reasons("large")
+
+
+async def test_labels_are_read_once_more_before_a_pod_is_refused_for_them(begin):
+    world = await begin()
+    deaf = {"component": "kubelet", "resources": ["nodes"], "verbs": ["watch"]}
+    await world.lab.fault("deaf", {"match": deaf, "inject": {"dropWatch": True, "delaySeconds": 60}})
+    await world.merge("Node", "node-1", {"metadata": {"labels": {"disk": "ssd"}}}, "")
+    await world.pod("p", "node-1", nodeSelector={"disk": "ssd"})
+    assert (await world.status("p"))["phase"] == "Running"
+
+
+async def test_a_node_goes_to_a_kubelet_of_its_own_and_back(world):
+    await world.pod("p", "node-1")
+    await world.lab.set("kubelet.node-1", version=Version(1, 35))
+    await world.lab.advance(1)
+    assert (await world.get("Node", "node-1", ""))["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.35")
+    await world.lab.remove("kubelet.node-1")
+    await world.lab.advance(11)
+    assert (await world.get("Node", "node-1", ""))["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.36")
+    await world.pod("q", "node-1")
+    assert (await world.status("q"))["phase"] == "Running"
+
+
+async def test_a_pod_that_needs_a_feature_the_node_does_not_declare_is_refused(begin):
+    world = await begin()
+    gate = "RestartAllContainersOnContainerExits"
+    await world.lab.set("kubelet", gates={gate: False})
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    await world.pod("p", "node-1", restartPolicy="Never", containers=[
+        {"name": "main", "image": "nginx", "restartPolicy": "Never", "restartPolicyRules": [rule]},
+    ])  # fmt: skip
+    status = await world.status("p")
+    assert status["reason"] == "PodFeatureUnsupported"
+    assert status["message"] == f"Pod was rejected: Pod requires node features that are not available: {gate}"
+    assert gate not in (await world.get("Node", "node-1", ""))["status"]["declaredFeatures"]
