@@ -5,8 +5,10 @@ from typing import Final
 
 from mockkube.scenario.checks.assertion import Assert, Error
 from mockkube.scenario.checks.expect_event import ExpectEvent
+from mockkube.scenario.checks.expect_metric import ExpectMetric
 from mockkube.scenario.checks.expect_rate import ExpectRate
 from mockkube.scenario.checks.expect_rejected import ExpectRejected
+from mockkube.scenario.checks.expect_why import ExpectWhy
 from mockkube.scenario.step import Step
 from mockkube.scenario.steps.advance import Advance, Sleep
 from mockkube.scenario.steps.apply import Apply
@@ -14,6 +16,7 @@ from mockkube.scenario.steps.component import Component
 from mockkube.scenario.steps.create import Create
 from mockkube.scenario.steps.delete import Delete
 from mockkube.scenario.steps.fault import Fault
+from mockkube.scenario.steps.kubectl import Kubectl
 from mockkube.scenario.steps.patch import Patch
 from mockkube.scenario.steps.restart import Restart
 from mockkube.scenario.steps.script import Command, Script
@@ -29,6 +32,7 @@ STEPS: Final[tuple[type[Step], ...]] = (
     Update,
     Patch,
     Delete,
+    Kubectl,
     Taint,
     Component,
     Restart,
@@ -48,5 +52,7 @@ CHECKS: Final[tuple[type[Step], ...]] = (
     ExpectRejected,
     ExpectEvent,
     ExpectRate,
+    ExpectMetric,
+    ExpectWhy,
 )
 VERBS: Final[Mapping[str, type[Step]]] = {step.verb: step for step in (*STEPS, *CHECKS)}

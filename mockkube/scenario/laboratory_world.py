@@ -7,10 +7,11 @@ from mockkube.api.types import Object
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, Identity, user_agent
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import CONTROLLER_MANAGER
+from mockkube.cluster.components import CONTROLLER_MANAGER, Settings
 from mockkube.cluster.laboratory import Laboratory
 from mockkube.controllers.part import ControllerManager
 from mockkube.features.versions import DEFAULT
+from mockkube.runtime.clock import Clock
 from mockkube.scenario.errors import Impossible
 from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
 
@@ -23,6 +24,15 @@ class LaboratoryWorld(World):
     def __init__(self, laboratory: Laboratory, scene: Scene) -> None:
         super().__init__(scene)
         self.laboratory = laboratory
+
+    @property
+    def clock(self) -> Clock:
+        """The virtual clock."""
+        return self.laboratory.clock
+
+    def settings(self, component: str) -> Settings:
+        """Return what the control API has been told of it."""
+        return self.laboratory.components()[component].settings
 
     @property
     def now(self) -> float:

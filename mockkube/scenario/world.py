@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from mockkube.api.types import Object
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import API_SERVER
+from mockkube.cluster.components import API_SERVER, Settings
+from mockkube.runtime.clock import Clock
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -55,6 +56,15 @@ class World(ABC):
         self.scene = scene
         self.warnings: list[str] = []
         """What the API warned of in the step at hand."""
+
+    @property
+    @abstractmethod
+    def clock(self) -> Clock:
+        """The time of the cluster."""
+
+    @abstractmethod
+    def settings(self, component: str) -> Settings:
+        """Return what a component is told."""
 
     @property
     @abstractmethod

@@ -1,0 +1,96 @@
+"""`expectWhy`: what the scheduler would say of a pod now, node by node, and which single change would alter it."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from mockkube.api.errors import ApiError
+from mockkube.client.protocol import Key
+from mockkube.cluster.components import SCHEDULER
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.outcomes import refusal
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+from mockkube.scheduler.what_if import what_if
+from mockkube.scheduler.why import Explanation, case_of, explain
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A single change after which the pod would be scheduled."""
+
+    kind: Annotated[str, "gate, version, toleration, taint, cordon or capacity; empty: any"] = ""
+    component: Annotated[str, "whose gate or version it is; empty: any"] = ""
+    change: Annotated[str, "a part of what is changed"] = ""
+
+
+@dataclass(frozen=True)
+class ExpectWhy(Step):
+    """Claims what `mockkube why` says of a pod."""
+
+    verb: ClassVar[str] = "expectWhy"
+
+    pod: Annotated[str, "its name"]
+    namespace: Annotated[str, "its namespace; empty: that of the scenario"] = ""
+    state: Annotated[str, "a part of what has become of it"] = ""
+    decision: Annotated[str, "a part of what the scheduler decides now"] = ""
+    node: Annotated[str | None, "where it would go; empty: nowhere"] = None
+    refused_by: Annotated[str, "the plugin that refuses a node"] = ""
+    reason: Annotated[str, "a part of the reason why a node is refused, or of what was compared"] = ""
+    on: Annotated[str, "the node that is refused; empty: any"] = ""
+    contains: Annotated[tuple[str, ...], "texts that stand somewhere in the answer"] = ()
+    what_if: Annotated[tuple[Remedy, ...], "changes that would help, each by itself"] = ()
+    not_if: Annotated[tuple[Remedy, ...], "changes that would not"] = ()
+
+    async def play(self, world: World) -> None:
+        """Decide again, and compare."""
+        await world.settle()
+        try:
+            told = await self._explained(world)
+        except ApiError as error:
+            raise Failure(refusal(error)) from None
+        if wrong := self._differences(told):
+            raise Failure("\n".join([*wrong, "it says:", *_lines(told)]))
+
+    async def _explained(self, world: World) -> Explanation:
+        settings = world.settings(SCHEDULER)
+        key = Key(self.namespace or world.scene.namespace, self.pod)
+        case = await case_of(world.client(), key, settings.capabilities(), world.clock)
+        return await what_if(case, await explain(case), dict(settings.feature_gates))
+
+    def _differences(self, told: Explanation) -> list[str]:
+        wrong = []
+        if self.state not in told.state:
+            wrong.append(f"state: {told.state!r} lacks {self.state!r}")
+        if self.decision not in told.decision:
+            wrong.append(f"decision: {told.decision!r} lacks {self.decision!r}")
+        if self.node is not None and told.node != self.node:
+            wrong.append(f"node: {told.node or 'none'} instead of {self.node or 'none'}")
+        if (self.refused_by or self.reason or self.on) and not self._refused(told):
+            wrong.append(f"no node is refused by {self.refused_by or 'any plugin'} for {self.reason!r}")
+        said = "\n".join(_lines(told))
+        wrong += [f"nothing is said of {text!r}" for text in self.contains if text not in said]
+        wrong += [f"it would not help: {one}" for one in self.what_if if not _helps(one, told)]
+        wrong += [f"it would help: {one}" for one in self.not_if if _helps(one, told)]
+        return wrong
+
+    def _refused(self, told: Explanation) -> bool:
+        return any(
+            self.refused_by in ("", answer.status.plugin)
+            and self.on in ("", answer.node)
+            and self.reason in f"{answer.status.message}\n{answer.detail}"
+            for answer in told.refused
+        )
+
+
+def _helps(remedy: Remedy, told: Explanation) -> bool:
+    return any(
+        remedy.kind in ("", one.kind) and remedy.component in ("", one.component) and remedy.change in one.change
+        for one in told.what_if
+    )
+
+
+def _lines(told: Explanation) -> list[str]:
+    """Return the whole answer, line by line."""
+    refusals = [f"{one.node}: {one.status.plugin}: {one.status.message} {one.detail}" for one in told.refused]
+    remedies = [f"it would help: {one.kind} {one.component} {one.change}" for one in told.what_if]
+    return [told.state, told.decision, *(line.rstrip() for line in refusals), *remedies]

@@ -1,0 +1,57 @@
+"""`kubectl apply` as it is done on the client's side: what was applied last is remembered in an annotation."""
+
+# upstream 1.36: kubectl/pkg/util/apply.go, kubectl/pkg/cmd/apply/patcher.go
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def remembered(obj: ReadOnlyObject) -> Object:
+    """Return a manifest that carries itself in the annotation."""
+    metadata = obj.get("metadata") or {}
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED}
+    plain = {**obj, "metadata": {**metadata, "annotations": annotations}}
+    text = json.dumps(plain, separators=(",", ":"), sort_keys=True) + "\n"
+    return {**obj, "metadata": {**metadata, "annotations": {**annotations, LAST_APPLIED: text}}}
+
+
+def patch_of(wanted: ReadOnlyObject, present: ReadOnlyObject) -> Object:
+    """Return the merge patch from three sides: what is wanted, what is there, and what was applied last.
+
+    differs: lists are replaced as wholes, where kubectl merges those with merge keys.
+    """
+    text = present["metadata"].get("annotations", {}).get(LAST_APPLIED)
+    last = json.loads(text) if text else {}
+    patch = _changes(remembered(wanted), present)
+    _forget(patch, wanted, last)
+    return patch
+
+
+def _changes(wanted: Mapping[str, Any], present: Any) -> Object:
+    """Return what of a wanted map is not there yet."""
+    there = present if isinstance(present, Mapping) else {}
+    changed: Object = {}
+    for key, value in wanted.items():
+        if isinstance(value, Mapping):
+            below = _changes(value, there.get(key))
+            if below or key not in there:
+                changed[key] = below
+        elif there.get(key) != value:
+            changed[key] = value
+    return changed
+
+
+def _forget(patch: Object, wanted: Mapping[str, Any], last: Mapping[str, Any]) -> None:
+    """Take away what was applied last and is not wanted any more."""
+    for key, value in last.items():
+        if key not in wanted:
+            patch[key] = None
+        elif isinstance(value, Mapping) and isinstance(wanted[key], Mapping):
+            below = patch.get(key) or {}
+            _forget(below, wanted[key], value)
+            if below:
+                patch[key] = below

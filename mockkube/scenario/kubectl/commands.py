@@ -1,0 +1,331 @@
+"""The commands of kubectl that scenarios use. Each returns what kubectl would print, in its words."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import yaml
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.printers.jsonpath import PathError, compile_path
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Deletion, PatchType, Propagation
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.kinds import Named
+from mockkube.scenario.kubectl.applying import patch_of, remembered
+from mockkube.scenario.kubectl.line import parse
+from mockkube.scenario.kubectl.objects import Asked, Meant
+from mockkube.scenario.references import key_in
+from mockkube.scenario.steps.taint import Taint
+from mockkube.scenario.world import Who, World
+
+_MEDIA: Final = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
+_RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
+_ROLLOUT_SECONDS: Final = 600.0
+
+Command = Callable[[Asked], Awaitable[list[str]]]
+
+
+async def run(world: World, text: str) -> str:
+    """Do what a command line says; return what kubectl would print. Failure with its words when it cannot be done."""
+    line = parse(text)
+    command = COMMANDS.get(line.verb)
+    if command is None:
+        raise Failure(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): play it with --kubectl PATH")
+    who = Who(
+        line.flag("--as"),
+        line.flags.get("--as-group", ()),
+        field_validation="Strict",
+        field_manager=_manager(line.verb),
+        dry_run=line.flag("--dry-run") == "server",
+    )
+    asked = Asked(world, world.client(who), line)
+    try:
+        return "\n".join(await command(asked))
+    except ApiError as error:
+        raise Failure(f"Error from server ({error.reason}): {error.message}") from None
+
+
+def _manager(verb: str) -> str:
+    return "kubectl-client-side-apply" if verb == "apply" else f"kubectl-{verb}"
+
+
+async def _get(asked: Asked) -> list[str]:
+    asked.line.known("--selector", "--field-selector", "--ignore-not-found", "--no-headers", "--server")
+    found = []
+    for meant in await asked.objects(asked.line.words):
+        obj = await asked.present(meant)
+        if obj is None and not asked.line.on("--ignore-not-found"):
+            raise NotFound.object(meant.named.group, meant.named.plural, meant.key.name)
+        if obj is not None:
+            found.append((meant, obj))
+    single = len(asked.line.words) == 2 or (len(asked.line.words) == 1 and "/" in asked.line.words[0])
+    return _shown(asked.line.flag("--output"), found, single=single)
+
+
+def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bool) -> list[str]:
+    """Return objects in one of kubectl's formats."""
+    objects = [dict(obj) for _, obj in found]
+    whole: Any = objects[0] if single and objects else {"apiVersion": "v1", "kind": "List", "items": objects}
+    kind, _, template = output.partition("=")
+    match kind:
+        case "json":
+            return [json.dumps(whole, indent=4)]
+        case "yaml":
+            return [yaml.safe_dump(whole, sort_keys=True, width=1000).rstrip("\n")]
+        case "jsonpath":
+            return [_path(template, whole)]
+        case "name":
+            return [str(meant) for meant, _ in found]
+        case "" | "wide":
+            return [meant.key.name for meant, _ in found]
+        case _:
+            raise Failure(f"kubectl get: -o {output} is not built in: play it with --kubectl PATH")
+
+
+def _path(template: str, whole: Any) -> str:
+    """Return what a JSONPath template comes to; texts between the braces stay."""
+    out, rest = "", template
+    while rest:
+        before, brace, rest = rest.partition("{")
+        out += before
+        if brace:
+            path, _, rest = rest.partition("}")
+            try:
+                values = [path.strip("'\"")] if path[:1] in "'\"" else compile_path(path).find(whole)
+            except PathError as error:
+                raise Failure(f"kubectl: jsonpath {template}: {error}") from None
+            out += " ".join(value if isinstance(value, str) else json.dumps(value) for value in values)
+    return out
+
+
+async def _create(asked: Asked) -> list[str]:
+    asked.line.known("--filename", "--dry-run", "--validate")
+    if asked.line.words:
+        return [await _created(asked, *_generated(asked))]
+    return [await _created(asked, named, obj) for named, obj in await asked.manifests()]
+
+
+def _generated(asked: Asked) -> tuple[Named, Object]:
+    """Return what `create namespace NAME` and `create deployment`s are short for."""
+    match asked.line.words:
+        case ("namespace" | "ns", name):
+            return Named("", "Namespace", "namespaces", False), {"metadata": {"name": name}}
+        case ("serviceaccount" | "sa", name):
+            metadata = {"name": name, "namespace": asked.namespace}
+            return Named("", "ServiceAccount", "serviceaccounts", True), {"metadata": metadata}
+        case _:
+            raise Failure(f"kubectl create {' '.join(asked.line.words)} is not built in: give a manifest with -f")
+
+
+async def _created(asked: Asked, named: Named, obj: Object) -> str:
+    made = await asked.client.create(named.name, obj)
+    return f"{Meant(named, key_in(made, named))} created"
+
+
+async def _apply(asked: Asked) -> list[str]:
+    asked.line.known("--filename", "--server-side", "--force-conflicts", "--dry-run", "--validate", "--selector")
+    told = []
+    for named, obj in await asked.manifests():
+        meant = Meant(named, key_in(obj, named))
+        if asked.line.on("--server-side"):
+            await asked.client.patch(named.name, meant.key, obj, media=PatchType.APPLY)
+            told.append(f"{meant} serverside-applied")
+            continue
+        present = await asked.present(meant)
+        if present is None:
+            await asked.client.create(named.name, remembered(obj))
+            told.append(f"{meant} created")
+            continue
+        patch = patch_of(obj, present)
+        if patch:
+            await asked.client.patch(named.name, meant.key, patch, media=PatchType.MERGE)
+        told.append(f"{meant} {'configured' if patch else 'unchanged'}")
+    return told
+
+
+async def _delete(asked: Asked) -> list[str]:
+    asked.line.known(
+        "--filename", "--selector", "--all", "--grace-period", "--force", "--now", "--cascade", "--wait",
+        "--ignore-not-found",
+    )  # fmt: skip
+    if "--filename" in asked.line.flags:
+        going = [Meant(named, key_in(obj, named)) for named, obj in await asked.manifests()]
+    else:
+        going = await asked.objects(asked.line.words)
+    told = []
+    for meant in going:
+        try:
+            await asked.client.delete(meant.named.name, meant.key, _how(asked))
+        except NotFound:
+            if not asked.line.on("--ignore-not-found"):
+                raise
+            continue
+        told.append(f'{meant.named.kind.lower()} "{meant.key.name}" deleted')
+
+    async def gone() -> bool:
+        return not [meant for meant in going if await asked.present(meant) is not None]
+
+    if asked.line.flag("--wait", "true") != "false":
+        await asked.world.until(gone, asked.world.scene.deletion_timeout)
+    return told
+
+
+def _how(asked: Asked) -> Deletion:
+    grace = asked.line.flag("--grace-period")
+    seconds = int(grace) if grace else 1 if asked.line.on("--now") else 0 if asked.line.on("--force") else None
+    cascade = asked.line.flag("--cascade", "background").capitalize()
+    try:
+        return Deletion(grace_seconds=seconds, propagation=Propagation(cascade))
+    except ValueError:
+        raise Failure(f"kubectl delete: --cascade={cascade.lower()}: give background, foreground or orphan") from None
+
+
+async def _patch(asked: Asked) -> list[str]:
+    asked.line.known("--type", "--patch", "--subresource", "--dry-run")
+    kind = asked.line.flag("--type", "strategic")
+    if kind not in _MEDIA:
+        raise Failure(f"kubectl patch: --type={kind}: give json, merge or strategic")
+    patch = yaml.safe_load(asked.line.flag("--patch"))
+    for meant in (found := await asked.objects(asked.line.words)):
+        below = asked.line.flag("--subresource")
+        await asked.client.patch(meant.named.name, meant.key, patch, media=_MEDIA[kind], subresource=below)
+    return [f"{meant} patched" for meant in found]
+
+
+def _pairs(member: str, told: str) -> Command:
+    """Return the command that sets or removes entries of a map in the metadata."""
+
+    async def change(asked: Asked) -> list[str]:
+        asked.line.known("--overwrite", "--selector", "--all")
+        words = [word for word in asked.line.words if not _is_pair(word)]
+        given = [word for word in asked.line.words if _is_pair(word)]
+        entries: dict[str, str | None] = {word.removesuffix("-"): None for word in given if "=" not in word}
+        entries |= {key: value for key, equals, value in (word.partition("=") for word in given) if equals}
+        found = await asked.objects(words)
+        for meant in found:
+            present = (await asked.client.get(meant.named.name, meant.key))["metadata"].get(member) or {}
+            clash = [key for key, value in entries.items() if value is not None and present.get(key, value) != value]
+            if clash and not asked.line.on("--overwrite"):
+                raise Failure(
+                    f"error: '{clash[0]}' already has a value ({present[clash[0]]}), and --overwrite is false"
+                )
+            patch = {"metadata": {member: entries}}
+            await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+        return [f"{meant} {told}" for meant in found]
+
+    return change
+
+
+def _is_pair(word: str) -> bool:
+    return "=" in word or (word.endswith("-") and len(word) > 1)
+
+
+async def _taint(asked: Asked) -> list[str]:
+    asked.line.known("--overwrite", "--selector", "--all")
+    words = list(asked.line.words)
+    if words[:1] and words[0] in ("node", "nodes", "no"):
+        del words[0]
+    taints = [word for word in words if ":" in word or word.endswith("-")]
+    nodes = [word for word in words if word not in taints]
+    told = []
+    for node in nodes or [""]:
+        for text in taints:
+            given = Taint.adapt(f"x {text}")
+            step = Taint(**{**given, "node": node, "selector": asked.line.flag("--selector")})
+            await step.play(asked.world)
+        told.append(f"node/{node or 'all'} {'untainted' if all(text.endswith('-') for text in taints) else 'tainted'}")
+    return told
+
+
+def _cordoning(unschedulable: bool, told: str) -> Command:
+    async def change(asked: Asked) -> list[str]:
+        asked.line.known("--selector")
+        words = asked.line.words
+        found = await asked.objects(["node", *words] if words else ["nodes"])
+        patch = {"spec": {"unschedulable": True if unschedulable else None}}
+        for meant in found:
+            await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+        return [f"{meant} {told}" for meant in found]
+
+    return change
+
+
+async def _scale(asked: Asked) -> list[str]:
+    asked.line.known("--replicas", "--selector", "--all")
+    count = asked.line.flag("--replicas")
+    if not count.isdigit():
+        raise Failure("kubectl scale: give --replicas=N")
+    for meant in (found := await asked.objects(asked.line.words)):
+        patch = {"spec": {"replicas": int(count)}}
+        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE, subresource="scale")
+    return [f"{meant} scaled" for meant in found]
+
+
+async def _rollout(asked: Asked) -> list[str]:
+    asked.line.known("--timeout", "--selector")
+    match asked.line.words:
+        case ("restart", *words):
+            return await _restart(asked, words)
+        case ("status", *words):
+            return await _await_rollout(asked, words)
+        case ("pause" | "resume" as verb, *words):
+            return await _pause(asked, verb, words)
+    raise Failure(f"kubectl rollout {' '.join(asked.line.words)} is not built in: play it with --kubectl PATH")
+
+
+async def _restart(asked: Asked, words: list[str]) -> list[str]:
+    now = render_time(asked.world.clock.now())
+    patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: now}}}}}
+    for meant in (found := await asked.objects(words)):
+        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.STRATEGIC)
+    return [f"{meant} restarted" for meant in found]
+
+
+async def _pause(asked: Asked, verb: str, words: list[str]) -> list[str]:
+    patch = {"spec": {"paused": True if verb == "pause" else None}}
+    for meant in (found := await asked.objects(words)):
+        await asked.client.patch(meant.named.name, meant.key, patch, media=PatchType.MERGE)
+    return [f"{meant} {verb}d" for meant in found]
+
+
+async def _await_rollout(asked: Asked, words: list[str]) -> list[str]:
+    found = await asked.objects(words)
+
+    async def done() -> bool:
+        return all([_rolled_out(await asked.client.get(meant.named.name, meant.key)) for meant in found])
+
+    if not await asked.world.until(done, _ROLLOUT_SECONDS):
+        raise Failure(f"error: timed out waiting for {', '.join(map(str, found))}")
+    return [f'{meant.named.kind.lower()} "{meant.key.name}" successfully rolled out' for meant in found]
+
+
+def _rolled_out(obj: ReadOnlyObject) -> bool:
+    # upstream 1.36: kubectl/pkg/polymorphichelpers/rollout_status.go
+    spec, status = obj["spec"], obj.get("status", {})
+    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+        return False
+    if obj["kind"] == "DaemonSet":
+        wanted = status.get("desiredNumberScheduled", 0)
+        return bool(status.get("updatedNumberScheduled", 0) >= wanted <= status.get("numberAvailable", 0))
+    wanted = spec.get("replicas", 1)
+    updated = status.get("updatedReplicas", 0)
+    available = status.get("availableReplicas", status.get("readyReplicas", 0))
+    return bool(updated >= wanted and status.get("replicas", 0) <= updated <= available)
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "get": _get,
+    "create": _create,
+    "apply": _apply,
+    "delete": _delete,
+    "patch": _patch,
+    "label": _pairs("labels", "labeled"),
+    "annotate": _pairs("annotations", "annotated"),
+    "taint": _taint,
+    "cordon": _cordoning(True, "cordoned"),
+    "uncordon": _cordoning(False, "uncordoned"),
+    "scale": _scale,
+    "rollout": _rollout,
+}

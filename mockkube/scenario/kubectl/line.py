@@ -1,0 +1,77 @@
+"""A kubectl command line, taken apart: verb, words, flags."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.scenario.errors import Failure
+
+_SHORT: Final[Mapping[str, str]] = {
+    "-n": "--namespace",
+    "-o": "--output",
+    "-f": "--filename",
+    "-l": "--selector",
+    "-A": "--all-namespaces",
+    "-p": "--patch",
+}
+_SWITCHES: Final = frozenset(
+    {
+        "--all-namespaces", "--overwrite", "--force", "--all", "--now", "--server-side", "--force-conflicts",
+        "--ignore-not-found", "--no-headers", "--show-labels", "--dry-run", "--wait", "--delete-emptydir-data",
+        "--ignore-daemonsets", "--list", "--validate",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was asked for."""
+
+    verb: str
+    words: tuple[str, ...]
+    flags: Mapping[str, tuple[str, ...]]
+
+    def flag(self, name: str, default: str = "") -> str:
+        """Return the last value of a flag."""
+        values = self.flags.get(name)
+        return values[-1] if values else default
+
+    def on(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return self.flag(name, "false") not in ("false", "none")
+
+    def known(self, *names: str) -> None:
+        """Refuse flags beside these, and those that every command takes."""
+        usual = ("--namespace", "--all-namespaces", "--output", "--as", "--as-group")
+        for name in self.flags:
+            if name not in (*names, *usual):
+                raise Failure(f"kubectl {self.verb}: {name} is not built in: play it with --kubectl PATH")
+
+
+def parse(text: str | Sequence[str]) -> Line:
+    """Take a command line apart; what comes before the verb counts as well."""
+    try:
+        tokens = shlex.split(text) if isinstance(text, str) else list(text)
+    except ValueError as error:
+        raise Failure(f"kubectl: {error}: {text}") from None
+    if tokens[:1] == ["kubectl"]:
+        del tokens[0]
+    words: list[str] = []
+    flags: dict[str, tuple[str, ...]] = {}
+    while tokens:
+        word = tokens.pop(0)
+        if not word.startswith("-") or word == "-":
+            words.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        if name in _SHORT or name[:2] not in _SHORT:
+            name = _SHORT.get(name, name)
+        else:
+            name, equals, value = _SHORT[name[:2]], "=", name[2:]  # -oyaml
+        if not equals:
+            value = "true" if name in _SWITCHES or not tokens else tokens.pop(0)
+        flags[name] = (*flags.get(name, ()), value)
+    if not words:
+        raise Failure("kubectl: no command: give one like 'get pods'")
+    return Line(words[0], tuple(words[1:]), flags)

@@ -1,0 +1,61 @@
+"""`kubectl`: a command line, done by what is built in or by the real kubectl."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.kubectl.commands import run
+from mockkube.scenario.kubectl.line import parse
+from mockkube.scenario.outcomes import Output, bind
+from mockkube.scenario.step import Step
+from mockkube.scenario.steps.script import Command
+from mockkube.scenario.world import World
+
+
+@dataclass(frozen=True)
+class Kubectl(Step):
+    """Does what a kubectl command line says."""
+
+    verb: ClassVar[str] = "kubectl"
+
+    command: Annotated[str, "the command line, without `kubectl`"]
+    prints: Annotated[str, "a part of what it is to print"] = ""
+    refused: Annotated[str, "a part of the complaint it is to end with"] = ""
+    outputs: Annotated[tuple[Output, ...], "names for what it prints"] = ()
+
+    @staticmethod
+    def adapt(node: Any) -> Any:
+        """Read a command line alone."""
+        return {"command": node} if isinstance(node, str) else node
+
+    async def play(self, world: World) -> None:
+        """Do it, and compare what it says."""
+        try:
+            printed = await self._run(world)
+        except Failure as error:
+            if self.refused and self.refused in str(error):
+                return
+            raise
+        if self.refused:
+            raise Failure(f"kubectl {self.command} was not refused; expected: {self.refused}")
+        if printed:
+            world.scene.say(printed)
+        if self.prints not in printed:
+            raise Failure(f"kubectl {self.command} printed {printed!r}, without {self.prints!r}")
+        bind(world, self.outputs, printed)
+
+    async def _run(self, world: World) -> str:
+        if not world.scene.kubectl:
+            return await run(world, self.command)
+        said = len(world.scene.log)
+        line = parse(self.command)
+        words = [
+            line.verb,
+            *line.words,
+            *(f"{name}={value}" for name, values in line.flags.items() for value in values),
+        ]
+        where = [] if "--namespace" in line.flags else [f"--namespace={world.scene.namespace}"]
+        await Command(entrypoint=world.scene.kubectl, args=(*words, *where)).play(world)
+        printed = "\n".join(world.scene.log[said:])
+        del world.scene.log[said:]
+        return printed
