@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.expectations import Expectations
 from mockkube.controllers.family import Heirs, candidates, owner_in
 from mockkube.controllers.job_hand import BATCH_SECONDS, JobHand, Sync
@@ -47,6 +47,7 @@ from mockkube.controllers.job_verdict import (
     set_condition,
     verdict,
 )
+from mockkube.controllers.own_writes import OwnWrites, Watched
 from mockkube.controllers.ownership import Claims, terminating
 from mockkube.controllers.pod_making import PodHand
 from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
@@ -64,9 +65,6 @@ class Jobs(Controller):
         self._memory = JobMemory()
         self._metrics = JobMetrics(setting.metrics)
         self._expectations = Expectations(self.clock)
-        self._hand = JobHand(
-            PodHand(self.client, self.events), self._expectations, self.keys, self.clock, self._metrics
-        )
         self.jobs = self.follow(KIND, self._job_changed)
         self._heirs = Heirs(
             self.jobs,
@@ -77,6 +75,17 @@ class Jobs(Controller):
             deleted=self._pod_deleted,
         )
         self.pods = self.follow("Pod", self._pod_changed)
+        watched = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
+        waits = setting.capabilities.enabled("StaleControllerConsistencyJob")
+        self._writes = OwnWrites(self.clock, "job_controller", setting.metrics, watched if waits else ())
+        self._hand = JobHand(
+            pods=PodHand(self.client, self.events),
+            expectations=self._expectations,
+            writes=self._writes,
+            keys=self.keys,
+            clock=self.clock,
+            metrics=self._metrics,
+        )
 
     def limits(self) -> RateLimiter:
         """Return how long a job waits that failed to be seen to."""
@@ -134,8 +143,11 @@ class Jobs(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Create and delete pods, count those that have ended, and say when the job has."""
+        if self._writes.behind(key):
+            return Again()
         job = self.jobs.get(key)
         if job is None:
+            self._writes.forget(key)
             self._expectations.forget(key)
             self._memory.forget(key)
             return DONE
@@ -270,7 +282,7 @@ class Jobs(Controller):
         for pod in pods:
             uid = pod["metadata"]["uid"]
             try:
-                await self.client.patch("Pod", key_of(pod), UNTRACKED)
+                self._writes.wrote(sync.key, "Pod", await self.client.patch("Pod", key_of(pod), UNTRACKED))
             except ApiError as error:
                 self._memory.seen_released(sync.key, uid)
                 if not isinstance(error, NotFound):
@@ -283,6 +295,7 @@ class Jobs(Controller):
         before = sync.job.get("status") or {}
         changed = {**sync.job, "status": sync.tally.status}
         sync.tally.job = await self.client.update(KIND, changed, subresource="status")
+        self._writes.wrote(sync.key, KIND, sync.job)
         self._metrics.counted(sync.job, before, sync.tally.status)
 
     def _tell_end(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:

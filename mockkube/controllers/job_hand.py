@@ -24,6 +24,7 @@ from mockkube.controllers.job_pods import (
 from mockkube.controllers.job_policies import judge_failure
 from mockkube.controllers.job_rules import is_indexed, is_limited_per_index, is_suspended
 from mockkube.controllers.job_tally import Tally
+from mockkube.controllers.own_writes import OwnWrites
 from mockkube.controllers.pod_making import PodHand, is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_ready
 from mockkube.controllers.slow_start import slow_start
@@ -58,14 +59,16 @@ class Sync:
         return self.tally.job
 
 
+@dataclass(frozen=True, slots=True)
 class JobHand:
     """Makes and deletes pods, and comes back when it is too early to."""
 
-    def __init__(
-        self, pods: PodHand, expectations: Expectations, keys: WorkQueue[Key], clock: Clock, metrics: JobMetrics
-    ) -> None:
-        self._pods, self._expectations, self._keys = pods, expectations, keys
-        self._clock, self._metrics = clock, metrics
+    pods: PodHand
+    expectations: Expectations
+    writes: OwnWrites
+    keys: WorkQueue[Key]
+    clock: Clock
+    metrics: JobMetrics
 
     async def manage(self, sync: Sync) -> None:
         """Bring the number of pods to what it should be, in one direction."""
@@ -76,7 +79,7 @@ class JobHand:
         if gone or is_suspended(job):
             sync.action = "pods_deleted"
             gone = gone if is_suspended(job) else gone[:BURST_MAX]
-            self._expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
+            self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
             await self.delete(sync, gone, untrack=True)
             return
         leaving = tally.terminating if tally.rules.replaces_terminated_only(job) else 0
@@ -87,10 +90,10 @@ class JobHand:
 
     async def _replace(self, sync: Sync, count: int) -> None:
         """Create pods, unless others failed so recently that it is too early."""
-        tally, now = sync.tally, self._clock.now()
+        tally, now = sync.tally, self.clock.now()
         left = 0.0 if is_limited_per_index(sync.job) else sync.streak.seconds_left(now)
         if left > 0:
-            self._keys.add_after(sync.key, max(left, BATCH_SECONDS))
+            self.keys.add_after(sync.key, max(left, BATCH_SECONDS))
             return
         indexes: list[int | None] = [None] * count
         if is_indexed(sync.job):
@@ -98,30 +101,30 @@ class JobHand:
             waits = {index: index_seconds_left(tally.waiting.get(index), now) for index in free}
             indexes = [index for index in free if waits[index] <= 0]
             if free and not indexes:
-                self._keys.add_after(sync.key, max(min(waits.values()), BATCH_SECONDS))
+                self.keys.add_after(sync.key, max(min(waits.values()), BATCH_SECONDS))
                 return
         await self._create(sync, indexes)
 
     async def _create(self, sync: Sync, indexes: Sequence[int | None]) -> None:
         job, tally, count = sync.job, sync.tally, len(indexes)
-        self._expectations.expect_creations(sync.key, count)
+        self.expectations.expect_creations(sync.key, count)
         template = template_of(job)
 
         async def create(position: int) -> None:
             index = indexes[position]
             pod = new_pod(job, template, index, self._inherited(tally, index))
             try:
-                await self._pods.create(pod, job)
+                self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
-                self._metrics.created(tally, failed=True)
+                self.metrics.created(tally, failed=True)
                 raise
-            self._metrics.created(tally, failed=False)
+            self.metrics.created(tally, failed=False)
 
         done = await slow_start(count, create)
         if done.successes < count:
-            self._expectations.creation_seen(sync.key, count - done.successes)
+            self.expectations.creation_seen(sync.key, count - done.successes)
         tally.active += done.successes
         sync.error = done.error
 
@@ -139,10 +142,11 @@ class JobHand:
         for pod in pods:
             try:
                 if untrack and is_tracked(pod):
-                    await self._pods.client.patch("Pod", key_of(pod), UNTRACKED)
-                await self._pods.delete(key_of(pod), sync.job)
+                    patched = await self.pods.client.patch("Pod", key_of(pod), UNTRACKED)
+                    self.writes.wrote(sync.key, "Pod", patched)
+                await self.pods.delete(key_of(pod), sync.job)
             except ApiError as error:
-                self._expectations.deletion_seen(sync.key, pod["metadata"]["uid"])
+                self.expectations.deletion_seen(sync.key, pod["metadata"]["uid"])
                 if not isinstance(error, NotFound):
                     sync.error = sync.error or error
                     continue

@@ -13,6 +13,7 @@ from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.deployment_sizes import wanted
 from mockkube.controllers.family import Heirs, candidates
+from mockkube.controllers.own_writes import OwnWrites, Watched
 from mockkube.controllers.ownership import Claims, terminating
 from mockkube.controllers.pod_readiness import is_ready, seconds_to_availability
 from mockkube.controllers.slow_start import Batches, slow_start
@@ -61,7 +62,12 @@ class StatefulSets(Controller):
         revisions = self.cache("ControllerRevision")
         self._archive = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
         spelled = str.title if version >= _TITLED_EVENTS else str.lower
-        self._hand = StatefulHand(self.client, self.events, self.pods, self.cache(CLAIM), spelled)
+        claims = self.cache(CLAIM)
+        watched = [Watched(self.pods, "", "pods"), Watched(claims, "", "persistentvolumeclaims")]
+        watched.append(Watched(self.sets, "apps", "statefulsets"))
+        waits = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
+        self._writes = OwnWrites(self.clock, "statefulset_controller", setting.metrics, watched if waits else ())
+        self._hand = StatefulHand(self.client, self.events, self.pods, claims, self._writes, spelled)
         self._rules = Rules.of(setting.capabilities)
         self._exact = version >= _EXACT_AVAILABILITY
 
@@ -88,8 +94,11 @@ class StatefulSets(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Make, mend and delete pods as far as it is their turn, and tell the status."""
+        if self._writes.behind(key):
+            return Again()
         owner = self.sets.get(key)
         if owner is None:
+            self._writes.forget(key)
             return DONE
         selector = from_label_selector(owner["spec"].get("selector"))
         claims = Claims(self.client, "Pod", owner, KIND, API_VERSION)
@@ -194,10 +203,11 @@ class StatefulSets(Controller):
         if not is_news(owner, status):
             return
         try:
-            await self.client.update(KIND, {**owner, "status": status}, subresource="status")
+            written = await self.client.update(KIND, {**owner, "status": status}, subresource="status")
         except Conflict:
             fresh = await self.client.get(KIND, key_of(owner))
-            await self.client.update(KIND, {**fresh, "status": status}, subresource="status")
+            written = await self.client.update(KIND, {**fresh, "status": status}, subresource="status")
+        self._writes.wrote(key_of(owner), KIND, written)
 
     def _next_look(self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Outcome:
         least, available = owner["spec"].get("minReadySeconds", 0), status["availableReplicas"]

@@ -13,6 +13,7 @@ from mockkube.client.cache import ListWatch
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, key_of
 from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.own_writes import OwnWrites
 from mockkube.controllers.statefulset_claims import (
     CLAIM,
     belongs_to_former_pod,
@@ -46,6 +47,7 @@ class StatefulHand:
     events: EventRecorder
     pods: ListWatch
     claims: ListWatch
+    writes: OwnWrites
     spelled: Callable[[str], str]
     """How verbs begin in messages: `Create Pod`, or `create Pod` in older releases."""
 
@@ -54,7 +56,7 @@ class StatefulHand:
         await self._create_claims(owner, pod, "create")
         error: ApiError | None = None
         try:
-            await self.client.create("Pod", pod)
+            self.writes.wrote(key_of(owner), "Pod", await self.client.create("Pod", pod))
         except AlreadyExists:
             raise
         except ApiError as failure:
@@ -81,7 +83,7 @@ class StatefulHand:
         wrote = False
         for _ in range(TRIES_MAX):
             mended = await self._mended(owner, pod)
-            error = None if mended is None else await self._update(mended)
+            error = None if mended is None else await self._update(owner, mended)
             wrote = wrote or mended is not None
             if not isinstance(error, Conflict):
                 break
@@ -120,9 +122,9 @@ class StatefulHand:
             if (claim := self.claims.get(key_of(wanted))) is not None:
                 yield claim
 
-    async def _update(self, pod: Object) -> ApiError | None:
+    async def _update(self, owner: ReadOnlyObject, pod: Object) -> ApiError | None:
         try:
-            await self.client.update("Pod", pod)
+            self.writes.wrote(key_of(owner), "Pod", await self.client.update("Pod", pod))
         except ApiError as error:
             return error
         return None
@@ -149,10 +151,11 @@ class StatefulHand:
 
     async def _rewrite(self, claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         try:
-            await self.client.update(CLAIM, with_owners(claim, owner, pod))
+            written = await self.client.update(CLAIM, with_owners(claim, owner, pod))
         except ApiError as error:
             name = claim["metadata"]["name"]
             raise ApiError(f"could not update claim {name} for delete policy ownerRefs: {error.message}") from error
+        self.writes.wrote(key_of(owner), CLAIM, written)
 
     async def _create_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject, verb: str) -> None:
         """Create the claims a pod lacks; when one cannot be had, tell so of the pod if a verb is given, and raise."""
@@ -170,7 +173,7 @@ class StatefulHand:
             return f"pvc {name} is being deleted" if present["metadata"].get("deletionTimestamp") else ""
         about = f"Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
         try:
-            await self.client.create(CLAIM, claim)
+            self.writes.wrote(key_of(owner), CLAIM, await self.client.create(CLAIM, claim))
         except ApiError as error:
             if not isinstance(error, AlreadyExists):
                 message = f"{self.spelled('create')} Claim {name} for {about} failed error: {error.message}"
