@@ -174,6 +174,10 @@ def _misfits(node: Node, value: Any) -> Iterator[str]:
                     yield from _misfits(node.item, item)
         case Shape.STRING | Shape.BOOL | Shape.INT32 | Shape.INT64 | Shape.FLOAT:
             yield from _misfit_scalar(node, value, kind)
+        case Shape.BYTES if kind != "string":
+            yield f"cannot restore slice from {kind}"
+        case Shape.BYTES:
+            yield from (f"error decoding from json: {complaint}" for complaint in _base64(value))
         case _:
             yield from _scalar_mismatch(node, value, "", "")
 
@@ -186,4 +190,8 @@ def _misfit_scalar(node: Node, value: Any, kind: str) -> Iterator[str]:
         if not -(1 << 31) <= value < 1 << 31:
             yield f"overflow converting {value} to int32"
         return
-    yield f"cannot convert {kind} to {wanted}"
+    if kind == "float64" and wanted in ("int32", "int64") and value == int(value):
+        return
+    # Go converts numbers among each other, and integers to text; what that loses is told, all else is not known
+    convertible = (kind == "float64" and wanted.startswith("int")) or (kind, wanted) == ("int64", "string")
+    yield f"cannot convert {kind} to {wanted}" if convertible else f"unrecognized type: {wanted}"
