@@ -48,6 +48,12 @@ def _switch(names: str, *, text: str) -> Decorator:
 @_value("--token", metavar="TOKEN", text="The administrator's bearer token. [a random one]")
 @_value("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
 @_value("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
+@_value("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")
+@_value("--controllers", multiple=True, metavar="NAMES", text="Which controllers run, like '*,-daemonset'. ['*']")
+@_value(
+    "--controller-manager", multiple=True, metavar="FLAGS",
+    text="Other flags of the controller manager, like node-monitor-grace-period=20s. May be repeated.",
+)  # fmt: skip
 @_value("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")
 @_value("--config", metavar="FILE", text="Read what is not said here from a ClusterConfiguration file.")
 def command(config: str | None, **flags: Any) -> Exit:

@@ -103,6 +103,7 @@ class Cluster:
         for notice, components in judge(configuration).items():
             level = logging.getLevelNamesMapping()[notice.severity.upper()]
             _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
+        _judge_flags(configuration)
         stack.enter_context(StateLock(directory))
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
@@ -187,6 +188,13 @@ class Cluster:
             await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
         if configuration.ready_file is not None:
             _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
+
+
+def _judge_flags(configuration: ClusterConfiguration) -> None:
+    if configuration.scheduler_config or configuration.controllers or configuration.controller_manager:
+        from mockkube.cluster.part_flags import flags_of
+
+        flags_of(configuration)
 
 
 def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:

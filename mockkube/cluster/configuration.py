@@ -16,6 +16,8 @@ from mockkube.cluster.readings import (
     read_bind,
     read_clock,
     read_components,
+    read_controller_flags,
+    read_controllers,
     read_flag,
     read_gates,
     read_log_level,
@@ -25,6 +27,7 @@ from mockkube.cluster.readings import (
     read_path,
     read_plugins,
     read_port,
+    read_scheduler_config,
     read_skew_policy,
     read_text,
     read_token,
@@ -33,6 +36,7 @@ from mockkube.cluster.readings import (
     read_version_up_to,
     usual_trains,
 )
+from mockkube.cluster.yaml_files import read_mapping
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 
@@ -40,7 +44,6 @@ API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "ClusterConfiguration"
 DEFAULT_PORT: Final = 6443
 MEMORY: Final = "memory:"
-FILE_BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,12 @@ class ClusterConfiguration:
     token: str | None = None  # None: a random one, kept with the cluster
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    scheduler_config: Mapping[str, Any] | None = None
+    """A KubeSchedulerConfiguration."""
+    controllers: tuple[str, ...] = ()
+    """Which controllers run, as `--controllers` says it; empty: those that run by default."""
+    controller_manager: Mapping[str, Any] = field(default_factory=dict)
+    """What the controller manager is told by other flags of its own: see `part_flags`."""
     log_level: str = "warning"
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """The names of what was said at all, by whatever layer; the rest is as defaults have it."""
@@ -131,6 +140,9 @@ SETTINGS: Final = (
     Setting("token", read_token),
     Setting("enable_admission_plugins", read_plugins),
     Setting("disable_admission_plugins", read_plugins),
+    Setting("scheduler_config", read_scheduler_config),
+    Setting("controllers", read_controllers),
+    Setting("controller_manager", read_controller_flags),
     Setting("log_level", read_log_level),
 )
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
@@ -143,8 +155,8 @@ def resolve(
 ) -> ClusterConfiguration:
     """Return what is meant; ConfigurationError for the first thing that cannot be.
 
-    `flags` holds, by Python name, what was given on the command line and nothing else. Mappings (gates, components) are
-    merged entry by entry, any other value replaces that of the lower layer.
+    `flags` holds, by Python name, what was given on the command line and nothing else. Gates, components and flags of
+    the controller manager are merged entry by entry, any other value replaces that of the lower layer.
     """
     if config_file is None and environment.get("MOCKKUBE_CONFIG"):
         config_file = Path(environment["MOCKKUBE_CONFIG"]).expanduser()
@@ -186,21 +198,10 @@ def _of_file(path: Path | None) -> Values:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    import yaml  # only a configuration file needs it
-
     try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-        if len(content) > FILE_BYTES_MAX:
-            raise ConfigurationError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a {KIND} file with --config")
-        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # safe, either of them
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}: give a readable {KIND} file with --config") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ConfigurationError(f"{path}: not valid YAML: {_first_line(error)}") from None
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{path}: not a mapping: begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'")
-    return document
+        return read_mapping(path, KIND)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _setting_of(path: Path, key: Any) -> Setting:
@@ -238,7 +239,7 @@ def _lay_over(merged: Values, layer: Values) -> None:
         lower = merged.get(name)
         if name == "components" and lower is not None:
             merged[name] = lower | {key: own.over(lower.get(key, own)) for key, own in value.items()}
-        elif name == "feature_gates" and lower is not None:
+        elif name in ("feature_gates", "controller_manager") and lower is not None:
             merged[name] = lower | value
         else:
             merged[name] = value
@@ -284,7 +285,3 @@ def _check_versions(configuration: ClusterConfiguration) -> None:
             read_version_up_to(str(version), configuration.newest)
         except ValueError as error:
             raise ConfigurationError(f"{place}: {error}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -2,8 +2,9 @@
 
 # upstream 1.36: cmd/*/app/options; what a mock has no use for is left out
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from mockkube.cluster.components import KUBELET, Settings, is_api_server
+from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, Settings, is_api_server
 from mockkube.cluster.configuration import ClusterConfiguration
 
 
@@ -20,7 +21,21 @@ def flags_of(configuration: ClusterConfiguration, settings: Settings) -> Mapping
     if name == KUBELET:
         gates = ",".join(f"{gate}={_shown(on)}" for gate, on in sorted(settings.feature_gates.items()))
         return {"feature-gates": gates, "hostname-override": node}
-    return dict(_emulating(settings))
+    told = _told(configuration) if name == CONTROLLER_MANAGER else {}
+    return {**told, **_emulating(settings)}
+
+
+def _told(configuration: ClusterConfiguration) -> Mapping[str, str]:
+    told = dict(configuration.controller_manager)
+    if configuration.controllers:
+        told["controllers"] = configuration.controllers
+    return {name: _printed(value) for name, value in told.items()}
+
+
+def _printed(value: Any) -> str:
+    if isinstance(value, bool):
+        return _shown(value)
+    return _listed(value) if isinstance(value, list | tuple) else str(value)
 
 
 def _emulating(settings: Settings) -> Mapping[str, str]:

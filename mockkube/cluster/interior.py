@@ -21,6 +21,7 @@ from mockkube.cluster.fleet import Fleet, Means
 from mockkube.cluster.front import Fronts
 from mockkube.cluster.inheritance import settle_in
 from mockkube.cluster.pages import ComponentPages
+from mockkube.cluster.part_flags import flags_of
 from mockkube.cluster.parts import Flags
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.snapshot_keeper import Renew, SnapshotKeeper
@@ -47,7 +48,7 @@ class Basis:
     clock: Clock
     chance: Chance
     flags: Mapping[str, Flags] = field(default_factory=dict)
-    """What components beside the API servers are told by flags of their own."""
+    """What components beside the API servers are told by flags of their own, before what the configuration says."""
 
 
 class Interior:
@@ -80,7 +81,8 @@ class Interior:
         self.around = Surroundings(
             basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
         )
-        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, basis.flags)
+        flags = flags_of(configuration, basis.flags)
+        means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
         self.fleet = Fleet(self.around, self.control, means)
         self._pages.fleet = self.fleet
 

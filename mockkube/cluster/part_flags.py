@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from mockkube.cluster.components import CONTROLLER_MANAGER, SCHEDULER
+from mockkube.api.names import dns_subdomain
+from mockkube.cluster.components import CONTROLLER_MANAGER, SCHEDULER, settings_of
+from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.parts import Flags
 from mockkube.controllers.options import NodeOptions, Options
+from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.cel import gotime
 
@@ -45,6 +48,14 @@ def _count(value: Any) -> int:
     return value
 
 
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("give a name")
+    if errors := dns_subdomain(value):
+        raise ValueError(errors[0])
+    return value
+
+
 def _switch(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("give true or false")
@@ -76,6 +87,7 @@ _CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
     "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _count),
     "pvclaimbinder-sync-period": _Flag("volume_sync_seconds", _seconds),
     "resource-quota-sync-period": _Flag("quota_sync_seconds", _seconds),
+    "default-storage-class": _Flag("default_storage_class", _name),  # differs: upstream has none
     "enable-garbage-collector": _Flag("garbage_collection", _switch),
 }
 _CONFIG: Final = "config"
@@ -85,19 +97,52 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def judge(flags: Mapping[str, Flags]) -> None:
-    """Refuse what cannot be told; ConfigurationError names the first flag that is wrong, and what would be right."""
+def flags_of(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
+    """Return what each component is told, `more` before the configuration; ConfigurationError for what it cannot be."""
+    told: dict[str, dict[str, Any]] = {}
+    if configuration.scheduler_config is not None:
+        told[SCHEDULER] = {_CONFIG: configuration.scheduler_config}
+    if configuration.controller_manager:
+        told[CONTROLLER_MANAGER] = dict(configuration.controller_manager)
+    if configuration.controllers:
+        told.setdefault(CONTROLLER_MANAGER, {})["controllers"] = configuration.controllers
+    for component, own in (more or {}).items():
+        told[component] = {**told.get(component, {}), **own}
+    judge(told, settings_of(configuration, SCHEDULER).capabilities() if SCHEDULER in told else None)
+    return told
+
+
+def judge(flags: Mapping[str, Flags], scheduler: Capabilities | None = None) -> None:
+    """Refuse what cannot be told; ConfigurationError names the first flag that is wrong, and what would be right.
+
+    What configures the scheduler is read as the scheduler with these capabilities will read it.
+    """
     for component, own in flags.items():
-        known = _KNOWN.get(component)
-        if known is None:
-            raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN)} do")
-        for name in own:
-            if name not in known:
-                close = get_close_matches(name, known, n=1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-                raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")
+        _check_names(component, own)
     controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
-    scheduler_configuration(flags.get(SCHEDULER, {}))
+    given = scheduler_configuration(flags.get(SCHEDULER, {}))
+    if given is not None and scheduler is not None:
+        _check_scheduler(given, scheduler)
+
+
+def _check_names(component: str, own: Flags) -> None:
+    known = _KNOWN.get(component)
+    if known is None:
+        raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN)} do")
+    for name in own:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")
+
+
+def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> None:
+    from mockkube.scheduler import configuration as schedulers  # with it come the plugins
+
+    try:
+        schedulers.read(given, capabilities)
+    except schedulers.ConfigurationError as error:
+        raise ConfigurationError(f"{SCHEDULER}: --{_CONFIG}: {error}") from None
 
 
 def controller_options(flags: Flags, version: Version) -> Options:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mockkube.cluster.yaml_files import read_mapping
 from mockkube.features import trains
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
@@ -192,6 +193,28 @@ def read_plugins(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
+def read_controllers(value: Any) -> tuple[str, ...]:
+    """Return which controllers are to run; whether there are such is judged where they are known."""
+    return tuple(_items(value))
+
+
+def read_controller_flags(value: Any) -> dict[str, Any]:
+    """Return flags of the controller manager by name, from `name=value,...` or from YAML."""
+    return {name: _scalar(given) if isinstance(given, str) else given for name, given in _pairs(value, "FLAG=VALUE")}
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def read_scheduler_config(value: Any) -> dict[str, Any]:
+    """Return a KubeSchedulerConfiguration, written out or in a file of its own; it is judged where a scheduler is."""
+    return dict(value) if isinstance(value, Mapping) else read_mapping(read_path(value), "KubeSchedulerConfiguration")
+
+
 def read_gates(value: Any) -> dict[str, bool]:
     """Return gates by name, or by `component:name` for those of one component."""
     gates: dict[str, bool] = {}
@@ -259,7 +282,7 @@ def _gate_setting(name: str, setting: Any) -> bool:
         raise ValueError(f"feature gate {name} is set to {_shown(setting)}: give true or false") from None
 
 
-def _pairs(value: Any) -> list[tuple[str, Any]]:
+def _pairs(value: Any, example: str = "NAME=true or NAME=false") -> list[tuple[str, Any]]:
     """Split `A=true,B=false`, or take the items of a mapping."""
     if isinstance(value, Mapping):
         return [(str(key), setting) for key, setting in value.items()]
@@ -267,7 +290,7 @@ def _pairs(value: Any) -> list[tuple[str, Any]]:
     for item in _items(value):
         key, equals, setting = item.partition("=")
         if not equals:
-            raise ValueError(f"{_shown(item)} is not a pair: give NAME=true or NAME=false")
+            raise ValueError(f"{_shown(item)} is not a pair: give {example}")
         pairs.append((key.strip(), setting.strip()))
     return pairs
 

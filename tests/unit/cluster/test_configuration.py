@@ -66,6 +66,9 @@ tls: false
 token: abc
 enableAdmissionPlugins: [One]
 disableAdmissionPlugins: [Two, Three]
+schedulerConfig: {kind: KubeSchedulerConfiguration}
+controllers: ["*", "-job"]
+controllerManager: {node-monitor-period: 2s, terminated-pod-gc-threshold: 5}
 logLevel: debug
 """
     assert resolve({}, {}, written(tmp_path, text)) == ClusterConfiguration(
@@ -85,8 +88,27 @@ logLevel: debug
         token="abc",
         enable_admission_plugins=("One",),
         disable_admission_plugins=("Two", "Three"),
+        scheduler_config={"kind": "KubeSchedulerConfiguration"},
+        controllers=("*", "-job"),
+        controller_manager={"node-monitor-period": "2s", "terminated-pod-gc-threshold": 5},
         log_level="debug",
     )
+
+
+def test_the_configuration_of_the_scheduler_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text("profiles: []")
+    assert resolve({"scheduler_config": str(path)}, {}).scheduler_config == {"profiles": []}
+
+
+def test_flags_of_the_controller_manager_meet_flag_by_flag(tmp_path: Path) -> None:
+    path = written(tmp_path, "controllerManager: {node-monitor-period: 2s, kube-api-burst: 5}")
+    flags = {"controller_manager": ("kube-api-burst=7,enable-garbage-collector=false",)}
+    assert resolve(flags, {}, path).controller_manager == {
+        "node-monitor-period": "2s",
+        "kube-api-burst": 7,
+        "enable-garbage-collector": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -160,6 +182,8 @@ def test_paths_are_absolute_and_know_the_home_directory(monkeypatch: pytest.Monk
         pytest.param({"token": "a b"}, "--token: not a token (not shown here)", id="token"),
         pytest.param({"log_level": "loud"}, "--log-level: 'loud' is not a log level: give one of error", id="level"),
         pytest.param({"enable_admission_plugins": ("a b",)}, "--enable-admission-plugins: 'a b'", id="plugin"),
+        pytest.param({"controller_manager": ("a",)}, "--controller-manager: 'a' is not a pair: give FLAG=", id="flag"),
+        pytest.param({"scheduler_config": "/x/y"}, "--scheduler-config: /x/y: No such file or dir", id="no such file"),
         pytest.param({"set_context": True}, "--set-context: no file to set it in: give one with", id="context"),
         pytest.param({"ephemeral": True, "db": "x"}, "--db and --ephemeral: only one", id="two databases"),
         pytest.param({"bind": "0.0.0.0", "tls": False}, "--bind: 0.0.0.0 can be reached from other", id="no TLS"),

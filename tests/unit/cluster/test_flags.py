@@ -7,7 +7,12 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.flags import flags_of
 
 GATES = {"ContextualLogging": False, "AllAlpha": True}
-CONFIGURATION = ClusterConfiguration(feature_gates=GATES, enable_admission_plugins=("A", "B"))
+CONFIGURATION = ClusterConfiguration(
+    feature_gates=GATES,
+    enable_admission_plugins=("A", "B"),
+    controllers=("*", "-daemonset"),
+    controller_manager={"node-monitor-period": "2s", "enable-garbage-collector": False},
+)
 EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:ContextualLogging=false"}
 
 
@@ -25,6 +30,16 @@ EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:Context
             id="API server",
         ),
         pytest.param("kube-scheduler", EMULATING, id="a binary that can emulate"),
+        pytest.param(
+            "kube-controller-manager",
+            {
+                "node-monitor-period": "2s",
+                "enable-garbage-collector": "false",
+                "controllers": "[*,-daemonset]",
+                **EMULATING,
+            },
+            id="the controller manager, with what it was told",
+        ),
         pytest.param(
             "kubelet.n1",
             {"feature-gates": "AllAlpha=true,ContextualLogging=false", "hostname-override": "n1"},

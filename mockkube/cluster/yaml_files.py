@@ -1,0 +1,30 @@
+"""Files a cluster is configured by: one YAML mapping each, small, and read without a traceback."""
+
+from pathlib import Path
+from typing import Any, Final
+
+BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
+
+
+def read_mapping(path: Path, kind: str) -> dict[str, Any]:
+    """Return what a file of this kind says; ValueError names the file, what is wrong with it and the remedy."""
+    import yaml  # only a configuration file needs it
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: give a readable {kind} file") from None
+    if len(content) > BYTES_MAX:
+        raise ValueError(f"{path}: larger than {BYTES_MAX} bytes: give a {kind} file")
+    try:
+        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # safe, either of them
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ValueError(f"{path}: not valid YAML: {_first_line(error)}") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: not a mapping: give a {kind} file, which begins with its apiVersion and kind")
+    return document
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,82 @@
+"""What components beside the API servers are told: read once, and every mistake named before anything starts."""
+
+from typing import Any
+
+import pytest
+
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.errors import ConfigurationError
+from mockkube.cluster.part_flags import controller_options, flags_of, scheduler_configuration
+from mockkube.controllers.options import Options
+from mockkube.features.versions import DEFAULT, Version
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
+
+
+def options(**fields: Any) -> Options:
+    return controller_options(flags_of(ClusterConfiguration(**fields)).get(MANAGER, {}), DEFAULT)
+
+
+def test_nothing_said_is_what_the_version_does() -> None:
+    assert flags_of(ClusterConfiguration()) == {}
+    assert controller_options({}, Version(1, 35)) == Options.of(Version(1, 35))
+
+
+def test_flags_of_the_controller_manager_reach_it() -> None:
+    said = {"node-monitor-grace-period": "1m30s", "terminated-pod-gc-threshold": 3, "default-storage-class": "standard"}
+    told = options(controller_manager=said, controllers=("*", "-daemonset"))
+    assert told.nodes.monitor_grace_seconds == 90
+    assert (told.terminated_pods_max, told.default_storage_class) == (3, "standard")
+    assert told.controllers == ("*", "-daemonset")
+
+
+def test_what_is_said_beside_the_configuration_counts_more() -> None:
+    configuration = ClusterConfiguration(controller_manager={"kube-api-qps": 5, "kube-api-burst": 6})
+    told = flags_of(configuration, {MANAGER: {"kube-api-qps": 7}})
+    assert told == {MANAGER: {"kube-api-qps": 7, "kube-api-burst": 6}}
+
+
+def test_the_configuration_of_the_scheduler_reaches_it() -> None:
+    given = {**HEAD, "profiles": [{"schedulerName": "mine"}]}
+    assert scheduler_configuration(flags_of(ClusterConfiguration(scheduler_config=given))[SCHEDULER]) == given
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        pytest.param(
+            {"controllers": ("*", "-nobody")}, "kube-controller-manager: --controllers=", id="a controller nobody knows"
+        ),
+        pytest.param(
+            {"controller_manager": {"node-monitor-perod": "2s"}},
+            "kube-controller-manager: unknown flag 'node-monitor-perod': did you mean 'node-monitor-period'?",
+            id="a flag misspelt",
+        ),
+        pytest.param(
+            {"controller_manager": {"node-monitor-period": 2}},
+            "kube-controller-manager: --node-monitor-period=2: give a duration like 40s",
+            id="a number for a duration",
+        ),
+        pytest.param(
+            {"controller_manager": {"default-storage-class": "Standard"}},
+            "kube-controller-manager: --default-storage-class='Standard': a lowercase RFC 1123 subdomain",
+            id="a class that cannot be named so",
+        ),
+        pytest.param(
+            {"scheduler_config": {"apiVersion": "v1", "kind": "Pod"}},
+            'kube-scheduler: --config: no kind "Pod" is registered for version "v1"',
+            id="another kind",
+        ),
+        pytest.param(
+            {"scheduler_config": {**HEAD, "percentageOfNodesToScore": 101}},
+            "kube-scheduler: --config: percentageOfNodesToScore: Invalid value: 101",
+            id="a value out of range",
+        ),
+    ],
+)
+def test_a_mistake_is_named_in_a_line(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        flags_of(ClusterConfiguration(**fields))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
