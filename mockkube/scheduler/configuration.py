@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube.api.fields import duplicate, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler import arguments
+from mockkube.scheduler import arguments, configuration_shape
 from mockkube.scheduler.catalogue import defaults_for, entry_of
 from mockkube.scheduler.queue.queued import Backoff
 
@@ -96,6 +96,7 @@ class Configuration:
 
 def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
     """Read a configuration; raise ConfigurationError with everything that is wrong with it."""
+    given = {name: value for name, value in given.items() if value is not None}
     errors = [*_check_head(given), *_check_shape(given)]
     if errors:
         raise ConfigurationError(errors)
@@ -132,9 +133,10 @@ def _check_head(given: ReadOnlyObject) -> Iterator[str]:
 
 
 def _check_shape(given: ReadOnlyObject) -> Iterator[str]:
-    for name in ("percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds"):
-        if name in given and (not isinstance(given[name], int) or isinstance(given[name], bool)):
-            yield str(invalid(name, given[name], "must be an integer"))
+    wrong = list(configuration_shape.check(given, (MULTI_POINT, *POINTS)))
+    yield from wrong
+    if wrong:
+        return
     for index, profile in enumerate(given.get("profiles") or ()):
         for name in profile:
             if name not in _OF_PROFILES:

@@ -126,3 +126,30 @@ def test_everything_wrong_is_told_at_once():
     with pytest.raises(ConfigurationError) as refused:
         read(given, CAPS)
     assert len(refused.value.errors) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param({"profiles": 5}, "profiles: Invalid value: 5: must be a list", id="no list"),
+        pytest.param({"profiles": [None]}, "profiles[0]: Required value", id="nothing in a list"),
+        pytest.param(
+            {"profiles": [{"plugins": {"filter": {"enabled": [{}]}}}]},
+            "profiles[0].plugins.filter.enabled[0].name: Required value",
+            id="no name",
+        ),
+        pytest.param(
+            {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": {"shape": [3]}}]}]},
+            "profiles[0].pluginConfig[0].args.shape[0]: Invalid value: 3: must be an object",
+            id="no object among arguments",
+        ),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_named(given, message):
+    with pytest.raises(ConfigurationError) as caught:
+        read({**HEAD, **given}, CAPS)
+    assert str(caught.value) == message
+
+
+def test_null_is_as_if_nothing_were_said():
+    assert read({**HEAD, "podMaxBackoffSeconds": None, "profiles": None}, CAPS) == default(CAPS)
