@@ -142,7 +142,7 @@ def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> No
     try:
         schedulers.read(given, capabilities)
     except schedulers.ConfigurationError as error:
-        raise ConfigurationError(f"{SCHEDULER}: --{_CONFIG}: {error}") from None
+        raise ConfigurationError(f"{SCHEDULER}: {schedulers.KIND}: {error}") from None
 
 
 def controller_options(flags: Flags, version: Version) -> Options:
@@ -155,7 +155,8 @@ def controller_options(flags: Flags, version: Version) -> Options:
         try:
             (nodes if flag.of_nodes else others)[flag.field] = flag.read(value)
         except ValueError as error:
-            raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={value!r}: {error}") from None
+            shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+            raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
     told: NodeOptions = replace(options.nodes, **nodes)
     return replace(options, nodes=told, **others)
 

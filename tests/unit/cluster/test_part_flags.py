@@ -46,7 +46,9 @@ def test_the_configuration_of_the_scheduler_reaches_it() -> None:
     ("fields", "message"),
     [
         pytest.param(
-            {"controllers": ("*", "-nobody")}, "kube-controller-manager: --controllers=", id="a controller nobody knows"
+            {"controllers": ("*", "-nobody")},
+            "kube-controller-manager: --controllers='*,-nobody': there is no controller '-nobody'",
+            id="a controller nobody knows",
         ),
         pytest.param(
             {"controller_manager": {"node-monitor-perod": "2s"}},
@@ -65,12 +67,12 @@ def test_the_configuration_of_the_scheduler_reaches_it() -> None:
         ),
         pytest.param(
             {"scheduler_config": {"apiVersion": "v1", "kind": "Pod"}},
-            'kube-scheduler: --config: no kind "Pod" is registered for version "v1"',
+            'kube-scheduler: KubeSchedulerConfiguration: no kind "Pod" is registered for version "v1"',
             id="another kind",
         ),
         pytest.param(
             {"scheduler_config": {**HEAD, "percentageOfNodesToScore": 101}},
-            "kube-scheduler: --config: percentageOfNodesToScore: Invalid value: 101",
+            "kube-scheduler: KubeSchedulerConfiguration: percentageOfNodesToScore: Invalid value: 101",
             id="a value out of range",
         ),
     ],
