@@ -12,7 +12,7 @@ from typing import Final
 from mockkube.runtime.chance import Chance
 from mockkube.scheduler.framework.plugins import CycleState, Remedy, Verdicts
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.status import Status
+from mockkube.scheduler.framework.status import Code, Status
 from mockkube.scheduler.metrics import PLUGIN_SAMPLE_PERCENT
 from mockkube.scheduler.points import PluginFailed, Points
 from mockkube.scheduler.ranking import Ranking, Scores
@@ -107,8 +107,11 @@ class Decider:
         if found.slots:
             return None, found
         absent = _ABSENT if candidates.node_names is None else _left_out(candidates.narrowed_by)
-        verdicts = Verdicts({**tried.refused, **found.refused}, absent)
-        rejectors = Rejectors.of(tried.answers | found.answers, candidates.narrowed_by)
+        answers = tried.answers | found.answers
+        refused = {**tried.refused, **found.refused} if tried.refused else found.refused
+        curable = all(code is Code.UNSCHEDULABLE for _, code in answers)
+        verdicts = Verdicts(refused, absent, all_curable=curable)
+        rejectors = Rejectors.of(answers, candidates.narrowed_by)
         return Refusal(total, verdicts, rejectors=rejectors), found
 
     def _try_nominated(self, state: CycleState, pod: PodInfo) -> Found:

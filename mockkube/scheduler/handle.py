@@ -1,5 +1,6 @@
 """What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
 
+from collections.abc import Container
 from dataclasses import replace
 
 from mockkube.client.events import NORMAL
@@ -49,9 +50,13 @@ class ProfileHandle:
             return None
         return signature(pod), frozenset(state.skip_filter)
 
+    def nominated(self) -> Container[str]:
+        """The nodes that pods are nominated to; it changes with them."""
+        return self._points.nominated
+
     def yields(self, pod: PodInfo, node_name: str) -> bool:
         """Whether the pod has to leave room on a node for others that are nominated to it."""
-        return self._points.has_nominations and bool(self._points.yielded_to(pod, node_name))
+        return bool(self._points.yielded_to(pod, node_name))
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record an event about a pod that is being scheduled: nothing is wrong with it."""

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/scheduler/backend/queue/nominator.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from mockkube.scheduler.framework.pods import PodInfo
 
@@ -26,6 +26,11 @@ class Nominations:
     def nodes(self) -> list[str]:
         """The nodes to which pods are nominated."""
         return list(self._by_node)
+
+    @property
+    def crowded(self) -> Container[str]:
+        """The same nodes, to ask for one of them; it changes with them."""
+        return self._by_node
 
     def on(self, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node, in order of nomination."""

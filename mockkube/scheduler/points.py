@@ -3,7 +3,7 @@
 upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -148,10 +148,14 @@ class Points:
         """Whether any pod is nominated to a node."""
         return bool(self._nominations)
 
+    @property
+    def nominated(self) -> Container[str]:
+        """The nodes that pods are nominated to; it changes with them."""
+        return self._nominations.crowded
+
     def nominated_slots(self, pod: PodInfo) -> set[int]:
         """Return the places of the nodes that others are nominated to and this pod leaves room for."""
-        names = self._nominations.nodes if self._nominations else ()
-        slots = {self.picture.slot(name) for name in names if self.yielded_to(pod, name)}
+        slots = {self.picture.slot(name) for name in self._nominations.nodes if self.yielded_to(pod, name)}
         return {slot for slot in slots if slot is not None}
 
     # Supposing

@@ -5,6 +5,7 @@ upstream 1.36: pkg/scheduler/framework/preemption/preemption.go, pkg/scheduler/u
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from mockkube.api.selectors.labels import from_label_selector
@@ -118,4 +119,4 @@ def cheapest(candidates: Iterable[Candidate]) -> Candidate:
     That is the one with the fewest violations of budgets; then with the least important of most important victims; the
     least sum of priorities, each above zero; the fewest victims; the most important ones of which started last.
     """
-    return min(candidates, key=lambda candidate: candidate.cost)
+    return min(candidates, key=attrgetter("cost"))

@@ -6,7 +6,7 @@ anything about a pod beyond its cycle: that goes into the `CycleState`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -49,6 +49,10 @@ class Handle(Protocol):
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record an event about a pod that is being scheduled: nothing is wrong with it."""
+        ...
+
+    def nominated(self) -> Container[str]:
+        """The nodes that pods are nominated to; it changes with them."""
         ...
 
     def yields(self, pod: PodInfo, node_name: str) -> bool:
@@ -218,6 +222,8 @@ class Verdicts:
 
     by_node: Mapping[str, Status]
     absent: Status = field(default_factory=lambda: Status.unresolvable())
+    all_curable: bool = False
+    """Whether evictions may help on every node listed, as far as known without looking at each."""
 
     def get(self, node_name: str) -> Status:
         """Return the status of a node."""

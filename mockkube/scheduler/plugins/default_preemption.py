@@ -7,6 +7,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preempt
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from cachetools import LRUCache
@@ -14,7 +15,7 @@ from cachetools import LRUCache
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
     Context,
     CycleState,
@@ -56,6 +57,29 @@ class _DryRun:
         return self.harmless + self.harmful
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The pod for which evictions are supposed, and what they may not violate."""
+
+    state: CycleState
+    pod: PodInfo
+    budgets: Budgets
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What supposing evictions came to for pods that are alike, by node, as long as the nodes have not changed."""
+
+    generation: int
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def refresh(self, nodes: Nodes) -> None:
+        """Forget what is known of nodes that have changed."""
+        for name in nodes.changed_since(self.generation):
+            self.outcomes.pop(name, None)
+        self.generation = nodes.generation
+
+
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     """Finds the node where the least important pods would have to go; keeps the pod waiting while they do."""
 
@@ -66,8 +90,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         self._context_handle = context.handle
         self._budgets = context.caches.of("PodDisruptionBudget")
         self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
-        self._outcomes: LRUCache[object, dict[str, tuple[int, Outcome]]] = LRUCache(_REMEMBERED_MAX)
-        """By pods that are alike, and node: its generation, and what supposing evictions there came to."""
+        self._memories: LRUCache[object, _Memory] = LRUCache(_REMEMBERED_MAX)
         self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
 
     @property
@@ -130,57 +153,58 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         going = any(other.priority < pod.priority and is_going(other) for other in others)
         return _GOING if going else ""
 
-    def _worth_trying(self, verdicts: Verdicts) -> list[NodeInfo]:
-        """Return the nodes where evicting may help, as far as the filters said."""
+    def _worth_trying(self, verdicts: Verdicts) -> list[str]:
+        """Return the names of the nodes where evicting may help, as far as the filters said."""
         if verdicts.absent.code is Code.UNSCHEDULABLE:
-            return [node for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
-        names = [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
-        return [node for name in names if (node := self._nodes.get(name)) is not None]
+            return [node.name for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+        if verdicts.all_curable:
+            return list(verdicts.by_node)
+        return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _dry_run(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> _DryRun:
+    def _dry_run(self, state: CycleState, pod: PodInfo, names: Sequence[str]) -> _DryRun:
         run = _DryRun()
-        if not nodes:
+        if not names:
             return run
-        budgets = Budgets(self._budgets.list())
-        enough = min(max(len(nodes) * self._share // 100, self._least), len(nodes))
-        offset = self._chance.random.randrange(len(nodes))
-        known = self._remembered(state, pod, budgets)
-        for node in (*nodes[offset:], *nodes[:offset]):
-            outcome = self._suppose(state, pod, node, budgets, known)
+        case = _Case(state, pod, Budgets(self._budgets.list()))
+        enough = min(max(len(names) * self._share // 100, self._least), len(names))
+        offset = self._chance.random.randrange(len(names))
+        known, nominated = self._remembered(case), self._handle.nominated()
+        harmless, harmful = run.harmless, run.harmful
+        for name in chain(names[offset:], names[:offset]):  # hot: per candidate, per pod
+            outcome = known.get(name)
+            if outcome is None or name in nominated:
+                outcome = self._suppose(case, name, known)
             if isinstance(outcome, Status):
-                run.refused[node.name] = outcome
+                run.refused[name] = outcome
                 continue
-            (run.harmful if outcome.violations else run.harmless).append(outcome)
-            if run.harmless and len(run.harmless) + len(run.harmful) >= enough:
+            (harmful if outcome.violations else harmless).append(outcome)
+            enough -= 1
+            if enough <= 0 and harmless:
                 break
         return run
 
-    def _remembered(self, state: CycleState, pod: PodInfo, budgets: Budgets) -> dict[str, tuple[int, Outcome]] | None:
-        """Return what is known of pods like this one; None when it follows from more than pod and node."""
-        alike = self._handle.alike(state, pod) if budgets.none else None
+    def _remembered(self, case: _Case) -> dict[str, Outcome]:
+        """Return what is known of pods like this one, by node; nothing when it follows from more than pod and node."""
+        alike = self._handle.alike(case.state, case.pod) if case.budgets.none else None
         if alike is None:
-            return None
-        key = (alike, pod.priority)
-        known = self._outcomes.get(key)
-        if known is None:
-            known = self._outcomes[key] = {}
-        return known
+            return {}
+        key = (alike, case.pod.priority)
+        memory = self._memories.get(key)
+        if memory is None:
+            memory = self._memories[key] = _Memory(self._nodes.generation)
+        memory.refresh(self._nodes)
+        return memory.outcomes
 
-    def _suppose(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        node: NodeInfo,
-        budgets: Budgets,
-        known: dict[str, tuple[int, Outcome]] | None,
-    ) -> Outcome:
-        """Return the least that has to go from a node, or why nothing helps there."""
-        if known is None or self._handle.yields(pod, node.name):
-            return self._try(state, pod, node, budgets)
-        generation, outcome = known.get(node.name, (-1, _NO_VICTIMS))
-        if generation != node.generation:
-            outcome = self._try(state, pod, node, budgets)
-            known[node.name] = node.generation, outcome
+    def _suppose(self, case: _Case, name: str, known: dict[str, Outcome]) -> Outcome:
+        """Return the least that has to go from a node, or why nothing helps there; remember it if it will hold."""
+        yields = self._handle.yields(case.pod, name)
+        if not yields and name in known:
+            return known[name]
+        node = self._nodes.get(name)
+        assert node is not None, "a node that was asked about exists"
+        outcome = self._try(case.state, case.pod, node, case.budgets)
+        if not yields:
+            known[name] = outcome
         return outcome
 
     def _try(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Outcome:
