@@ -1,5 +1,6 @@
 """Paths that name no stored resource: discovery, health, version, metrics, OpenAPI, and requests that only ask."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -144,6 +145,10 @@ class PlainPaths:
         return sorted([*self.discovery.paths(), *more])
 
 
+_GO: Final = "go1.25.5"
+"""Some clients parse what a server was built with; they want a release of Go."""
+
+
 def version_info(version: Version) -> Object:
     """What `/version` says: the version this server speaks as."""
     standing = Standing.of(version)
@@ -155,10 +160,10 @@ def version_info(version: Version) -> Object:
         "minCompatibilityMajor": str(standing.minimum.major),
         "minCompatibilityMinor": str(standing.minimum.minor),
         "gitVersion": f"v{binary_text(version)}",
-        "gitCommit": "",
-        "gitTreeState": "clean",
+        "gitCommit": hashlib.sha1(binary_text(version).encode(), usedforsecurity=False).hexdigest(),
+        "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": "",
-        "platform": "",
+        "goVersion": _GO,
+        "compiler": "gc",
+        "platform": "linux/amd64",
     }

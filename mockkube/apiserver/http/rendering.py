@@ -5,11 +5,13 @@ decode what they show.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import orjson
 
 from mockkube.api.errors import BadRequest, NotAcceptable
+from mockkube.api.printers.table import Printer
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.messages import message, message_list
 from mockkube.apiserver.http.negotiation import PROTOBUF, YAML, Representation
@@ -163,22 +165,38 @@ def table(
     resource: Resource, records: Sequence[Record], representation: Representation, view: View, *, columns: bool = True
 ) -> Object:
     """The records as a table, printed by the server."""
+    whole = _table(resource.printer, representation, view, columns=columns)
+    if len(records) == 1:
+        whole["metadata"] = {"resourceVersion": str(records[0].revision)}
+    whole["rows"] = [_row_of(resource, record, representation, view) for record in records]
+    return whole
+
+
+def table_of(printer: Printer, obj: Object, now: datetime, representation: Representation, view: View) -> Object:
+    """An object that is only answered, not stored, as a table."""
+    whole = _table(printer, representation, view, columns=True)
+    whole["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+    metadata = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{representation.version}"}
+    whole["rows"] = [_row(printer, obj, now, obj, {**metadata, "metadata": obj["metadata"]}, view)]
+    return whole
+
+
+def _table(printer: Printer, representation: Representation, view: View, *, columns: bool) -> Object:
     if view.include not in _INCLUDES:
         raise BadRequest(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{view.include}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
-    whole: Object = {
+    return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{representation.version}",
-        "metadata": {"resourceVersion": str(records[0].revision)} if len(records) == 1 else {},
-        "columnDefinitions": _columns(resource) if columns else None,
-        "rows": [_row(resource, record, representation, view) for record in records],
+        "metadata": {},
+        "columnDefinitions": _columns(printer) if columns else None,
+        "rows": [],
     }
-    return whole
 
 
-def _columns(resource: Resource) -> list[Object]:
+def _columns(printer: Printer) -> list[Object]:
     return [
         {
             "name": column.name,
@@ -187,20 +205,24 @@ def _columns(resource: Resource) -> list[Object]:
             "description": column.description,
             "priority": column.priority,
         }
-        for column in resource.printer.columns
+        for column in printer.columns
     ]
 
 
-def _row(resource: Resource, record: Record, representation: Representation, view: View) -> Object:
+def _row_of(resource: Resource, record: Record, representation: Representation, view: View) -> Object:
     obj = record.load()
-    printed = resource.printer.row(obj, resource.services.clock.now())
+    whole = resource.served(obj) if view.include == "Object" else obj
+    partial = _partial(resource, obj, representation)
+    return _row(resource.printer, obj, resource.services.clock.now(), whole, partial, view)
+
+
+def _row(
+    printer: Printer, obj: ReadOnlyObject, now: datetime, whole: ReadOnlyObject, partial: ReadOnlyObject, view: View
+) -> Object:
+    """A row, with as much of the object as was asked for."""
+    printed = printer.row(obj, now)
     row: Object = {"cells": printed.cells}
     if printed.conditions:
         row["conditions"] = list(printed.conditions)
-    if view.include == "Object":
-        row["object"] = resource.served(obj)
-    elif view.include == "None":
-        row["object"] = None
-    else:
-        row["object"] = _partial(resource, obj, representation)
+    row["object"] = {"Object": whole, "None": None}.get(view.include, partial)
     return row

@@ -7,8 +7,9 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
+from mockkube.api.printers.catalogue import printer_of
 from mockkube.api.types import Object
-from mockkube.apiserver.http import bodies, handlers, tokens
+from mockkube.apiserver.http import bodies, handlers, rendering, tokens
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.exchange import TEXT, status_success
 from mockkube.apiserver.http.handlers import Handler
@@ -25,7 +26,7 @@ _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 async def read_scale(asked: Asked) -> web.StreamResponse:
     """Answer with the scale of a workload."""
-    return asked.say(await scale.read(asked.resource, asked.call))
+    return _say_scale(asked, await scale.read(asked.resource, asked.call))
 
 
 async def update_scale(asked: Asked) -> web.StreamResponse:
@@ -34,7 +35,7 @@ async def update_scale(asked: Asked) -> web.StreamResponse:
     given = await bodies.body_of(asked, _SCALE, "Scale", ("autoscaling/v1",))
     updating.check_identity(asked.resource, asked.call, given["metadata"])
     change = scale.tracked(asked.resource, asked.call, lambda _: given, wanted)
-    return asked.say(await scale.write(asked.resource, asked.call, change, wanted))
+    return _say_scale(asked, await scale.write(asked.resource, asked.call, change, wanted))
 
 
 async def patch_scale(asked: Asked) -> web.StreamResponse:
@@ -55,7 +56,17 @@ async def patch_scale(asked: Asked) -> web.StreamResponse:
         return bodies.decode_as(asked, _SCALE, merged)
 
     change = applied if kind is PatchType.APPLY else scale.tracked(resource, call, patched, wanted)
-    return asked.say(await scale.write(resource, call, change, wanted))
+    return _say_scale(asked, await scale.write(resource, call, change, wanted))
+
+
+def _say_scale(asked: Asked, shown: Object) -> web.Response:
+    """Answer with a Scale, as a table if one was asked for."""
+    representation = asked.representation
+    if representation.transform == "Table":
+        now = asked.resource.services.clock.now()
+        printer = printer_of("autoscaling", "Scale")
+        shown = rendering.table_of(printer, shown, now, representation, asked.exchange.view())
+    return asked.say(shown)
 
 
 async def bind(asked: Asked) -> web.StreamResponse:
