@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _COMPONENT: Final = "Component.control.mockkube.dev"
 _SCHEDULER: Final = "kube-scheduler"
-_NODES_SHOWN_MAX: Final = 20
 
 
 @click.command(short_help="Say why a pod is where it is, or nowhere.")
@@ -99,7 +97,9 @@ def _configuration(path: str) -> dict[str, Any]:
 
 def _print(explanation: "Explanation", output: str) -> None:
     if output == "table":
-        click.echo("\n".join(_lines(explanation)))
+        from mockkube.scheduler.why_text import lines
+
+        click.echo("\n".join(lines(explanation)))
         return
     report = explanation.as_json()
     if output == "json":
@@ -108,36 +108,3 @@ def _print(explanation: "Explanation", output: str) -> None:
     import yaml
 
     click.echo(yaml.safe_dump(json.loads(json.dumps(report, default=str)), sort_keys=False, width=1000), nl=False)
-
-
-def _lines(explanation: "Explanation") -> Iterator[str]:
-    yield f"Pod {explanation.pod} {explanation.state}."
-    yield f"The scheduler: {explanation.decision}"
-    rows = [(one.node, one.status.plugin, one.status.message, one.detail) for one in explanation.refused]
-    if rows:
-        yield ""
-        yield from _table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
-        if len(rows) > _NODES_SHOWN_MAX:
-            yield f"... and {len(rows) - _NODES_SHOWN_MAX} more nodes (-o json shows all)"
-    ranked = sorted(explanation.scores.items(), key=lambda item: -sum(item[1].values()))
-    if ranked:
-        yield ""
-        scored = [(node, str(sum(own.values())), _by_plugin(own)) for node, own in ranked[:_NODES_SHOWN_MAX]]
-        yield from _table(("NODE", "SCORE", "OF WHICH"), scored)
-    if not explanation.node:
-        yield ""
-        helpful = [(one.kind, f"{one.component} {one.change}".strip(), one.node) for one in explanation.what_if]
-        if helpful:
-            yield from _table(("IT WOULD HELP", "IF", "THEN ON"), helpful)
-        else:
-            yield "No single change that was tried would help."
-
-
-def _by_plugin(scores: Any) -> str:
-    return ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    for row in (head, *rows):
-        yield "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

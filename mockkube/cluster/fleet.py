@@ -163,9 +163,13 @@ class Fleet:
         since = self._replicas[name].since if is_api_server(name) else self.workshop.made(name)
         return since or self._surroundings.clock.now()
 
+    def asked(self, name: str) -> Asked:
+        """Return what is asked of a component."""
+        return self._control.components()[name]
+
     def settings(self, name: str) -> Settings:
         """Return what a component is told."""
-        return self._control.components()[name].settings
+        return self.asked(name).settings
 
     def metrics(self, name: str) -> bytes:
         """Return the metrics of a component that runs."""

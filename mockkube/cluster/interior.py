@@ -9,8 +9,9 @@ from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
 from mockkube.apiserver.service_account_tokens import TokenIssuer
-from mockkube.cluster.components import API_SERVER, settings_of
+from mockkube.cluster.components import API_SERVER, SCHEDULER, settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.control.catalogue import WHY
 from mockkube.cluster.control.clock import CLOCK
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
@@ -29,6 +30,7 @@ from mockkube.cluster.stage import RealStage, Stage
 from mockkube.cluster.timekeeper import TimeKeeper
 from mockkube.cluster.vault import Vault
 from mockkube.cluster.virtual_stage import VirtualStage
+from mockkube.cluster.why_page import WhyPage
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.virtual import VirtualClock
@@ -64,11 +66,13 @@ class Interior:
         """Use a stage that somebody else takes the steps of, or one of its own."""
         self._basis = basis
         configuration, clock, chance = basis.configuration, basis.clock, basis.chance
+        flags = flags_of(configuration, basis.flags)
         self._pages = ComponentPages(configuration, clock)
+        self._why = WhyPage(clock, flags.get(SCHEDULER, {}))
         self.control = ControlPlane(
             configuration,
             basis.control_store,
-            self._pages.handlers(),
+            {**self._pages.handlers(), WHY: self._why.answer},
             revision=lambda: basis.store.revision,
             clock=clock,
             chance=chance,
@@ -81,10 +85,9 @@ class Interior:
         self.around = Surroundings(
             basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
         )
-        flags = flags_of(configuration, basis.flags)
         means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
         self.fleet = Fleet(self.around, self.control, means)
-        self._pages.fleet = self.fleet
+        self._pages.fleet = self._why.fleet = self.fleet
 
     async def _quiet(self) -> None:
         await self.fleet.quiet()

@@ -45,6 +45,7 @@ async def what_if(case: Case, explanation: Explanation, overrides: Mapping[str, 
         return explanation
     found = []
     for attempt in _attempts(case, explanation, overrides):
+        await case.clock.sleep(0)  # who else works in this process is not kept waiting for all of them
         node = await attempt.case.goes_to()
         if node:
             found.append(WhatIf(attempt.kind, attempt.component, attempt.change, node))

@@ -99,6 +99,8 @@ class Router:
         if review is not None:
             return await review(exchange, target)
         resource = registry.resources.get((target.group, target.version, target.resource))
+        if resource is None and (target.group, target.resource, target.subresource) in registry.family.pages:
+            return await self._tell(registry, target, exchange)
         if resource is None or target.misplaced or _out_of_scope(target, resource):
             if registry.has_group(target.group):
                 raise NotFound.path()
@@ -111,6 +113,25 @@ class Router:
             call.warn([resource.kind.deprecation])
         choose = subresources.handler_of if target.subresource else handlers.handler_of
         return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
+
+    async def _tell(self, registry: Registry, target: Target, exchange: Exchange) -> web.StreamResponse:
+        """Answer with what a group tells of an object of the core group."""
+        home = self._registry.resources.get(("", "v1", target.resource))
+        known = any(target.group == group and target.version == version for group, version, _ in registry.resources)
+        if (
+            home is None
+            or not known
+            or not target.name
+            or target.rest
+            or home.kind.namespaced != bool(target.namespace)
+        ):
+            raise NotFound.path()
+        if target.verb != "get":
+            raise MethodNotAllowed
+        call = Call(exchange.user, target.namespace, target.name, target.subresource, exchange.user_agent)
+        page = registry.family.pages[target.group, target.resource, target.subresource]
+        response: web.StreamResponse = await page(Asked(registry, home, target, exchange, call))
+        return response
 
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
         if target is None:

@@ -13,6 +13,8 @@ from mockkube.cluster.control.definitions import GROUP, VERSION, published
 _READ: Final = ("get",)
 PAGES: Final = ("flagz", "metrics", "statusz")
 """What is served below a component, as it would be on a port of its own."""
+WHY: Final = "why"
+"""What is told of a pod."""
 
 Pages = Mapping[str, Callable[[Any], Any]]
 
@@ -48,7 +50,7 @@ class Facts:
 
 
 def family(facts: Facts, pages: Pages) -> Family:
-    """Return the control kinds of one cluster; `pages` are those below a component, by their name."""
+    """Return the control kinds of one cluster; `pages` are those below a component or a pod, by their name."""
     configuration = facts.configuration
     time = clock.ClockStrategy(configuration.clock)
     return Family(
@@ -69,6 +71,6 @@ def family(facts: Facts, pages: Pages) -> Family:
             (GROUP, "Fault"): fault.PRINTER,
             (GROUP, "Snapshot"): snapshot.PRINTER,
         },
-        pages={(GROUP, "components", name): pages[name] for name in PAGES},
+        pages={**{(GROUP, "components", name): pages[name] for name in PAGES}, (GROUP, "pods", WHY): pages[WHY]},
         published={(GROUP, VERSION, kind.kind): published(kind.kind) for kind in KINDS},
     )
