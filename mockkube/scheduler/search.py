@@ -44,17 +44,14 @@ class Rotation:
 
 @dataclass(slots=True)
 class Found:
-    """The places of the nodes that fit, and what was said of the others that were looked at."""
+    """The places of the nodes that fit; if there are none, what was said of those that were looked at."""
 
     slots: Sequence[int] = ()
     refused: dict[str, Status] = field(default_factory=dict)
     answers: set[tuple[str, Code]] = field(default_factory=set)
     """Which filters refused nodes, and how."""
-
-    @property
-    def seen(self) -> int:
-        """How many nodes were looked at."""
-        return len(self.slots) + len(self.refused)
+    seen: int = 0
+    """How many nodes were looked at."""
 
 
 class Search:
@@ -92,20 +89,27 @@ class Search:
         return chain(slots[start:], slots[:start])
 
     def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
-        """Return the next nodes without looking at each, when it is known that all fit, or none."""
+        """Return the next nodes without looking at each, when it is known of all whether they fit."""
         if self._points.has_nominations:
             return None
+        start = self._points.now()
         table = self._table(state, pod)
-        if table.none_fits():
-            self._tally(state, table.refusals, total)
-            return Found((), dict(table.refused), self._answers(table.refusals))
-        if not table.all_fit():
+        if not table.is_complete():
             return None
-        start = self._rotation.start % total
-        whole = range(start, min(start + count, total))
-        slots: Sequence[int] = whole if len(whole) == count else [*whole, *range(count - len(whole))]
-        self._tally(state, {}, len(slots))
-        return Found(slots)
+        first = self._rotation.start % total
+        if table.none_fits():
+            found = Found((), dict(table.refused), self._answers(table.refusals), total)
+            self._tally(state, table.refusals, total)
+        elif table.all_fit():
+            whole = range(first, min(first + count, total))
+            found = Found(whole if len(whole) == count else [*whole, *range(count - len(whole))], seen=count)
+            self._tally(state, {}, count)
+        else:
+            stretch = table.next_fitting(first, count)
+            found = Found(stretch.slots, seen=stretch.nodes)
+            self._tally(state, stretch.refusals, stretch.nodes)
+        self._points.measure(FILTER, Code.SUCCESS, start)
+        return found
 
     def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
         start = self._points.now()
@@ -131,9 +135,10 @@ class Search:
                 place, status = verdict
                 refused[nodes[slot].name] = status
                 refusals[place, status.code] = refusals.get((place, status.code), 0) + 1
-        self._tally(state, refusals, len(found) + len(refused))
+        seen = len(found) + len(refused)
+        self._tally(state, refusals, seen)
         points.measure(FILTER, Code.SUCCESS, start)
-        return Found(found, refused, self._answers(refusals))
+        return Found(found, refused, self._answers(refusals), seen)
 
     def _answers(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}

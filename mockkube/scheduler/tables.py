@@ -3,7 +3,9 @@
 Only answers that follow from the pod and that one node are kept; the rest is asked in each cycle.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
 from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
@@ -21,6 +23,10 @@ TABLES_MAX: Final = 64
 """How many signatures are remembered; the least recently used one is forgotten."""
 _EAGER_MAX: Final = 16
 """How many nodes that are not known are judged at once; more wait until they are looked at."""
+_UNKNOWN: Final = 0
+_FITS: Final = 1
+_REFUSED: Final = 2
+_ONLY_FITTING: Final = bytes(mark == _FITS for mark in range(256))
 
 T = TypeVar("T")
 Verdict = tuple[int, Status]
@@ -53,6 +59,15 @@ class Rows(Generic[T]):
         return forgotten
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Nodes that lie side by side: the places of those that fit, and who refuses how many of the others."""
+
+    slots: Sequence[int]
+    refusals: Mapping[tuple[int, Code], int]
+    nodes: int
+
+
 class Filtered:
     """The verdicts of the filters that judge each node by itself."""
 
@@ -70,6 +85,10 @@ class Filtered:
         """What is said of each node that does not fit; of use when none does."""
         self.refusals: dict[tuple[int, Code], int] = {}
         """How many nodes each filter refuses, and how; of use when none fits."""
+        self._marks = bytearray()
+        """By place: whether the node fits, else who refuses it; `_UNKNOWN` where that is not known."""
+        self._refusers: list[tuple[int, Code]] = []
+        """Which filter refuses, and how, where the mark is `_REFUSED` and more."""
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -82,10 +101,12 @@ class Filtered:
         if forgotten is None:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
+            self._marks = bytearray(self._unfit)
             self.refused, self.refusals = {}, {}
             return
         for slot, known in forgotten:
             self._unknown[slot] = None
+            self._marks[slot] = _UNKNOWN
             if known is self.fits:
                 self._unfit += 1
             else:
@@ -100,7 +121,21 @@ class Filtered:
 
     def none_fits(self) -> bool:
         """Whether every node is known not to fit, and nothing has to be asked in each cycle."""
-        return not self._unknown and not self.live and self._unfit == len(self._rows.entries)
+        return self.is_complete() and self._unfit == len(self._rows.entries)
+
+    def is_complete(self) -> bool:
+        """Whether it is known of every node whether it fits, and nothing has to be asked in each cycle."""
+        return not self._unknown and not self.live
+
+    def next_fitting(self, start: int, count: int) -> Stretch:
+        """Return the stretch of nodes, from a place on and once around, in which so many fit; all are known."""
+        turned = self._marks[start:] + self._marks[:start]
+        total = len(turned)
+        steps = list(islice(compress(range(total), turned.translate(_ONLY_FITTING)), count))
+        looked_at = turned[: steps[-1] + 1] if len(steps) == count else turned
+        marked = ((refuser, looked_at.count(mark)) for mark, refuser in enumerate(self._refusers, _REFUSED))
+        refusals = {refuser: nodes for refuser, nodes in marked if nodes}
+        return Stretch([(start + step) % total for step in steps], refusals, len(looked_at))
 
     def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Find out what becomes of the pod on a node of which it is not known. Raises PluginFailed."""
@@ -108,13 +143,21 @@ class Filtered:
         verdict = self._first_refusal(points, state, pod, node)
         if verdict is self.fits:
             self._unfit -= 1
+            self._marks[slot] = _FITS
         else:
             place, status = verdict
             self.refused[node.name] = status
             self.refusals[place, status.code] = self.refusals.get((place, status.code), 0) + 1
+            self._marks[slot] = self._mark_of(place, status.code)
         self._rows.entries[slot] = verdict
         del self._unknown[slot]
         return verdict
+
+    def _mark_of(self, place: int, code: Code) -> int:
+        refuser = (place, code)
+        if refuser not in self._refusers:
+            self._refusers.append(refuser)
+        return self._refusers.index(refuser) + _REFUSED
 
     def _first_refusal(self, points: Points, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
         for place, plugin in self._kept:
@@ -146,13 +189,7 @@ class Scored:
     def sums(self, points: Points, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
         """Return the weighted sums of what needs no normalising, for the nodes at these places."""
         entries = self._sums.entries
-        found = _picked(entries, slots)
-        if None in found:
-            found = [
-                self._score(points, state, pod, slot) if known is None else known
-                for slot, known in zip(slots, found, strict=True)
-            ]
-        return found  # type: ignore[return-value]  # no None is left
+        return [self._score(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots]
 
     def raw(self, index: int, slots: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin whose scores are normalised; `sums` was asked before."""

@@ -70,11 +70,8 @@ class AffinityCounts:
 
 def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
     """Return the terms there are on a node, and how many pods have them."""
-    if not node.pods:
-        return ()
-    found = Counter(map(readable_terms, node.pods.values()))
-    del found[NO_TERMS]
-    return found.items()
+    found = [terms for terms in map(readable_terms, node.pods.values()) if terms is not NO_TERMS]
+    return Counter(found).items() if found else ()
 
 
 def readable_terms(pod: PodInfo) -> PodTerms:
