@@ -6,6 +6,7 @@ of the whole cluster; a component that cannot follow one of them goes without it
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from mockkube.cluster.configuration import ClusterConfiguration
@@ -29,6 +30,7 @@ SINGLE: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 
 _PARTS: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBELET: "kubelets"}
 _NOTHING: Final = ComponentConfiguration()
+_REMEMBERED_MAX: Final = 256
 
 
 def is_api_server(component: str) -> bool:
@@ -47,16 +49,41 @@ class Settings:
 
     def capabilities(self) -> Capabilities:
         """Return the version and the gates that are on."""
-        gates = effective(self.version, self.feature_gates, self.trains, component=self.component)
-        return Capabilities(self.version, gates)
+        return _capabilities(self._told)
 
     def states(self) -> list[State]:
         """Return every gate the component reports."""
-        return states(self.version, self.feature_gates, self.trains, component=self.component)
+        return list(_states(self._told))
 
     def judge(self) -> tuple[Notice, ...]:
         """Return what the component logs when it starts; FlagError if it does not."""
-        return judge_gates(self.feature_gates, self.component, self.version, trains=self.trains).warnings
+        return _judged(self._told)
+
+    @property
+    def _told(self) -> "_Told":
+        return self.component, self.version, tuple(sorted(self.feature_gates.items())), self.trains
+
+
+_Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ...]]
+"""What a component is told, as what follows from it is remembered by: it is asked for again and again."""
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _capabilities(told: _Told) -> Capabilities:
+    component, version, gates, trains = told
+    return Capabilities(version, effective(version, dict(gates), trains, component=component))
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _states(told: _Told) -> tuple[State, ...]:
+    component, version, gates, trains = told
+    return tuple(states(version, dict(gates), trains, component=component))
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _judged(told: _Told) -> tuple[Notice, ...]:
+    component, version, gates, trains = told
+    return judge_gates(dict(gates), component, version, trains=trains).warnings
 
 
 def settings_of(configuration: ClusterConfiguration, component: str) -> Settings:

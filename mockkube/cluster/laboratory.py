@@ -18,7 +18,7 @@ from mockkube.apiserver.local import Heard, LocalClient
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
 from mockkube.cluster.certificates import ADMIN
-from mockkube.cluster.components import API_SERVER, KUBELET, judge
+from mockkube.cluster.components import API_SERVER, KUBELET, is_api_server, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.following import Follower
@@ -37,7 +37,7 @@ from mockkube.cluster.vault import MemoryVault
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Part
-from mockkube.runtime.steps import Chooser, InOrder, LivelockError
+from mockkube.runtime.steps import Chooser, InOrder, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 
 STEPS_MAX: Final = 100_000
@@ -139,16 +139,23 @@ class Laboratory:
         taken = 0
         for taken in range(self.setup.steps_max):
             await self._quiet()
-            ready = [turn for turn in self._turns.present() if turn.ready()]
-            if not ready:
+            worker = self._next(chooser)
+            if worker is None:
                 await self.trace.outside(self.clock.monotonic())
                 return taken
-            worker = chooser.choice(ready)
             await self.trace.outside(self.clock.monotonic())
             await worker.step()
             self.steps += 1
             await self.trace.step(self.clock.monotonic(), worker.name)
         raise LivelockError(f"no rest after {taken} steps at one moment: components undo each other")
+
+    def _next(self, chooser: Chooser) -> Worker | None:
+        """Return who goes next; None if nobody has anything to do."""
+        waiting = (turn for turn in self._turns.present() if turn.ready())
+        if isinstance(chooser, InOrder):
+            return next(waiting, None)  # what it would choose, without asking the others
+        ready = list(waiting)
+        return chooser.choice(ready) if ready else None
 
     async def _quiet(self) -> None:
         """Return when nothing goes on but steps held up, and what was asked of the control API is done."""
@@ -242,6 +249,12 @@ class Laboratory:
         """Return the components that are to run and do not, for a bug of theirs; with what it says of itself."""
         doings = {name: self._interior.fleet.doing(name) for name in self.components()}
         return {name: doing.message for name, doing in doings.items() if doing.reason == "Failed"}
+
+    def scribbled(self) -> list[str]:
+        """Return the keys of objects that somebody has changed in place although all share them: a bug."""
+        workshop = self._interior.fleet.workshop
+        running = [name for name, asked in self.components().items() if is_api_server(name) and asked.running]
+        return [key for name in running for key in workshop.door(name).desk().scribbled()]
 
     def metrics(self, component: str) -> bytes:
         """Return the metrics of a component, as Prometheus scrapes them; NotFound if there is no such component."""

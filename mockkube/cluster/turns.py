@@ -12,9 +12,11 @@ from mockkube.runtime.virtual import VirtualClock
 class Turn:
     """A worker whose step may be held up in the middle; then the others go on without it."""
 
-    def __init__(self, worker: Worker, group: asyncio.TaskGroup) -> None:
+    def __init__(self, worker: Worker, group: asyncio.TaskGroup, going: "dict[Turn, None]") -> None:
+        """Work in tasks of a group; while a step goes on, be among those that are `going`."""
         self.worker = worker
         self._group = group
+        self._going = going
         self._task: asyncio.Task[None] | None = None
         self._held = False
         self._halted = asyncio.Event()
@@ -39,6 +41,7 @@ class Turn:
 
     async def step(self) -> None:
         """Take a step; return when it is done, or held up."""
+        self._going[self] = None
         self._task = self._group.create_task(self._step(), name=self.name)
         await self.halt()
 
@@ -48,6 +51,7 @@ class Turn:
             await self.worker.step()
         finally:
             self._task, self._held = None, False
+            del self._going[self]
             self._halted.set()
             self.bell.ring()
 
@@ -89,6 +93,7 @@ class Turns:
         self._clock = clock
         self._group = asyncio.TaskGroup()
         self._turns: dict[int, Turn] = {}
+        self._going: dict[Turn, None] = {}
         self._present: list[Turn] = []
 
     async def __aenter__(self) -> "Turns":
@@ -107,7 +112,7 @@ class Turns:
     def enter(self, workers: Sequence[Worker]) -> None:
         """Let them take their turn."""
         for worker in workers:
-            self._turns[id(worker)] = Turn(worker, self._group)
+            self._turns[id(worker)] = Turn(worker, self._group, self._going)
         self._present = list(self._turns.values())
 
     async def leave(self, workers: Sequence[Worker]) -> None:
@@ -127,6 +132,5 @@ class Turns:
 
     async def halted(self) -> None:
         """Return when no step goes on but those that are held up."""
-        for turn in self._present:
-            if not turn.halted:
-                await turn.halt()
+        for turn in tuple(self._going):
+            await turn.halt()

@@ -42,17 +42,13 @@ def _mapping(loader: Any, node: Any) -> Any:
     yield made
     made.line, made.lines = node.start_mark.line + 1, {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        key = key if isinstance(key, str) else _text(key)
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(problem="a key is a text", problem_mark=key_node.start_mark)
+        key = key_node.value  # as it is written: `on` is no truth value here
         if key in made:
             raise yaml.MarkedYAMLError(problem=f"{key!r} stands there twice", problem_mark=key_node.start_mark)
         made[key] = loader.construct_object(value_node, deep=True)
         made.lines[key] = key_node.start_mark.line + 1
-
-
-def _text(key: Any) -> str:
-    """Return the text of a key that YAML takes for something else: `on`, `1`."""
-    return str(key).lower() if isinstance(key, bool) else str(key)
 
 
 def _sequence(loader: Any, node: Any) -> Any:

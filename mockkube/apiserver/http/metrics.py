@@ -1,10 +1,12 @@
 """What the server measures of itself, under upstream's names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from mockkube.features.gates import State
 from mockkube.features.standing import Standing
@@ -85,14 +87,26 @@ def describe(registry: CollectorRegistry, standing: Standing, gates: Iterable[St
         registry=registry,
     )
     versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
-    enabled = Gauge(
-        "kubernetes_feature_enabled",
-        "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
-        ("name", "stage"),
-        registry=registry,
-    )
-    for gate in gates:
-        enabled.labels(gate.name, gate.stage).set(gate.enabled)
+    registry.register(_Gates(tuple(gates)))
+
+
+class _Gates(Collector):
+    """Tells of every gate when somebody asks: there are hundreds, and most servers are never asked."""
+
+    def __init__(self, gates: Sequence[State]) -> None:
+        self._gates = gates
+
+    def describe(self) -> Iterator[Metric]:
+        """Return nothing: what there is never changes."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Return 1 for each gate that is on, 0 for the others."""
+        text = "[BETA] This metric records the data about the stage and enablement of a k8s feature."
+        family = GaugeMetricFamily("kubernetes_feature_enabled", text, labels=["name", "stage"])
+        for gate in self._gates:
+            family.add_metric([gate.name, gate.stage], float(gate.enabled))
+        yield family
 
 
 def render(registry: CollectorRegistry) -> bytes:

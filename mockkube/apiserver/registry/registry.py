@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from mockkube_storage.store import Store
@@ -48,6 +49,12 @@ class Family:
 BUILT_IN: Final = Family(KINDS, STRATEGIES, DEFAULTS, STAMPS, PRINTERS)
 
 
+@lru_cache(maxsize=32)
+def _codec(schema: Schema) -> Codec:
+    """The decoders of these types: compiled once, however many servers there are, one after the other."""
+    return Codec(schema)
+
+
 class Registry:
     """The resources of one API server, and what they share.
 
@@ -71,7 +78,7 @@ class Registry:
     ) -> None:
         self.schema = schema
         self.family = family
-        codec = Codec(schema)
+        codec = _codec(schema)
         self.services = Services(
             store=store,
             cache=Cache(store),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, Self
 
 from mockkube_storage.store import Store
@@ -29,6 +30,12 @@ _USER: Final = User("system:mockkube", groups=(MASTERS,))
 _OPTIONS: Final = WriteOptions(field_manager=_MANAGER)
 
 
+@lru_cache(maxsize=1)
+def _schema() -> ControlSchema:
+    """The types of the control kinds: the same for every cluster of the process."""
+    return ControlSchema(DEFAULT)
+
+
 class ControlPlane:
     """What the control API holds. `registry` is for API servers to adopt while this is entered."""
 
@@ -53,7 +60,7 @@ class ControlPlane:
             clock=clock,
             chance=chance,
             caps=Capabilities(DEFAULT),
-            schema=ControlSchema(DEFAULT),
+            schema=_schema(),
             plugins=[Keeper()],
             allocators=Allocators(),
             runtime_config={API_VERSION: True},

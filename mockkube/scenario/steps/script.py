@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Running(Step):
                 *arguments,
                 cwd=world.scene.directory,
                 env={**os.environ, **told, **bound, "NAMESPACE": world.scene.namespace, **own},
+                start_new_session=True,  # so that what it starts can be ended with it
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -68,7 +70,7 @@ class Running(Step):
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         return _text(out), _text(err)
 

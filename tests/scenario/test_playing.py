@@ -1,0 +1,208 @@
+"""Scenarios, played on whole clusters in virtual time."""
+
+from pathlib import Path
+
+import pytest
+
+from mockkube.scenario.loading import parse
+from mockkube.scenario.playing import Manner, Run, play
+from mockkube.scenario.results import Outcome, RunResult
+
+HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
+BARE = "  cluster: {without: [scheduler, controllers, kubelets]}\n"
+
+
+async def played(text: str, *, seed: int = 0, path: Path = Path("s.yaml")) -> RunResult:
+    [scenario] = parse(HEAD + text, path)
+    return await play(Run(scenario, seed), Manner(keeps_trace=True))
+
+
+async def test_what_is_caught_is_played_after_a_failure_and_the_end_in_any_case() -> None:
+    result = await played(
+        BARE
+        + """
+  steps:
+  - name: b
+    try:
+    - assert: {timeout: 1s, resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: none}}}
+    - settle:
+    catch:
+    - advance: 2s
+    finally:
+    - advance: 4s
+  - settle:
+"""
+    )
+    assert [(step.verb, step.outcome.value) for step in result.steps] == [
+        ("assert", "failed"),
+        ("advance", "passed"),
+        ("advance", "passed"),
+    ]
+    assert (result.outcome, result.virtual_seconds) == (Outcome.FAILED, 7.0)
+    assert "ConfigMap none: there is none" in result.message
+
+
+async def test_a_pod_is_scheduled_and_runs_and_the_same_seed_does_the_same() -> None:
+    text = """
+  cluster: {nodes: 2}
+  order: shuffled
+  steps:
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  - assert: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Running}}
+  - expectEvent: {reason: Scheduled, about: {name: p}}
+  - advance: 60s
+"""
+    one, two, other = [await played(text, seed=seed) for seed in (5, 5, 6)]
+    assert (one.outcome, one.message) == (Outcome.PASSED, "")
+    assert one.trace == two.trace
+    assert one.trace != other.trace
+
+
+async def test_gates_flip_and_what_is_refused_is_told_in_upstreams_words() -> None:
+    result = await played(
+        BARE
+        + """
+  steps:
+  - expectRejected:
+      create: &pod
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: p}
+        spec:
+          containers: [{name: c, image: i}]
+          tolerations: [{key: sla, operator: Gt, value: "900", effect: NoSchedule}]
+      code: 422
+      reason: Invalid
+      message: "spec.tolerations[0].operator"
+  - component: {name: kube-apiserver, featureGates: {TaintTolerationComparisonOperators: true}}
+  - create: *pod
+  - component: {name: kube-apiserver, featureGates: {SidecarContainers: false}, refused: feature is locked to true}
+  - component: {name: kube-scheduler, version: "1.33", running: true, warns: "1.33"}
+"""
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_faults_strike_and_end() -> None:
+    result = await played(
+        """
+  cluster: {nodes: 1}
+  steps:
+  - fault:
+      name: no-binding
+      match: {component: kube-scheduler, verbs: [create], resources: [pods/binding]}
+      inject: {status: {code: 503, message: etcd is slow today}}
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  - advance: 30s
+  - assert: {timeout: 0s, resource: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Pending}}}
+  - fault: {name: no-binding, end: true}
+  - assert: {timeout: 2m, resource: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Running}}}
+"""
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_a_snapshot_brings_everything_back() -> None:
+    result = await played(
+        """
+  cluster: {nodes: 1}
+  steps:
+  - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: before}}
+  - snapshot: then
+  - patch: {ref: configmap/a, patch: {data: {k: after}}}
+  - component: {name: kube-scheduler, version: "1.35"}
+  - restore: then
+  - assert: {timeout: 0s, resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: before}}}
+  - assert:
+      apiVersion: control.mockkube.dev/v1alpha1
+      kind: Component
+      metadata: {name: kube-scheduler}
+      spec: {version: "1.36"}
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  - assert: {apiVersion: v1, kind: Pod, metadata: {name: p}, status: {phase: Running}}
+"""
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_outputs_bind_names(tmp_path: Path) -> None:
+    result = await played(
+        BARE
+        + """
+  steps:
+  - create:
+      resource: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: a-}, data: {k: v}}
+      outputs: [{name: made, value: (metadata.name)}]
+  - script: {content: 'echo "$MOCKKUBE_MADE"', outputs: [{name: said, value: ($stdout)}]}
+  - assert: {apiVersion: v1, kind: ConfigMap, metadata: {name: ($said)}, data: {k: v}}
+  - create:
+      resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: ($made)}}
+      expect: [{check: {($error != null): true}}]
+""",
+        path=tmp_path / "s.yaml",
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_kubectl_is_built_in() -> None:
+    result = await played(
+        """
+  cluster: {nodes: 2}
+  steps:
+  - kubectl: label node node-1 zone=a
+  - kubectl: {command: label node node-1 zone=b, refused: "already has a value (a), and --overwrite is false"}
+  - kubectl: cordon node-2
+  - apply:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}}
+          spec: {containers: [{name: c, image: i}]}
+  - kubectl: {command: rollout status deployment/web, prints: successfully rolled out}
+  - kubectl: scale deployment web --replicas=2
+  - wait: {kind: pods, selector: app=web, for: {condition: {name: Ready}}}
+  - kubectl: {command: "get pods -l app=web -o jsonpath={.items[*].spec.nodeName}", prints: node-1 node-1}
+  - kubectl: taint nodes node-1 broken=yes:NoExecute
+  - advance: 1s
+  - kubectl: {command: "get pods -l app=web -o jsonpath={.items[*].status.phase}", prints: Pending}
+  - kubectl: taint nodes node-1 broken-
+  - kubectl: delete deployment web
+  - error: {timeout: 2m, resource: {apiVersion: v1, kind: Pod, metadata: {labels: {app: web}}}}
+"""
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_why_a_pod_waits_is_claimed() -> None:
+    result = await played(
+        """
+  cluster: {nodes: 1}
+  steps:
+  - taint: node-1 sla=100:NoSchedule
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  - expectWhy: {pod: p, node: "", refusedBy: TaintToleration, on: node-1, whatIf: [{kind: taint}, {kind: toleration}]}
+  - expectMetric: {component: kube-scheduler, name: scheduler_pending_pods, labels: {queue: unschedulable}, value: 1}
+"""
+    )
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome", "told"),
+    [
+        pytest.param("  - script: exit 3", Outcome.FAILED, "exit status 3", id="a program that fails"),
+        pytest.param("  - advance: ($none)", Outcome.FAILED, "$none is not bound", id="a name that is not bound"),
+        pytest.param(
+            "  - script: {content: sleep 60, timeout: 0.1s}", Outcome.TIMED_OUT, "did not end within", id="real time"
+        ),
+        pytest.param("  - restart: kubelet.x", Outcome.FAILED, '"kubelet.x" not found', id="no such component"),
+        pytest.param("  - kubectl: exec p -- ls", Outcome.FAILED, "exec is not built in", id="no such command"),
+    ],
+)
+async def test_how_runs_end(steps: str, outcome: Outcome, told: str, tmp_path: Path) -> None:
+    result = await played(f"{BARE}  steps:\n{steps}\n", path=tmp_path / "s.yaml")
+    assert result.outcome is outcome
+    assert told in result.message

@@ -1,0 +1,106 @@
+"""Scenario files: what they may say, and how a mistake is told."""
+
+from pathlib import Path
+
+import pytest
+
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.loading import find, parse
+
+HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("  steps: []", "f.yaml:5: spec.steps: no steps: give at least one", id="nothing to do"),
+        pytest.param("  step: []", "f.yaml:5: spec.step: unknown field: did you mean 'steps'?", id="a field"),
+        pytest.param(
+            "  steps:\n  - settel:",
+            "f.yaml:6: spec.steps[0].settel: no step is called so: did you mean 'settle'?",
+            id="a verb",
+        ),
+        pytest.param(
+            "  steps:\n  - advance: soon",
+            "spec.steps[0].advance.duration: 'soon' is not a duration: give one like 30s",
+            id="a duration",
+        ),
+        pytest.param(
+            "  steps:\n  - advance:", "f.yaml:6: spec.steps[0].advance: duration is missing", id="an argument"
+        ),
+        pytest.param(
+            "  steps:\n  - settle:\n    advance: 1s",
+            "settle, advance at once: give each step a list item",
+            id="two verbs",
+        ),
+        pytest.param(
+            "  steps:\n  - apply: {file: a, resource: {}}", "give a manifest, or a `file` of them", id="both forms"
+        ),
+        pytest.param("  steps:\n  - taint: {key: a}", "effect is missing: NoSchedule", id="what does not go together"),
+        pytest.param("  steps: [settle]", "'settle' is not a step: give a verb with its arguments", id="a text"),
+        pytest.param(
+            "  cluster: {nodes: many}\n  steps:\n  - settle:",
+            "f.yaml:5: spec.cluster.nodes: 'many' is not a whole number",
+            id="a cluster",
+        ),
+        pytest.param(
+            "  steps:\n  - settle:\n  steps:\n  - settle:",
+            "f.yaml:7: not valid YAML: 'steps' stands there twice",
+            id="a key twice",
+        ),
+        pytest.param("  steps:\n  - {try: [{settle: }], cach: []}", "cach: unknown field in a block", id="a block"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(HEAD + text, Path("f.yaml"))
+    assert told in str(error.value)
+
+
+def test_expressions_may_stand_for_anything_until_names_are_bound() -> None:
+    [scenario] = parse(HEAD + "  cluster: {nodes: ($n)}\n  matrix: {n: [1, 2]}\n  steps:\n  - advance: ($d)")
+    assert [str(cell) for cell in scenario.cells()] == ["n=1", "n=2"]
+
+
+def test_combinations_can_be_left_out() -> None:
+    text = "  matrix: {a: [1, 2], b: [x, y]}\n  exclude: [{a: 1, b: y}]\n  steps:\n  - settle:"
+    [scenario] = parse(HEAD + text)
+    assert [str(cell) for cell in scenario.cells()] == ["a=1,b=x", "a=2,b=x", "a=2,b=y"]
+
+
+def test_a_chainsaw_test_has_a_namespace_of_its_own() -> None:
+    text = """
+apiVersion: chainsaw.kyverno.io/v1alpha1
+kind: Test
+metadata: {name: basic}
+spec:
+  timeouts: {assert: 7s}
+  bindings: [{name: x, value: 1}]
+  steps:
+  - name: one
+    try:
+    - apply: {file: a.yaml}
+    - assert: {resource: {apiVersion: v1, kind: Pod, metadata: {name: p}}, timeout: 3s}
+    finally:
+    - sleep: {duration: 1s}
+"""
+    [scenario] = parse(text)
+    assert (scenario.namespace, scenario.timeout, scenario.variables) == ("chainsaw-basic", 7.0, (("x", 1),))
+    assert [operation.verb for operation in scenario.blocks[0].operations] == ["apply", "assert"]
+    assert [operation.verb for operation in scenario.blocks[0].in_the_end] == ["sleep"]
+
+
+def test_other_documents_are_told_what_a_scenario_is() -> None:
+    with pytest.raises(ScenarioError, match=r"v1 Pod is no scenario: give mockkube\.dev/v1alpha1 Scenario"):
+        parse("apiVersion: v1\nkind: Pod", Path("f.yaml"))
+
+
+def test_a_directory_stands_for_its_scenarios_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(HEAD + "  steps:\n  - settle:")
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod")
+    assert find([tmp_path]) == [tmp_path / "a.yaml"]
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        find([tmp_path / "none.yaml"])
