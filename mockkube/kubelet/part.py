@@ -2,9 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
-from typing import Final
 
-from mockkube.api.types import Object
 from mockkube.client.cache import Caches, ListWatch
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.client.recorder import EventRecorder
@@ -12,19 +10,16 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import binary_text
 from mockkube.kubelet.desk import KubeletRules
 from mockkube.kubelet.heartbeats import Heartbeats
-from mockkube.kubelet.node_rules import NodeRules, Report
-from mockkube.kubelet.node_status import Places, internal_ip, pod_network, status_patch
+from mockkube.kubelet.node_rules import NodeRules
+from mockkube.kubelet.node_status import Places, internal_ip, pod_network
 from mockkube.kubelet.nodes import NodeWorker
 from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
-from mockkube.kubelet.stages.gotemplate import Function
+from mockkube.kubelet.stages.functions import Machine, Surroundings
 from mockkube.kubelet.stages.player import StagePlayer
-from mockkube.kubelet.stages.stage import functions_for
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
-
-_NAMELESS: Final[Object] = {"metadata": {"name": ""}}
 
 
 class Kubelets:
@@ -43,7 +38,7 @@ class Kubelets:
         client, clock, owner = context.client, context.clock, context.component
         reporter = Reporter(self._recorder, context.metrics, context.capabilities.version)
         places = Places()
-        book = self._book = StageBook(client, clock, self._functions(context, nodes, places), owner=owner)
+        book = self._book = StageBook(client, clock, self._surroundings(context, nodes, places), owner=owner)
         pod_worker = PodWorker(
             client,
             clock,
@@ -74,25 +69,18 @@ class Kubelets:
         )
         return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._recorder)
 
-    def _functions(
-        self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places
-    ) -> dict[str, Function]:
-        """Return what the templates of stages may call."""
+    def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:
+        """Return what the templates of stages know."""
 
-        def node_ip(name: str = "") -> str:
+        def node_ip(name: str) -> str:
             return internal_ip(nodes.get(Key("", name)) or {}, places.of(name))
 
-        def pod_ip(name: str = "", on_host: bool = False, uid: str = "", *rest: str) -> str:
-            if on_host:
-                return node_ip(name)
+        def pod_ip(name: str, uid: str) -> str:
             network = pod_network(nodes.get(Key("", name)) or {}, places.of(name))
             return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
 
-        def conditions() -> list[Object]:
-            return list(status_patch(_NAMELESS, Report(rules, context.clock.now(), beat=True))["conditions"])
-
-        rules = NodeRules.of(context.capabilities)
-        return functions_for(context.clock.now, node_ip, pod_ip, conditions, binary_text(rules.version))
+        version = binary_text(context.capabilities.version)
+        return Surroundings(Machine(context.clock.now, node_ip, pod_ip, version))
 
     @property
     def workers(self) -> Sequence[Worker]:

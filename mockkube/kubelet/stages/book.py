@@ -1,14 +1,14 @@
 """The stages there are, compiled and followed; none as long as nobody has defined what a stage is."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, EventType, Selection
 from mockkube.kubelet.stages.definition import NAME
-from mockkube.kubelet.stages.gotemplate import Function
+from mockkube.kubelet.stages.functions import Surroundings
 from mockkube.kubelet.stages.stage import KIND, Stage, StageError, read_stage
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell, Worker
@@ -50,8 +50,8 @@ class _Gated:
 class StageBook:
     """What stages select and do. `changed` are called when any of them has changed."""
 
-    def __init__(self, client: Client, clock: Clock, functions: Mapping[str, Function], *, owner: str) -> None:
-        self._functions = functions
+    def __init__(self, client: Client, clock: Clock, surroundings: Surroundings, *, owner: str) -> None:
+        self._surroundings = surroundings
         self._stages: dict[str, Stage] = {}
         self._cache = ListWatch(client, KIND, clock, owner=owner)
         self._gate = _Gated(self._cache)
@@ -97,7 +97,7 @@ class StageBook:
         return [stage for stage in self._stages.values() if stage.kind == kind and stage.selects(obj)]
 
     def _asked(self) -> None:
-        """Take note of whether the server tells of definitions at all: a kubelet of a node may not be allowed to ask."""
+        """Take note of whether the server tells of definitions at all: it does not let every kubelet ask."""
         if not self._definitions.synced and self._definitions.wake_at() is not None and not self._refused:
             self._refused = True
             for bell in self._waiting:
@@ -117,7 +117,8 @@ class StageBook:
         stages = {other: stage for other, stage in self._stages.items() if other != name}
         if change.type is not EventType.DELETED:
             try:
-                stages[name] = read_stage(change.object, self._functions)
+                if (stage := read_stage(change.object, self._surroundings)) is not None:
+                    stages[name] = stage
             except StageError as error:
                 _LOG.warning("stage %s is left out: %s", name, error)
         self._stages = dict(sorted(stages.items()))

@@ -1,126 +1,27 @@
-"""As much of jq as stages are written in: paths, iteration, pipes, `select`, comparisons, `//`, and, or, not.
+"""jq, as much of it as selectors are written in: paths, iteration, pipes, operators, constructors, functions.
 
-differs: jq has far more; what is not here is refused when a stage is read.
+differs: no variables, reductions, definitions nor assignments; what is not here is refused when a stage is read.
 """
 
 import json
-import operator
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
-Filter = Callable[[Any], Iterator[Any]]
-"""Makes of one value any number of others."""
+from mockkube.kubelet.stages import jq_filters as filters
+from mockkube.kubelet.stages.jq_filters import OPERATORS, WITH_FILTER, Filter
+from mockkube.kubelet.stages.jq_functions import PLAIN, WITH_VALUE, JqError, subtracted
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)
-    |(?P<field>\.[A-Za-z_]\w*)|(?P<mark>//|==|!=|<=|>=|\.|\[|\]|\(|\)|\||\?|<|>|,))""",
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)
+    |(?P<field>\.(?:[A-Za-z_]\w*|"(?:[^"\\]|\\.)*"))|(?P<mark>\.\.|//|==|!=|<=|>=|[][.(){}|?<>,:+*/%-]))""",
     re.VERBOSE,
 )
-_COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
-
-
-class JqError(ValueError):
-    """An expression that is not understood."""
 
 
 def compile_jq(text: str) -> Filter:
     """Compile an expression; JqError if it is not one."""
     return _Parser(text).whole()
-
-
-def _truthy(value: Any) -> bool:
-    return value is not None and value is not False
-
-
-def _field(name: str) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        if value is None:
-            yield None
-        elif isinstance(value, dict):
-            yield value.get(name)
-
-    return run
-
-
-def _index(number: int) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        if isinstance(value, list):
-            yield value[number] if -len(value) <= number < len(value) else None
-        elif value is None:
-            yield None
-
-    return run
-
-
-def _each(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
-
-
-def _pipe(first: Filter, second: Filter) -> Filter:
-    return lambda value: (result for middle in first(value) for result in second(middle))
-
-
-def _constant(constant: Any) -> Filter:
-    return lambda value: iter((constant,))
-
-
-def _identity(value: Any) -> Iterator[Any]:
-    yield value
-
-
-def _select(condition: Filter) -> Filter:
-    return lambda value: iter([value for verdict in condition(value) if _truthy(verdict)])
-
-
-def _compared(left: Filter, mark: str, right: Filter) -> Filter:
-    compare = _COMPARISONS[mark]
-
-    def run(value: Any) -> Iterator[Any]:
-        for one in right(value):
-            for other in left(value):
-                try:
-                    yield compare(other, one)
-                except TypeError:
-                    yield False
-
-    return run
-
-
-def _alternative(left: Filter, right: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        found = [one for one in left(value) if _truthy(one)]
-        yield from found or right(value)
-
-    return run
-
-
-def _logic(left: Filter, word: str, right: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        for one in left(value):
-            if _truthy(one) == (word == "or"):
-                yield word == "or"
-            else:
-                yield from (_truthy(other) for other in right(value))
-
-    return run
-
-
-def _length(value: Any) -> Iterator[Any]:
-    yield 0 if value is None else abs(value) if isinstance(value, int | float) else len(value)
-
-
-def _negated(value: Any) -> Iterator[Any]:
-    yield not _truthy(value)
-
-
-_FUNCTIONS: Final[dict[str, Filter]] = {"length": _length, "not": _negated}
 
 
 class _Parser:
@@ -140,18 +41,23 @@ class _Parser:
     def whole(self) -> Filter:
         result = self._pipeline()
         if self._next < len(self._tokens):
-            raise JqError(f"{self._text!r}: {self._tokens[self._next][1]!r} is not expected")
+            raise self._unexpected()
         return result
 
-    def _peek(self, *marks: str) -> str:
-        if self._next < len(self._tokens) and self._tokens[self._next][1] in marks:
-            return self._tokens[self._next][1]
-        return ""
+    def _unexpected(self) -> JqError:
+        if self._next >= len(self._tokens):
+            return JqError(f"{self._text!r}: ends too early")
+        return JqError(f"{self._text!r}: {self._tokens[self._next][1]!r} is not expected")
+
+    def _current(self) -> tuple[str, str]:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ("", "")
 
     def _take(self, *marks: str) -> str:
-        found = self._peek(*marks)
-        self._next += bool(found)
-        return found
+        kind, text = self._current()
+        if kind in ("mark", "name") and text in marks:
+            self._next += 1
+            return text
+        return ""
 
     def _expect(self, mark: str) -> None:
         if not self._take(mark):
@@ -159,95 +65,157 @@ class _Parser:
 
     def _pipeline(self) -> Filter:
         result = self._alternatives()
-        while self._take("|"):
-            result = _pipe(result, self._alternatives())
+        while self._take(","):
+            result = filters.beside(result, self._alternatives())
+        if self._take("|"):
+            return filters.pipe(result, self._pipeline())
         return result
 
     def _alternatives(self) -> Filter:
         result = self._either()
-        while self._take("//"):
-            result = _alternative(result, self._either())
+        if self._take("//"):
+            return filters.alternative(result, self._alternatives())
         return result
 
     def _either(self) -> Filter:
-        result = self._both()
-        while word := self._take("or"):
-            result = _logic(result, word, self._both())
+        result = self._and()
+        while self._take("or"):
+            result = filters.logic(result, "or", self._and())
         return result
 
-    def _both(self) -> Filter:
-        result = self._comparison()
-        while word := self._take("and"):
-            result = _logic(result, word, self._comparison())
+    def _and(self) -> Filter:
+        result = self._operators(0)
+        while self._take("and"):
+            result = filters.logic(result, "and", self._operators(0))
         return result
 
-    def _comparison(self) -> Filter:
-        result = self._postfix()
-        if mark := self._take(*_COMPARISONS):
-            result = _compared(result, mark, self._postfix())
+    def _operators(self, level: int) -> Filter:
+        if level == len(OPERATORS):
+            return self._signed()
+        result = self._operators(level + 1)
+        while mark := self._take(*OPERATORS[level]):
+            result = filters.operated(result, OPERATORS[level][mark], self._operators(level + 1))
         return result
+
+    def _signed(self) -> Filter:
+        if self._take("-"):
+            return filters.operated(filters.constant(0), subtracted, self._signed())
+        return self._postfix()
 
     def _postfix(self) -> Filter:
         result = self._primary()
         while True:
-            kind, text = self._tokens[self._next] if self._next < len(self._tokens) else ("", "")
+            kind, text = self._current()
             if kind == "field":
                 self._next += 1
-                result = _pipe(result, _field(text[1:]))
-            elif text == "[":
-                self._next += 1
-                result = _pipe(result, self._bracket())
-            elif text == "?" or (text == "." and self._tokens[self._next + 1 :][:1] == [("mark", "[")]):
+                result = filters.items_of(result, filters.constant(_field_name(text)))
+            elif self._take("["):
+                result = self._bracket(result)
+            elif self._take("?"):
+                result = filters.tried(result)
+            elif text == "." and self._tokens[self._next + 1 :][:1] == [("mark", "[")]:
                 self._next += 1
             else:
                 return result
 
-    def _bracket(self) -> Filter:
+    def _bracket(self, of: Filter) -> Filter:
         if self._take("]"):
-            return _each
-        kind, text = self._tokens[self._next] if self._next < len(self._tokens) else ("", "")
-        self._next += 1
+            return filters.pipe(of, filters.each_of)
+        start = None if self._current() == ("mark", ":") else self._pipeline()
+        if self._take(":"):
+            end = None if self._current() == ("mark", "]") else self._pipeline()
+            self._expect("]")
+            return filters.slice_of(of, start, end)
         self._expect("]")
-        if kind == "string":
-            return _field(json.loads(text))
-        if kind == "number":
-            return _index(int(text))
-        raise JqError(f"{self._text!r}: [{text}] is not understood")
+        assert start is not None, "only a slice begins nowhere"
+        return filters.items_of(of, start)
 
     def _primary(self) -> Filter:
-        kind, text = self._tokens[self._next] if self._next < len(self._tokens) else ("", "")
+        kind, text = self._current()
         self._next += 1
-        match kind:
-            case "string" | "number":
-                return _constant(json.loads(text))
-            case "field":
-                return _field(text[1:])
-            case "name":
+        match kind, text:
+            case "string", _:
+                return filters.constant(_string(text))
+            case "number", _:
+                return filters.constant(json.loads(text))
+            case "field", _:
+                return filters.items_of(filters.identity, filters.constant(_field_name(text)))
+            case "name", _:
                 return self._named(text)
-        if text == ".":
-            return _identity
-        if text == "(":
-            result = self._pipeline()
-            self._expect(")")
-            return result
-        raise JqError(f"{self._text!r}: ends too early" if not kind else f"{self._text!r}: {text!r} is not expected")
+            case _, ".":
+                return filters.identity
+            case _, "..":
+                return filters.everything
+            case _, "(":
+                result = self._pipeline()
+                self._expect(")")
+                return result
+            case _, "[":
+                return self._list()
+            case _, "{":
+                return self._map()
+        self._next -= 1
+        raise self._unexpected()
+
+    def _list(self) -> Filter:
+        if self._take("]"):
+            return filters.called(lambda value: [])
+        items = self._pipeline()
+        self._expect("]")
+        return filters.called(lambda value: list(items(value)))
+
+    def _map(self) -> Filter:
+        fields: list[tuple[Filter, Filter]] = []
+        while not self._take("}"):
+            if fields:
+                self._expect(",")
+            kind, text = self._current()
+            self._next += 1
+            key = filters.constant(_string(text) if kind == "string" else text)
+            if kind == "mark" and text == "(":
+                key = self._pipeline()
+                self._expect(")")
+            elif kind not in ("string", "name"):
+                self._next -= 1
+                raise self._unexpected()
+            content = self._alternatives() if self._take(":") else filters.items_of(filters.identity, key)
+            fields.append((key, content))
+        return filters.object_of(fields)
 
     def _named(self, name: str) -> Filter:
         if name in _CONSTANTS:
-            return _constant(_CONSTANTS[name])
-        if name in _FUNCTIONS:
-            return _FUNCTIONS[name]
-        if name in ("select", "has"):
-            self._expect("(")
+            return filters.constant(_CONSTANTS[name])
+        if name == "if":
+            return self._if()
+        if name == "empty":
+            return lambda value: iter(())
+        if self._take("("):
             argument = self._pipeline()
             self._expect(")")
-            return _select(argument) if name == "select" else _has(argument)
+            if name in WITH_FILTER:
+                return WITH_FILTER[name](argument)
+            if name in WITH_VALUE:
+                return filters.with_argument(WITH_VALUE[name], argument)
+        elif name in PLAIN:
+            return filters.called(PLAIN[name])
         raise JqError(f"{self._text!r}: there is no {name}")
 
+    def _if(self) -> Filter:
+        condition = self._pipeline()
+        self._expect("then")
+        then = self._pipeline()
+        if self._take("elif"):
+            return filters.either(condition, then, self._if())
+        otherwise = self._pipeline() if self._take("else") else filters.identity
+        self._expect("end")
+        return filters.either(condition, then, otherwise)
 
-def _has(key: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        for name in key(value):
-            yield isinstance(value, dict) and name in value
 
-    return run
+def _field_name(text: str) -> str:
+    return _string(text[1:]) if text[1] == '"' else text[1:]
+
+
+def _string(text: str) -> str:
+    if "\\(" in text:
+        raise JqError(f"{text}: values in strings are not understood")
+    return str(json.loads(text))

@@ -1,0 +1,94 @@
+"""What templates of stages may call: KWOK's own functions, and the part of Masterminds' sprig that makes sense here.
+
+upstream: github.com/kubernetes-sigs/kwok, pkg/utils/gotpl/funcs.go, pkg/kwok/controllers/{node,pod}_controller.go
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import yaml
+
+from mockkube.api.times import render_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.stages.gotemplate import Function, Template
+from mockkube.kubelet.stages.sprig import SPRIG
+
+_CONDITIONS: Final = [
+    {"type": kind, "status": status, "reason": reason, "message": message}
+    for kind, status, reason, message in (
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("NetworkUnavailable", "False", "RouteCreated", "RouteController created a route"),
+    )
+]
+KUBELET_PORT: Final = 10250
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What is known here of nodes and their pods."""
+
+    now: Callable[[], datetime]
+    node_ip: Callable[[str], str]
+    """The address of a node of a name."""
+    pod_ip: Callable[[str, str], str]
+    """The address of a pod on that node, by its uid."""
+    version: str
+
+
+class Surroundings:
+    """Makes templates that know where they are rendered. `obj` is what they are rendered about."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.obj: ReadOnlyObject = {"metadata": {"name": ""}}
+        self._machine = machine
+        self._started = render_time(machine.now())
+        self._functions: Mapping[str, Function] = {**SPRIG, **self._own()}
+
+    def template(self, text: str) -> Template:
+        """Compile a template."""
+        return Template(text.strip(), self._functions)
+
+    def _own(self) -> dict[str, Function]:
+        return {
+            "Now": lambda: render_time(self._machine.now()),
+            "StartTime": lambda: self._started,
+            "Version": lambda: self._machine.version,
+            "Quote": quoted,
+            "YAML": _yaml,
+            "NodeConditions": lambda: _CONDITIONS,
+            "NodePort": lambda: KUBELET_PORT,
+            "NodeName": self._node,
+            "NodeIP": lambda: self._machine.node_ip(self._node()),
+            "NodeIPs": lambda: [self._machine.node_ip(self._node())],
+            "NodeIPWith": lambda name: self._machine.node_ip(name or ""),
+            "NodeIPsWith": lambda name: [self._machine.node_ip(name or "")],
+            "PodIP": lambda: self._pod_ip(self._node()),
+            "PodIPWith": self._pod_ip,
+            "PodIPsWith": lambda *given: [self._pod_ip(*given)],
+        }
+
+    def _node(self) -> str:
+        """Return the node that a template is about: itself, or where its pod is."""
+        placed: str = (self.obj.get("spec") or {}).get("nodeName") or ""
+        return placed or str(self.obj["metadata"]["name"])
+
+    def _pod_ip(self, node: str = "", on_host: bool = False, uid: str = "", *names: str) -> str:
+        if on_host:
+            return self._machine.node_ip(node or "")
+        return self._machine.pod_ip(node or "", uid or self.obj["metadata"].get("uid", ""))
+
+
+def quoted(value: Any) -> str:
+    """Return a value in quotes; one that is no string as JSON, in quotes."""
+    return json.dumps(value if isinstance(value, str) else json.dumps(value, separators=(",", ":")), ensure_ascii=False)
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=False, sort_keys=True)
+    return f"\n{text}".replace("\n", "\n" + "  " * indent) if indent > 0 else text

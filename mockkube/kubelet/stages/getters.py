@@ -1,0 +1,149 @@
+"""What a stage finds out of an object: by jq, as most are written, or by CEL.
+
+upstream: github.com/kubernetes-sigs/kwok, pkg/utils/expression, pkg/utils/lifecycle/value_*_from.go
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.stages.jq import compile_jq
+from mockkube.kubelet.stages.jq_functions import JqError
+from mockkube.matching.cel import types
+from mockkube.matching.cel.environment import Environment
+from mockkube.matching.cel.gotime import parse_duration
+from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.sizes import NOTHING
+from mockkube.matching.cel.values import CelError
+
+Find = Callable[[ReadOnlyObject], list[Any]]
+"""Returns the values an expression has for an object; none where it fails."""
+
+_NANOSECONDS: Final = 1e9
+_COST_MAX: Final = 1_000_000
+_OBJECTS: Final = Environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): NOTHING})
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[0-9]+)")
+
+
+class ExpressionError(ValueError):
+    """An expression that is not understood, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression of a selector."""
+
+    find: Find
+    operator: str
+    values: frozenset[str]
+
+    def holds(self, obj: ReadOnlyObject) -> bool:
+        """Whether an object meets it."""
+        found = self.find(obj)
+        if self.operator in ("Exists", "DoesNotExist"):
+            return bool(found) == (self.operator == "Exists")
+        return any(text_of(value) in self.values for value in found) == (self.operator == "In")
+
+
+def requirement(given: ReadOnlyObject) -> Requirement:
+    """Compile one expression of a selector; ExpressionError says what is wrong with it."""
+    if (cel := given.get("cel")) is not None:
+        return Requirement(by_cel(cel.get("expression", "")), "In", frozenset({"true"}))
+    parts = given.get("jq") or given
+    operator, values = parts.get("operator", ""), frozenset(parts.get("values") or ())
+    if operator not in _OPERATORS:
+        raise ExpressionError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}")
+    if bool(values) != (operator in ("In", "NotIn")):
+        raise ExpressionError(f"operator {operator} needs {'no values' if values else 'values'}")
+    return Requirement(by_jq(parts.get("key", "")), operator, values)
+
+
+def finder(given: ReadOnlyObject | None) -> Find | None:
+    """Compile an `ExpressionFrom`; None if there is none."""
+    given = given or {}
+    if text := (given.get("cel") or {}).get("expression"):
+        return by_cel(text)
+    text = (given.get("jq") or {}).get("expression") or given.get("expressionFrom")
+    return by_jq(text) if text else None
+
+
+def by_jq(text: str) -> Find:
+    """Compile a jq expression."""
+    try:
+        query = compile_jq(text)
+    except JqError as error:
+        raise ExpressionError(str(error)) from error
+
+    def find(obj: ReadOnlyObject) -> list[Any]:
+        try:
+            return [value for value in query(obj) if value is not None]
+        except JqError:
+            return []
+
+    return find
+
+
+def by_cel(text: str) -> Find:
+    """Compile a CEL expression over `self`."""
+    compiled = _OBJECTS.compile(text, boolean=False)
+    if compiled.program is None:
+        raise ExpressionError(compiled.error or f"{text!r} is no expression")
+    program = compiled.program
+
+    def find(obj: ReadOnlyObject) -> list[Any]:
+        value = program.evaluate({"self": obj}, _COST_MAX).value
+        return [] if isinstance(value, CelError) else [value]
+
+    return find
+
+
+def text_of(value: Any) -> str:
+    """Return a value as selectors compare it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def weight_of(find: Find, obj: ReadOnlyObject, default: int) -> int | None:
+    """Return the weight an object gives a stage; None if what it says is no number."""
+    for value in find(obj)[:1]:
+        if isinstance(value, bool):
+            return default
+        if isinstance(value, int | float):
+            return int(value)
+        if isinstance(value, str):
+            return _integer(value)
+    return default
+
+
+def _integer(text: str) -> int | None:
+    """Read a number as Go does: with a base if it names one."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    digits = text.lstrip("+-")
+    is_octal = digits[0] == "0" and digits[1:].isdigit()
+    number = int(digits, 8 if is_octal else 0)
+    return -number if text[0] == "-" else number
+
+
+def seconds_of(find: Find, obj: ReadOnlyObject, now: datetime, default: float | None) -> float | None:
+    """Return a duration that an object says, or the time left until a moment; None: no delay at all."""
+    for value in find(obj)[:1]:
+        if value == "":
+            return None
+        if isinstance(value, timedelta):
+            return value / timedelta(seconds=1)
+        if isinstance(value, str):
+            if (span := parse_duration(value)) is not None:
+                return span.nanos / _NANOSECONDS
+            try:
+                return (parse_time(value) - now) / timedelta(seconds=1)
+            except ValueError:
+                return default
+    return default

@@ -1,0 +1,240 @@
+"""Filters of jq: each makes of one value any number of others.
+
+upstream: jq 1.7 manual
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from mockkube.kubelet.stages.jq_functions import (
+    JqError,
+    added,
+    divided,
+    multiplied,
+    name_of,
+    rank,
+    remainder,
+    subtracted,
+    truthy,
+)
+
+Filter = Callable[[Any], Iterator[Any]]
+"""Makes of one value any number of others; JqError when it cannot."""
+
+OPERATORS: Final[tuple[Mapping[str, Callable[[Any, Any], Any]], ...]] = (
+    {
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": lambda one, other: rank(one) < rank(other),
+        "<=": lambda one, other: rank(one) <= rank(other),
+        ">": lambda one, other: rank(one) > rank(other),
+        ">=": lambda one, other: rank(one) >= rank(other),
+    },
+    {"+": added, "-": subtracted},
+    {"*": multiplied, "/": divided, "%": remainder},
+)
+"""Operators of two values, those that bind least first."""
+
+
+def identity(value: Any) -> Iterator[Any]:
+    """Return the value itself."""
+
+    yield value
+
+
+def constant(result: Any) -> Filter:
+    """Return a constant, whatever the value."""
+
+    return lambda value: iter((result,))
+
+
+def pipe(first: Filter, second: Filter) -> Filter:
+    """Return what the second makes of all that the first makes."""
+
+    return lambda value: (result for middle in first(value) for result in second(middle))
+
+
+def beside(first: Filter, second: Filter) -> Filter:
+    """Return what the first makes, then what the second does."""
+
+    def run(value: Any) -> Iterator[Any]:
+        yield from first(value)
+        yield from second(value)
+
+    return run
+
+
+def items_of(of: Filter, key: Filter) -> Filter:
+    """Take what keys name: fields of maps, elements of lists."""
+
+    def run(value: Any) -> Iterator[Any]:
+        for whole in of(value):
+            for name in key(value):
+                yield _taken(whole, name)
+
+    return run
+
+
+def _taken(whole: Any, name: Any) -> Any:
+    if whole is None:
+        return None
+    if isinstance(whole, dict) and isinstance(name, str):
+        return whole.get(name)
+    if isinstance(whole, list) and name_of(name) == "number":
+        at = int(name)
+        return whole[at] if -len(whole) <= at < len(whole) else None
+    raise JqError(f"cannot index {name_of(whole)} with {name_of(name)}")
+
+
+def slice_of(of: Filter, start: Filter | None, end: Filter | None) -> Filter:
+    """Cut text or lists."""
+
+    def run(value: Any) -> Iterator[Any]:
+        for whole in of(value):
+            if whole is not None and not isinstance(whole, str | list):
+                raise JqError(f"cannot cut {name_of(whole)}")
+            first, last = _bound(start, value), _bound(end, value)
+            yield None if whole is None else whole[first:last]
+
+    return run
+
+
+def _bound(find: Filter | None, value: Any) -> int | None:
+    for at in () if find is None else find(value):
+        if at is not None and name_of(at) != "number":
+            raise JqError("only numbers say where to cut")
+        return None if at is None else int(at)
+    return None
+
+
+def each_of(value: Any) -> Iterator[Any]:
+    """Return the elements of a list, or the values of a map."""
+
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+    else:
+        raise JqError(f"cannot iterate over {name_of(value)}")
+
+
+def everything(value: Any) -> Iterator[Any]:
+    """Return the value and all that is in it."""
+
+    yield value
+    if isinstance(value, dict | list):
+        for one in each_of(value):
+            yield from everything(one)
+
+
+def tried(attempt: Filter) -> Filter:
+    """Return what there is until it fails."""
+
+    def run(value: Any) -> Iterator[Any]:
+        try:
+            yield from attempt(value)
+        except JqError:
+            return
+
+    return run
+
+
+def operated(left: Filter, work: Callable[[Any, Any], Any], right: Filter) -> Filter:
+    """Return what an operator makes of all pairs."""
+
+    return lambda value: (work(one, other) for other in right(value) for one in left(value))
+
+
+def alternative(left: Filter, right: Filter) -> Filter:
+    """Return what counts as true on the left, or all of the right."""
+
+    def run(value: Any) -> Iterator[Any]:
+        found = [one for one in tried(left)(value) if truthy(one)]
+        yield from found or right(value)
+
+    return run
+
+
+def logic(left: Filter, word: str, right: Filter) -> Filter:
+    """Return whether one or both sides are true; the right is only asked if it matters."""
+
+    def run(value: Any) -> Iterator[Any]:
+        for one in left(value):
+            if truthy(one) == (word == "or"):
+                yield word == "or"
+            else:
+                yield from (truthy(other) for other in right(value))
+
+    return run
+
+
+def either(condition: Filter, then: Filter, otherwise: Filter) -> Filter:
+    """Return what one of two filters makes."""
+
+    def run(value: Any) -> Iterator[Any]:
+        for verdict in condition(value):
+            yield from (then if truthy(verdict) else otherwise)(value)
+
+    return run
+
+
+def object_of(fields: list[tuple[Filter, Filter]]) -> Filter:
+    """Make maps of all combinations of keys and contents."""
+
+    def run(value: Any, at: int = 0) -> Iterator[Any]:
+        if at == len(fields):
+            yield {}
+            return
+        key, content = fields[at]
+        for name in key(value):
+            if not isinstance(name, str):
+                raise JqError("keys are strings")
+            for one in content(value):
+                for rest in run(value, at + 1):
+                    yield {name: one, **rest}
+
+    return run
+
+
+def called(work: Callable[[Any], Any]) -> Filter:
+    """Return what a function makes of the value."""
+
+    def run(value: Any) -> Iterator[Any]:
+        try:
+            yield work(value)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise JqError(str(error)) from error
+
+    return run
+
+
+def with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
+    """Return what a function makes of the value and each argument."""
+
+    def run(value: Any) -> Iterator[Any]:
+        for one in argument(value):
+            try:
+                yield work(value, one)
+            except (TypeError, AttributeError, re.error) as error:
+                raise JqError(str(error)) from error
+
+    return run
+
+
+def select(argument: Filter) -> Filter:
+    """Return the value as often as the argument is true."""
+
+    return lambda value: iter([value for verdict in argument(value) if truthy(verdict)])
+
+
+WITH_FILTER: Final[Mapping[str, Callable[[Filter], Filter]]] = {
+    "select": select,
+    "map": lambda argument: called(lambda value: [one for item in each_of(value) for one in argument(item)]),
+    "any": lambda argument: called(lambda value: any(truthy(v) for item in each_of(value) for v in argument(item))),
+    "all": lambda argument: called(lambda value: all(truthy(v) for item in each_of(value) for v in argument(item))),
+    "first": lambda argument: lambda value: islice(argument(value), 1),
+}
+"""By name: functions whose argument is a filter."""
