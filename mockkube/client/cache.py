@@ -4,18 +4,17 @@ A `ListWatch` is a worker: taking in what a watch delivered is a step, so a simu
 stale cache. Handlers are called inside that step, one change after the other; they are quick and never wait.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.api.types import ReadOnlyObject
+from mockkube.client.outages import Outages
 from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent, key_of
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import ItemExponentialFailure
 from mockkube.runtime.steps import Bell
 
-_LOG: Final = logging.getLogger("mockkube.client")
 RETRY_SECONDS: Final = 0.8
 RETRY_SECONDS_MAX: Final = 30.0
 """How long after a server did not answer it is asked again: at first, and after many times."""
@@ -70,7 +69,9 @@ class ListWatch:
         selection: Selection = EVERYTHING,
         owner: str = "",
         batch_max: int = 0,
+        outages: Outages | None = None,
     ) -> None:
+        """Follow a selection for `owner`; it and its caches share `outages`."""
         self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
         self.kind = kind
         self.objects: dict[Key, ReadOnlyObject] = {}
@@ -78,6 +79,7 @@ class ListWatch:
         """Whether it has held all there was at some moment."""
         self.bell = Bell()
         self._client, self._clock, self._selection = client, clock, selection
+        self._outages = outages or Outages(owner or self.name)
         self._batch_max = batch_max
         """How many changes one step takes in; 0: all that wait."""
         self._handlers: list[Handler] = []
@@ -149,7 +151,7 @@ class ListWatch:
         except ApiError as error:
             # upstream 1.36: staging/src/k8s.io/client-go/tools/cache/reflector.go; differs: without jitter
             seconds = self._retries.when(self.kind)
-            _LOG.warning("%s: %s; asking again in %.1f s", self.name, error, seconds)
+            self._outages.failed(self.name, error, seconds)
             await self._drop()
             self._retry_at = self._clock.monotonic() + seconds
 
@@ -171,6 +173,7 @@ class ListWatch:
         self._watch = await self._client.watch(self.kind, self._selection, self._seen)
         self._watch.bell = self.bell
         self._retries.forget(self.kind)
+        self._outages.answered(self.name)
 
     def _sync(self) -> None:
         if not self.synced:
@@ -221,6 +224,7 @@ class Caches:
 
     def __init__(self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0) -> None:
         self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
+        self.outages = Outages(owner)
         self._caches: dict[tuple[str, Selection], ListWatch] = {}
 
     def of(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
@@ -234,6 +238,7 @@ class Caches:
                 selection=selection,
                 owner=self._owner,
                 batch_max=self._batch_max,
+                outages=self.outages,
             )
         return self._caches[key]
 

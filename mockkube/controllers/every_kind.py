@@ -99,7 +99,7 @@ class EveryKind:
         return self._synced
 
     def _open(self, kind: ServedKind) -> None:
-        monitor = ListWatch(self._client, kind.name, self._clock, owner=self.name)
+        monitor = ListWatch(self._client, kind.name, self._clock, owner=self.name, outages=self._caches.outages)
         monitor.bell = self.bell
         monitor.subscribe(self._tell)
         self._monitors[kind] = monitor
