@@ -28,6 +28,7 @@ __test__ = False  # it is none of pytest's
 @click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@click.option("--summary", metavar="FILE", type=click.Path(), help="Write which claims hold, as a page of Markdown.")
 @click.option("--trace", metavar="FILE", type=click.Path(), help="Write all that happened, step by step; - prints it.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, metavar="SECONDS",
               help="How long one run may take, in real time.")  # fmt: skip
@@ -108,6 +109,10 @@ def _write(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
     if options["report"]:
         report = import_module("mockkube.scenario.report.runs")
         _save(options["report"], report.render(results), "--report")
+    if options["summary"]:
+        from mockkube.scenario import summary
+
+        _save(options["summary"], summary.render(results, Path(options["summary"])), "--summary")
     if options["trace"]:
         text = "\n".join(f"# {one.title} {one.digest}\n{one.trace}" for one in results)
         click.echo(text) if options["trace"] == "-" else _save(options["trace"], text, "--trace")
