@@ -4,6 +4,7 @@ What can refuse (the lock, the port) is asked before anything is written; what w
 a second. What the mode does not need is imported late.
 """
 
+import asyncio
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
 from mockkube_storage.store import Store
 
+from mockkube.api.errors import ApiError
 from mockkube.cluster.components import KUBELET, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
@@ -120,6 +122,9 @@ class Cluster:
         await interior.follow(stack)
         running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
         await self._announce(stack, running, credentials, fleet)
+        if "kubelets" not in configuration.without:
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            stack.callback(group.create_task(_define_stages(server), name="stages").cancel)
         return running
 
     async def _open_store(self, stack: AsyncExitStack) -> Store:
@@ -188,6 +193,16 @@ class Cluster:
             await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
         if configuration.ready_file is not None:
             _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
+
+
+async def _define_stages(server: Server) -> None:
+    """Serve the kind by which users tell how nodes and pods live; nobody waits for it."""
+    from mockkube.kubelet.stages.definition import DEFINITION
+
+    try:
+        await server.create_object(DEFINITION)
+    except ApiError as error:
+        _LOG.warning("stages cannot be defined: %s", error)
 
 
 def _judge_flags(configuration: ClusterConfiguration) -> None:

@@ -29,8 +29,9 @@ _MEDIA: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """The stage an object waits for, and until when."""
+    """The stage an object waits for as it is in this revision, and until when."""
 
+    revision: str
     stage: str
     due: float
 
@@ -75,14 +76,17 @@ class StagePlayer:
 
     def _next(self, uid: str, obj: ReadOnlyObject, now: float) -> Stage | None:
         stages = self._book.selecting(self._kind, obj)
+        revision = obj["metadata"]["resourceVersion"]
         awaited = self._awaited.get(uid)
-        if awaited is not None and (known := [stage for stage in stages if stage.name == awaited.stage]):
-            return known[0]
+        if awaited is not None and awaited.revision == revision:
+            known = [stage for stage in stages if stage.name == awaited.stage]
+            if known:
+                return known[0]
         if not stages:
             return None
         stage = draw(stages, obj, self._chance)
         seconds = stage.delay.seconds(obj, self._clock.now(), self._chance.random.random)
-        self._awaited[uid] = _Awaited(stage.name, now + seconds)
+        self._awaited[uid] = _Awaited(revision, stage.name, now + seconds)
         return stage
 
     async def _enter(self, stage: Stage, key: Key, obj: ReadOnlyObject) -> None:

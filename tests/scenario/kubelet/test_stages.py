@@ -90,7 +90,8 @@ async def test_stages_may_apply_other_objects(staged):
     data: {node: "{{ .spec.nodeName }}"}
     """
     await add(staged, "run", selector={"matchExpressions": PENDING}, steps=[
-        {"apply": {"template": dedent(template)}}, {"patch": {"root": "status", "subresource": "status", "template": RUNNING}},
+        {"apply": {"template": dedent(template)}},
+        {"patch": {"root": "status", "subresource": "status", "template": RUNNING}},
     ])  # fmt: skip
     await staged.pod("p")
     assert (await staged.get("ConfigMap", "made-for-p"))["data"] == {"node": "node-1"}
@@ -120,6 +121,17 @@ async def test_nodes_have_stages_too(staged, conditions):
     assert {"type": "Hostname", "address": "n"} in node["status"]["addresses"]
     assert "capacity" not in node["status"]
     assert (await staged.get("Lease", "n", "kube-node-lease"))["spec"]["holderIdentity"] == "n"
+
+
+async def test_a_changed_object_gets_its_stage_anew(staged):
+    slow = {"matchExpressions": PENDING}
+    await add(staged, "slow", selector=slow, weight=1, delay={"durationMilliseconds": 60000},
+              next={"statusTemplate": "reason: slow"})  # fmt: skip
+    hasty = {"matchExpressions": [{"key": ".metadata.labels.hasty", "operator": "Exists"}, *PENDING]}
+    await add(staged, "hasty", selector=hasty, weight=10**9, next={"statusTemplate": RUNNING})
+    await staged.pod("p")
+    await staged.merge("Pod", "p", {"metadata": {"labels": {"hasty": "yes"}}})
+    assert (await staged.status("p"))["phase"] == "Running"
 
 
 async def test_a_stage_that_changes_nothing_comes_to_rest(staged):
