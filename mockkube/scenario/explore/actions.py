@@ -1,0 +1,36 @@
+"""What a plan lets happen: steps of the scenario language, played on the cluster of a walk."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.scenario.catalogue import STEPS
+from mockkube.scenario.errors import Failure, ScenarioError
+from mockkube.scenario.explore.plan import Action
+from mockkube.scenario.fields import Place, read
+from mockkube.scenario.world import World
+
+_VERBS: Final = {step.verb: step for step in STEPS}
+"""What claims something is an invariant's affair, so checks are not among them."""
+
+
+def check(action: Action, at: Place) -> None:
+    """Raise ScenarioError, with the remedy, unless it is a step that can be played."""
+    if len(action) != 1:
+        raise at.error("not a step: give one verb with its arguments, like `restart: kubelet`")
+    [(verb, arguments)] = action.items()
+    if verb not in _VERBS:
+        raise at.error(f"{verb!r} is no step of plans: known are {', '.join(_VERBS)}")
+    read(_VERBS[verb], arguments, at.of(action, verb))
+
+
+async def play(world: World, actions: Sequence[Action]) -> list[str]:
+    """Play them one after the other; return what was refused: a rollout goes on without it."""
+    refused = []
+    for action in actions:
+        [(verb, arguments)] = action.items()
+        place = Place("plan", bindings=world.scene.bindings)
+        try:
+            await read(_VERBS[verb], arguments, place).play(world)
+        except (Failure, ScenarioError) as error:
+            refused.append(f"{verb}: {error}")
+    return refused

@@ -1,0 +1,124 @@
+"""What is stored in a cluster, followed write by write; and what of it matters for what happens next."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.trace import Step
+
+PODS: Final = "core/pods"
+NODES: Final = "core/nodes"
+EVENTS: Final = "core/events"
+_PASSING: Final = frozenset(
+    {
+        *(EVENTS, "events.k8s.io/events", "coordination.k8s.io/leases", "core/endpoints", "core/namespaces"),
+        *("discovery.k8s.io/endpointslices", "core/serviceaccounts", "core/configmaps", "core/secrets"),
+    }
+)
+"""Kinds on which no pod's fate depends."""
+_BOOKKEEPING: Final = frozenset(
+    {"uid", "resourceVersion", "managedFields", "generation", "observedGeneration", "generateName", "selfLink"}
+)
+_PLACES: Final = frozenset({"podIP", "podIPs", "containerID", "image", "imageID", "startedAt", "finishedAt"})
+_TOKENS: Final = "kube-api-access-"
+_DRAWN: Final = re.compile(r"[a-z0-9.-]+-[a-z0-9]{5}\b")
+_MOMENT: Final = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+
+
+class Mirror:
+    """The objects that are stored, by resource and name."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, dict[str, Object]] = {}
+
+    def follow(self, steps: Iterable[Step]) -> None:
+        """Take in what was written."""
+        for step in steps:
+            for write in step.writes:
+                if write.resource in _PASSING:
+                    continue
+                kind = self._objects.setdefault(write.resource, {})
+                if write.verb == "delete":
+                    kind.pop(write.name, None)
+                else:
+                    kind[write.name] = write.object()
+
+    def all(self, resource: str) -> Mapping[str, ReadOnlyObject]:
+        """Return the objects of a resource by NAMESPACE/NAME."""
+        return self._objects.get(resource, {})
+
+    def kinds(self) -> Iterator[str]:
+        """Yield the resources of which there is anything."""
+        yield from sorted(name for name, objects in self._objects.items() if objects)
+
+    def found(self, manifest: ReadOnlyObject) -> ReadOnlyObject | None:
+        """Return what is stored under the name of a manifest."""
+        namespace, name = manifest["metadata"].get("namespace", "default"), manifest["metadata"]["name"]
+        for objects in self._objects.values():
+            for key in (f"{namespace}/{name}", name):
+                if (obj := objects.get(key)) is not None and obj["kind"] == manifest["kind"]:
+                    return obj
+        return None
+
+    def digest(self, marks: Mapping[str, str], rest: Sequence[object]) -> str:
+        """Return what two states have in common when the same follows from both.
+
+        Names, times and addresses drawn on the way count for nothing; `marks` says more about pods, by uid.
+        """
+        drawn = {obj["metadata"]["name"]: obj["metadata"].get("generateName", "") for obj in self._drawn()}
+        seen: list[bytes] = []
+        for resource in self.kinds():
+            objects = [_plain(obj, drawn, marks) for obj in self._objects[resource].values() if not _replaced(obj)]
+            seen += sorted(orjson.dumps(one, option=orjson.OPT_SORT_KEYS) for one in objects)
+        body = b"\n".join([*seen, orjson.dumps(list(rest), default=str)])
+        return hashlib.sha256(body).hexdigest()[:16]
+
+    def _drawn(self) -> Iterator[Object]:
+        for objects in self._objects.values():
+            yield from (obj for obj in objects.values() if obj["metadata"].get("generateName"))
+
+
+def _replaced(obj: ReadOnlyObject) -> bool:
+    """Whether it is a pod that has failed and that its replica set has made again: nobody looks at it any more."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    failed = obj["kind"] == "Pod" and (obj.get("status") or {}).get("phase") == "Failed"
+    return failed and any(owner["kind"] == "ReplicaSet" for owner in owners)
+
+
+def _plain(obj: ReadOnlyObject, drawn: Mapping[str, str], marks: Mapping[str, str]) -> Any:
+    mark = marks.get(obj["metadata"].get("uid", ""), "")
+    plain = _stripped(_without_reports(obj), drawn)
+    return [plain, mark] if mark else plain
+
+
+def _without_reports(obj: ReadOnlyObject) -> ReadOnlyObject:
+    """Return an object without what is reported in it and nobody decides by: counts of workloads, images on nodes."""
+    if obj["apiVersion"].startswith(("apps/", "batch/")):
+        return {name: part for name, part in obj.items() if name != "status"}
+    if obj["kind"] == "Node":
+        return {**obj, "status": {name: part for name, part in obj.get("status", {}).items() if name != "images"}}
+    return obj
+
+
+def _stripped(value: Any, drawn: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _stripped(item, drawn)
+            for key, item in value.items()
+            if key not in _BOOKKEEPING and key not in _PLACES and not (isinstance(item, str) and _MOMENT.match(item))
+        }
+    if isinstance(value, list):
+        return [_stripped(item, drawn) for item in value]
+    if isinstance(value, str):
+        return _without_names(value, drawn)
+    return value
+
+
+def _without_names(text: str, drawn: Mapping[str, str]) -> str:
+    if text in drawn:
+        return f"{drawn[text]}*"
+    return _DRAWN.sub(lambda match: drawn.get(match[0], _TOKENS if match[0].startswith(_TOKENS) else match[0]), text)

@@ -1,0 +1,55 @@
+"""Walks played in this process, or side by side in several."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Final
+
+from mockkube.scenario.explore.orders import Moves
+from mockkube.scenario.explore.plan import Plan
+from mockkube.scenario.explore.search import Walked
+from mockkube.scenario.explore.stepping import walk
+
+_PLAN: Final[list[Plan]] = []
+"""That of this worker process."""
+
+
+class Alone:
+    """Plays walks one after the other."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
+        """Play each."""
+        for moves in ways:
+            yield asyncio.run(walk(self._plan, moves))
+
+
+class Together:
+    """Plays walks in processes of its own; to be used as a context."""
+
+    def __init__(self, plan: Plan, jobs: int) -> None:
+        fresh = get_context("spawn")  # what a process has opened and started is not inherited
+        self._pool = ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_begin, initargs=(plan,))
+
+    def __enter__(self) -> "Together":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
+        """Play all, and yield them in their order: what is learned does not depend on who is faster."""
+        yield from self._pool.map(_walk, ways)
+
+
+def _begin(plan: Plan) -> None:
+    logging.disable(logging.ERROR)
+    _PLAN[:] = [plan]
+
+
+def _walk(moves: Moves) -> Walked:
+    return asyncio.run(walk(_PLAN[0], moves))

@@ -1,0 +1,121 @@
+"""Walks the walks of a plan, and never takes the same step in the same state twice.
+
+Where a step leads depends on the state of the cluster and on the step alone. So what a walk does is known up to the
+first pair of them that is new; only such walks are walked, and every other is put together of what is known.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from mockkube.scenario.explore.harm import Harm
+from mockkube.scenario.explore.orders import Move, Moves
+
+BATCH_MAX: Final = 6
+"""Walks that are played before it is asked again what is still unknown: each may make others needless."""
+
+State = str
+"""What identifies a state of the cluster: all that matters for what happens next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """An invariant that did not hold."""
+
+    invariant: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a step did, and the state it led to."""
+
+    harm: Harm
+    breaks: tuple[Break, ...]
+    state: State
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a plan so far."""
+
+    start: State = ""
+    steps: dict[tuple[State, Move], Taken] = field(default_factory=dict)
+    played: int = 0
+    """How many steps were taken on clusters, those that were known already among them."""
+    surprises: list[tuple[State, Move]] = field(default_factory=list)
+    """Steps that were played again and came out otherwise: what identifies their state leaves out what matters."""
+
+    def along(self, moves: Moves) -> Sequence[Taken] | None:
+        """Return what the moves do one after the other; None if that is not known to the end."""
+        state, taken = self.start, []
+        for move in moves:
+            step = self.steps.get((state, move))
+            if step is None:
+                return None
+            taken.append(step)
+            state = step.state
+        return taken
+
+    def unknown_from(self, moves: Moves) -> tuple[State, Move] | None:
+        """Return the first step of the moves that is not known."""
+        state = self.start
+        for move in moves:
+            step = self.steps.get((state, move))
+            if step is None:
+                return state, move
+            state = step.state
+        return None
+
+    def learn(self, moves: Moves, start: State, taken: Sequence[Taken]) -> None:
+        """Take in a walk that was walked."""
+        state = self.start = start
+        for move, step in zip(moves, taken, strict=True):
+            known = self.steps.setdefault((state, move), step)
+            if known != step:
+                self.surprises.append((state, move))
+            state = known.state
+        self.played += len(taken)
+
+    @property
+    def states(self) -> int:
+        """How many different states there are."""
+        return len({self.start, *(step.state for step in self.steps.values())})
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """One walk, as it was played on a cluster."""
+
+    moves: Moves
+    start: State
+    taken: tuple[Taken, ...]
+
+
+Play = Callable[[Sequence[Moves]], Iterable[Walked]]
+"""Plays walks on clusters of their own, all of them, in any order."""
+
+
+def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lambda left: None) -> Known:
+    """Return enough to know every way; `told` is told how many ways are still unknown."""
+    known = Known()
+    unknown: Mapping[Moves, None] = dict.fromkeys(ways)
+    first = next(iter(unknown))
+    while unknown:
+        batch = [first] if not known.start else list(islice(_frontier(known, unknown), BATCH_MAX))
+        for walked in play(batch):
+            known.learn(walked.moves, walked.start, walked.taken)
+        unknown = {way: None for way in unknown if known.unknown_from(way) is not None}
+        told(len(unknown))
+    return known
+
+
+def _frontier(known: Known, ways: Iterable[Moves]) -> Iterator[Moves]:
+    """Yield one way for each step that is the first unknown one of some way."""
+    seen: dict[tuple[State, Move], None] = {}
+    for way in ways:
+        step = known.unknown_from(way)
+        if step is not None and step not in seen:
+            seen[step] = None
+            yield way

@@ -1,0 +1,205 @@
+"""What comes out of an exploration: every order with its harm, what was written about it, and how it breaks."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mockkube.scenario.explore.harm import NONE, Harm
+from mockkube.scenario.explore.orders import Moves, Turns, Walk, walks
+from mockkube.scenario.explore.plan import Order, Phase, Plan, WrittenOrder
+from mockkube.scenario.explore.search import Break, Known, Play, Taken, explore
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What one way of going through an order did: the harm of the way up or of the way down."""
+
+    harm: Harm
+    breaks: tuple[Break, ...]
+
+    @property
+    def safe(self) -> bool:
+        """Whether every invariant held."""
+        return not self.breaks
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An order up and the order down after it; of several walks, the worst."""
+
+    up: Order
+    down: Order
+    rising: Way
+    falling: Way
+    prepares: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderVerdict:
+    """One order, whatever it is combined with: the worst, and the best, that came of it."""
+
+    phase: Phase
+    order: Order
+    worst: Way
+    best: Way
+    prepares: str = ""
+    written: tuple[WrittenOrder, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether nothing breaks, whatever the other order is."""
+        return self.worst.safe
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The shortest way to break an invariant."""
+
+    invariant: str
+    text: str
+    moves: Moves
+    """Up to and with the one that breaks it."""
+    walk: Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """Everything that was found out about a plan."""
+
+    plan: Plan
+    pairs: tuple[Pair, ...]
+    orders: tuple[OrderVerdict, ...]
+    counterexamples: tuple[Counterexample, ...]
+    states: int
+    steps: int
+    """Different steps: pairs of a state and a move."""
+    played: int
+    """Steps that were taken on clusters."""
+    walks: int = 0
+
+    def of(self, phase: Phase) -> list[OrderVerdict]:
+        """Return the verdicts on the orders of one way, the harmless first."""
+        return sorted(
+            (one for one in self.orders if one.phase is phase),
+            key=lambda one: (bool(one.prepares), len({b.invariant for b in one.worst.breaks}), one.worst.harm.score),
+        )
+
+    def written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Return the orders that somebody wrote, with what came of them."""
+        return [(written, one) for one in self.orders for written in one.written]
+
+    @property
+    def refuted(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Return the orders that are said to be safe and are not."""
+        return [(written, one) for written, one in self.written() if written.claim and not one.safe]
+
+
+@dataclass(slots=True)
+class _Worst:
+    """The worst and the best of several ways."""
+
+    ways: list[Way] = field(default_factory=list)
+
+    @property
+    def worst(self) -> Way:
+        """The one with most harm; it breaks all that any of them breaks."""
+        breaks = tuple(dict.fromkeys(one for way in self.ways for one in way.breaks))
+        return Way(max((way.harm for way in self.ways), key=lambda harm: harm.score), breaks)
+
+    @property
+    def best(self) -> Way:
+        """The one that breaks least, with the least harm."""
+        return min(self.ways, key=lambda way: (len(way.breaks), way.harm.score))
+
+
+def judge(plan: Plan, play: Play, told: Callable[[int], None] = lambda left: None) -> Exploration:
+    """Explore a plan and return what came of it."""
+    ways = list(walks(plan))
+    known = explore([walk.moves for walk in ways], play, told)
+    taken = [(walk, _taken(known, walk)) for walk in ways]
+    return Exploration(
+        plan=plan,
+        pairs=tuple(_pairs(taken)),
+        orders=tuple(_orders(plan, taken)),
+        counterexamples=tuple(_counterexamples(plan, taken)),
+        states=known.states,
+        steps=len(known.steps),
+        played=known.played,
+        walks=len(ways),
+    )
+
+
+def _taken(known: Known, walk: Walk) -> Sequence[Taken]:
+    taken = known.along(walk.moves)
+    assert taken is not None, "an exploration ends when every walk is known"
+    return taken
+
+
+def _way(taken: Iterable[Taken]) -> Way:
+    steps = list(taken)
+    harm = sum((step.harm for step in steps), NONE)
+    return Way(harm, tuple(dict.fromkeys(one for step in steps for one in step.breaks)))
+
+
+def _halves(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way]:
+    """Return the way up and the way down; what happens in between belongs to the latter."""
+    return _way(taken[: walk.turning]), _way(taken[walk.turning :])
+
+
+Found = Sequence[tuple[Walk, Sequence[Taken]]]
+
+
+def _pairs(found: Found) -> Iterable[Pair]:
+    grouped: dict[tuple[Order, Order, str], tuple[_Worst, _Worst]] = {}
+    for walk, taken in found:
+        rising, falling = grouped.setdefault((walk.up, walk.down, walk.prepares), (_Worst(), _Worst()))
+        up, down = _halves(walk, taken)
+        rising.ways.append(up)
+        falling.ways.append(down)
+    for (up_order, down_order, prepares), (rising, falling) in grouped.items():
+        yield Pair(up_order, down_order, rising.worst, falling.worst, prepares)
+
+
+def _orders(plan: Plan, found: Found) -> Iterable[OrderVerdict]:
+    rising: dict[Order, _Worst] = {}
+    falling: dict[tuple[Order, str], _Worst] = {}
+    for walk, taken in found:
+        up, down = _halves(walk, taken)
+        rising.setdefault(walk.up, _Worst()).ways.append(up)
+        falling.setdefault((walk.down, walk.prepares), _Worst()).ways.append(down)
+    for order, ways in rising.items():
+        written = tuple(one for one in plan.written(Phase.UP) if one.order == order)
+        yield OrderVerdict(Phase.UP, order, ways.worst, ways.best, "", written)
+    for (order, prepares), ways in falling.items():
+        meant = [one for one in plan.written(Phase.DOWN) if one.order == order]
+        written = tuple(one for one in meant if (one.name if one.prepare else "") == prepares)
+        yield OrderVerdict(Phase.DOWN, order, ways.worst, ways.best, prepares, written)
+
+
+def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
+    """Yield the shortest for each invariant; of those of equal length, one that somebody wrote, then the first."""
+    written = {(one.phase, one.order) for one in plan.orders}
+    best: dict[str, tuple[tuple[int, bool, int], Counterexample]] = {}
+    for number, (walk, taken) in enumerate(found):
+        for index, step in enumerate(taken):
+            for broken in step.breaks:
+                phase, order = (Phase.UP, walk.up) if index < walk.turning else (Phase.DOWN, walk.down)
+                rank = (index, (phase, order) not in written, number)
+                example = Counterexample(broken.invariant, broken.text, walk.moves[: index + 1], walk)
+                if broken.invariant not in best or rank < best[broken.invariant][0]:
+                    best[broken.invariant] = (rank, example)
+    for demand in plan.demands:
+        if demand.name in best:
+            yield best[demand.name][1]
+
+
+def turns(moves: Moves) -> bool:
+    """Whether moves go beyond the way up."""
+    return any(isinstance(move, Turns) for move in moves)
+
+
+def breaks_by_invariant(breaks: Iterable[Break]) -> Mapping[str, list[str]]:
+    """Return the texts of what broke, by invariant."""
+    found: dict[str, list[str]] = {}
+    for one in breaks:
+        found.setdefault(one.invariant, []).append(one.text)
+    return found
