@@ -7,7 +7,11 @@ from typing import Any, Protocol
 import pytest
 
 from mockkube.api.errors import NotFound
+from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.subresources import logs
 from mockkube.client.protocol import Deletion, Key, PatchType
+from mockkube.cluster.components import API_SERVER
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
 
@@ -57,6 +61,14 @@ class World:
         """Delete an object, and let everybody react."""
         await self.client.delete(kind, Key(namespace, name), Deletion(grace_seconds=grace_seconds))
         await self.lab.settle()
+
+    async def log(self, name: str, **query: str) -> str:
+        """Return what `kubectl logs` would show of a pod."""
+        registry = self.lab._interior.fleet.workshop.door(API_SERVER).desk().registry
+        pods = registry.stored("", "pods")
+        assert pods is not None
+        call = Call(User("admin"), "default", name, "log")
+        return await logs.read(pods, call, {key: [value] for key, value in query.items()})
 
     async def reasons(self, name: str) -> list[str]:
         """Return the reasons of the events about an object, in their order."""

@@ -1,0 +1,52 @@
+"""`kubectl logs` of containers that do not really run."""
+
+import pytest
+
+from mockkube.api.errors import BadRequest
+
+DEFAULT = "mockkube: default/p/main runs no process; set the annotation mockkube.dev/logs\n"
+
+
+async def test_a_container_without_an_annotation_says_so(world):
+    await world.pod("p")
+    assert await world.log("p") == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        pytest.param({}, "one\ntwo\n", id="all"),
+        pytest.param({"tailLines": "1"}, "two\n", id="the end"),
+        pytest.param({"tailLines": "0"}, "", id="nothing"),
+        pytest.param({"limitBytes": "5"}, "one\nt", id="the beginning"),
+        pytest.param({"timestamps": "true", "tailLines": "1"}, "2030-01-01T00:00:00Z two\n", id="with times"),
+        pytest.param({"sinceSeconds": "60"}, "one\ntwo\n", id="lately"),
+        pytest.param({"sinceSeconds": "5"}, "", id="too long ago"),
+        pytest.param({"sinceTime": "2030-01-01T00:00:01Z"}, "", id="before that moment"),
+        pytest.param({"follow": "true"}, "one\ntwo\n", id="to follow is to read once"),
+    ],
+)
+async def test_logs_are_shown_as_asked_for(world, query, shown):
+    await world.pod("p", annotations={"mockkube.dev/logs": "one\ntwo"})
+    await world.lab.advance(10)
+    assert await world.log("p", **query) == shown
+
+
+async def test_a_container_that_cannot_start_has_no_log(world):
+    await world.pod("p", annotations={"mockkube.dev/image-pull-error": "*"})
+    with pytest.raises(BadRequest, match="is waiting to start: trying and failing to pull image"):
+        await world.log("p")
+
+
+async def test_only_a_container_that_was_started_again_has_a_previous_log(world):
+    await world.pod("p", annotations={"mockkube.dev/exit": "1@5s"})
+    with pytest.raises(BadRequest, match='previous terminated container "main" in pod "p" not found'):
+        await world.log("p", previous="true")
+    await world.lab.advance(6)
+    assert await world.log("p", previous="true", timestamps="true") == f"2030-01-01T00:00:00Z {DEFAULT}"
+
+
+async def test_a_pod_without_a_kubelet_has_the_log_of_its_annotation(world):
+    await world.node("n", {"mockkube.dev/kubelet": "none"})
+    await world.pod("p", "n", annotations={"mockkube.dev/logs.main": "text"})
+    assert await world.log("p") == "text\n"
