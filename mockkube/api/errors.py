@@ -1,10 +1,13 @@
 """The answers of an API that are not a success: one class per answer a caller can act on, each with its `Status`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from mockkube.api.fields import FieldError
 from mockkube.api.types import Object
+
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+"""The cause of a refusal: what was to be created is in a namespace that is going."""
 
 
 class ApiError(Exception):
@@ -34,6 +37,11 @@ class ApiError(Exception):
             status["details"] = self.details
         status["code"] = self.code
         return status
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether one of the causes in the details has this reason."""
+        causes = (self.status().get("details") or {}).get("causes") or ()
+        return any(cause.get("reason") == reason for cause in causes)
 
 
 def kind_details(group: str, kind: str, name: str = "", **more: Any) -> Object:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, ApiError, Unavailable
-from mockkube.api.types import Object
+from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, ApiError, Unavailable
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
@@ -93,7 +93,7 @@ class Outbox:
         except AlreadyExists:
             pass
         except ApiError as error:
-            _LOG.error("server rejected event %s: %s", event.get("reason"), error)
+            tell_rejected(event, error)
         return True
 
     def _postponed(self) -> bool:
@@ -104,3 +104,9 @@ class Outbox:
         delay = RETRY_SECONDS * self._chance.random.random() if self._tries == 1 else RETRY_SECONDS
         self._retry_at = self._clock.monotonic() + delay
         return True
+
+
+def tell_rejected(event: ReadOnlyObject, error: ApiError) -> None:
+    """Log that an event will never be written; in a namespace that is going this is no news."""
+    level = logging.DEBUG if error.has_cause(NAMESPACE_TERMINATING) else logging.ERROR
+    _LOG.log(level, "server rejected event %s: %s", event.get("reason"), error)

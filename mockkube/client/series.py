@@ -5,7 +5,6 @@ for the last time when nothing of it was seen for six minutes.
 """
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,7 +13,7 @@ from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
 from mockkube.api.times import render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import EventNames, namespace_of, reference_to
-from mockkube.client.outbox import Outbox
+from mockkube.client.outbox import Outbox, tell_rejected
 from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -23,7 +22,6 @@ from mockkube.runtime.steps import Bell
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 HOST: Final = "mockkube"
-_LOG: Final = logging.getLogger("mockkube.client")
 _KIND: Final = "Event.events.k8s.io"
 
 _Key = tuple[str, ...]
@@ -165,7 +163,7 @@ class SeriesRecorder:
         except (Unavailable, AlreadyExists):
             return False
         except ApiError as error:
-            _LOG.error("server rejected event %s: %s", known.event["reason"], error)
+            tell_rejected(known.event, error)
         return True
 
 

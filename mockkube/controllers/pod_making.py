@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mockkube.api import names
-from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.errors import NAMESPACE_TERMINATING, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, Key
 from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.ownership import reference_to
-
-NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 def pod_from(
@@ -39,8 +37,7 @@ def pod_from(
 
 def is_namespace_terminating(error: ApiError) -> bool:
     """Whether something could not be made because its namespace is going."""
-    causes = (error.status().get("details") or {}).get("causes") or ()
-    return any(cause.get("reason") == NAMESPACE_TERMINATING for cause in causes)
+    return error.has_cause(NAMESPACE_TERMINATING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.errors import NotFound
+from mockkube.api.errors import NAMESPACE_TERMINATING, NotFound
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 
@@ -31,7 +31,7 @@ class NamespaceLifecycle(Plugin):
             error = refuse(request, why)
             assert error.details is not None
             message = f"namespace {namespace} is being terminated"
-            cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+            cause = {"reason": NAMESPACE_TERMINATING, "message": message, "field": "metadata.namespace"}
             error.details["causes"] = [cause]
             raise error
 

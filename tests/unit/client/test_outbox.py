@@ -1,10 +1,11 @@
 """What cannot be written waits, is tried again, and is given up in the end."""
 
+import logging
 from typing import Any
 
 import pytest
 
-from mockkube.api.errors import AlreadyExists, Forbidden, Unavailable
+from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Forbidden, Unavailable
 from mockkube.client.outbox import QUEUED_MAX, TRIES_MAX, Outbox
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
@@ -80,3 +81,20 @@ async def test_more_than_fits_is_dropped(post: Post) -> None:
         post.outbox.put({"reason": number})
     await post.go()
     assert (len(post.written), post.outbox.dropped) == (QUEUED_MAX, 5)
+
+
+@pytest.mark.parametrize(
+    ("details", "level"),
+    [
+        pytest.param({"causes": [{"reason": NAMESPACE_TERMINATING}]}, logging.DEBUG, id="its namespace is going"),
+        pytest.param({}, logging.ERROR, id="anything else"),
+    ],
+)
+async def test_an_event_that_is_refused_is_an_error_unless_its_namespace_goes(
+    post: Post, caplog: pytest.LogCaptureFixture, details: dict[str, Any], level: int
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="mockkube.client")
+    post.error = Forbidden("no", details=details)
+    post.outbox.put({"reason": "a"})
+    await post.go()
+    assert [record.levelno for record in caplog.records] == [level]
