@@ -56,18 +56,22 @@ def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[st
     for result in results:
         if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
             yield from _failure(result)
+    if skipped := list(_skipped(results)):
+        yield ""
+        yield from skipped
     yield ""
     yield _sum(results)
 
 
 def _virtual(result: RunResult) -> str:
     minutes, seconds = divmod(result.virtual_seconds, 60)
-    return f"{int(minutes)}m{seconds:g}s" if minutes else f"{seconds:g}s"
+    return f"{int(minutes)}m{round(seconds, 3):g}s" if minutes else f"{round(seconds, 3):g}s"
 
 
 def _steps(result: RunResult) -> Iterator[str]:
     for step in result.steps:
         told = f" {step.description}" if step.description else ""
+        told += f" ({step.message})" if step.outcome is Outcome.SKIPPED else ""
         yield f"    {step.began:9.3f}s  {_MARKS[step.outcome]:8} {step.verb}{told}"
         yield from (f"               {line}" for text in step.log for line in text.splitlines())
 
@@ -80,6 +84,16 @@ def _failure(result: RunResult) -> Iterator[str]:
         if step.outcome is not Outcome.PASSED or step.block.endswith(": catch"):
             yield from (f"  | {line}" for text in step.log for line in text.splitlines())
     yield f"  replay: {replay_of(result)}"
+
+
+def _skipped(results: Sequence[RunResult]) -> Iterator[str]:
+    """Return what was left out, and why."""
+    for result in results:
+        if result.outcome is Outcome.SKIPPED:
+            yield f"skipped: {result.title}: {result.message}"
+        for step in result.steps:
+            if step.outcome is Outcome.SKIPPED:
+                yield f"skipped: {result.title}, line {step.line}: {step.verb}: {step.message}"
 
 
 def _sum(results: Sequence[RunResult]) -> str:

@@ -5,7 +5,9 @@ from typing import Any
 
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.configuration import resolve as resolve_configuration
+from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.cluster.passing import configuration_of as configuration_for_a_while
 from mockkube.runtime.chance import random_for
 from mockkube.runtime.steps import Chooser, InOrder, Shuffled
 from mockkube.scenario.fields import Place, read
@@ -20,6 +22,21 @@ def setup_of(scenario: Scenario, bindings: Mapping[str, Any]) -> ClusterSetup:
 
 def configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
     """Return the configuration; ConfigurationError, in the words of `mockkube up`, for what cannot be meant."""
+    return resolve_configuration(_told(setup), {})
+
+
+def real_configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
+    """Return the configuration of such a cluster with an address; ConfigurationError for what only a laboratory has."""
+    for name, one in setup.components.items():
+        if one.flags or one.server or not one.running:
+            raise ConfigurationError(
+                f"components.{name}: flags, server and running need virtual time: leave out --real-time"
+            )
+    return configuration_for_a_while(_told(setup))
+
+
+def _told(setup: ClusterSetup) -> dict[str, Any]:
+    """Return what a cluster is told, by the names of settings."""
     given: dict[str, Any] = {
         "version": setup.version,
         "feature_gates": setup.feature_gates,
@@ -31,7 +48,7 @@ def configuration_of(setup: ClusterSetup) -> ClusterConfiguration:
         "disable_admission_plugins": list(setup.disable_admission_plugins),
         **({"release_trains": list(setup.release_trains)} if setup.release_trains else {}),
     }
-    return resolve_configuration(given, {})
+    return given
 
 
 def _own(setup: ComponentSetup) -> dict[str, Any]:

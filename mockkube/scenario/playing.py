@@ -4,20 +4,27 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError
+from mockkube.client.http import HttpClient
+from mockkube.client.kubeconfig import KubeconfigError
+from mockkube.client.kubeconfig import read as read_kubeconfig
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.laboratory import Laboratory
+from mockkube.cluster.passing import passing_cluster
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.steps import LivelockError
 from mockkube.scenario.bindings import resolve
 from mockkube.scenario.catalogue import VERBS
 from mockkube.scenario.errors import Failure, Impossible, ScenarioError, TimedOut
 from mockkube.scenario.fields import read
-from mockkube.scenario.furnishing import complete, laboratory_of, setup_of
+from mockkube.scenario.furnishing import complete, laboratory_of, real_configuration_of, setup_of
 from mockkube.scenario.laboratory_world import LaboratoryWorld
+from mockkube.scenario.live_world import LiveWorld
 from mockkube.scenario.outcomes import refusal
 from mockkube.scenario.results import Outcome, RunResult, StepResult, story_of
 from mockkube.scenario.scenario import Block, Cell, Operation, Scenario
@@ -68,13 +75,14 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
         return replace(result, outcome=Outcome.SKIPPED, message=run.scenario.skip)
     try:
         async with asyncio.timeout(manner.real_seconds_max):
-            result = await _in_laboratory(run, manner, told, result)
+            played = _live if manner.real_time or manner.against else _in_laboratory
+            result = await played(run, manner, told, result)
     except TimeoutError:
         text = f"it took longer than {manner.real_seconds_max:g} s"
         result = replace(result, outcome=Outcome.TIMED_OUT, message=text)
     except (ConfigurationError, ScenarioError) as error:
         result = replace(result, outcome=Outcome.BROKEN, message=str(error))
-    except StartError as error:
+    except (StartError, KubeconfigError) as error:
         result = replace(result, outcome=Outcome.NOT_STARTED, message=str(error))
     except LivelockError as error:
         result = replace(result, outcome=Outcome.TIMED_OUT, message=str(error))
@@ -109,6 +117,24 @@ async def _in_laboratory(run: Run, manner: Manner, told: Told, result: RunResult
         await play.play()
         return _seen(
             replace(result, outcome=play.outcome, message=play.message, steps=tuple(play.steps)), laboratory, manner
+        )
+
+
+async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
+    """Play in real time: on a cluster of its own, or on one that runs."""
+    scene, clock = scene_of(run, manner), RealClock()
+    async with AsyncExitStack() as stack:
+        path = Path(manner.against)
+        if not manner.against:
+            configuration = real_configuration_of(setup_of(run.scenario, scene.bindings))
+            path = (await stack.enter_async_context(passing_cluster(configuration))).kubeconfig
+        client = await stack.enter_async_context(HttpClient(read_kubeconfig(path), "mockkube-scenario", clock=clock))
+        world = LiveWorld(client, path.resolve(), clock, scene)
+        await world.look()
+        play = Play(world, run.scenario, told)
+        await play.play()
+        return replace(
+            result, outcome=play.outcome, message=play.message, steps=tuple(play.steps), virtual_seconds=world.now
         )
 
 

@@ -1,0 +1,173 @@
+"""The world of real time: a cluster with an address, whoever runs it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.http import HttpClient
+from mockkube.client.protocol import Client, Key, PatchType
+from mockkube.cluster.components import API_SERVER, Settings
+from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.reading import condition_of
+from mockkube.cluster.control.snapshot import SAVED
+from mockkube.cluster.readings import usual_trains
+from mockkube.runtime.clock import Clock
+from mockkube.scenario.errors import Failure, Impossible
+from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
+
+POLL_SECONDS: Final = 0.2
+_CONTROL: Final = "control.mockkube.dev"
+_CHANGE_SECONDS_MAX: Final = 30.0
+_FOREIGN: Final = "this cluster is none of mockkube's, so its components cannot be changed"
+
+
+class LiveWorld(World):
+    """A cluster that is reached over the network. Components work whenever they like, so it never rests."""
+
+    def __init__(self, client: HttpClient, kubeconfig: Path, clock: Clock, scene: Scene) -> None:
+        super().__init__(scene)
+        self._client, self._kubeconfig, self._clock = client, kubeconfig, clock
+        self._began = clock.monotonic()
+        self._components: dict[str, Object] = {}
+
+    async def look(self) -> None:
+        """Learn what components there are; none in a cluster that is not mockkube's."""
+        try:
+            listed = await self._client.list(f"Component.{_CONTROL}")
+        except NotFound:
+            return
+        self._components = {obj["metadata"]["name"]: dict(obj) for obj in listed.items}
+
+    @property
+    def clock(self) -> Clock:
+        """Real time."""
+        return self._clock
+
+    @property
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return self._clock.monotonic() - self._began
+
+    def settings(self, component: str) -> Settings:
+        """Return what the control API says of it."""
+        if component not in self._components:
+            raise Impossible(_FOREIGN)
+        return Asked.read(self._components[component], usual_trains()).settings
+
+    def client(self, who: Who = ADMINISTRATOR) -> Client:
+        """Return the client of whom the kubeconfig is."""
+        if who.user or who.groups:
+            raise Impossible("only the user of the kubeconfig can ask here")
+        if who.server != API_SERVER:
+            raise Impossible(f"{who.server} has an address of its own")
+        if who.dry_run or who.field_validation == "Ignore":
+            raise Impossible("requests are sent as they are: no dry run, no validation left out")
+        return self._client
+
+    async def settle(self) -> None:
+        """Go on: nobody can tell when such a cluster rests."""
+
+    async def advance(self, seconds: float) -> None:
+        """Sleep."""
+        await self._clock.sleep(seconds)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
+        """Ask again and again."""
+        deadline = self._clock.monotonic() + seconds_max
+        while not await holds():
+            if self._clock.monotonic() >= deadline:
+                return False
+            await self._clock.sleep(POLL_SECONDS)
+        return True
+
+    async def component(self, name: str, **wished: Any) -> Sequence[str]:
+        """Patch it in the control API, and wait until it does what it is told."""
+        spec: Object = {key: wished[key] for key in ("version", "running", "server") if wished.get(key) is not None}
+        if wished.get("gates"):
+            spec["featureGates"] = dict(wished["gates"])
+        kind, key = f"Component.{_CONTROL}", Key("", name)
+        if not self._components:
+            raise Impossible(_FOREIGN)
+        if name not in self._components:
+            await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
+        else:
+            await self._client.patch(kind, key, {"spec": spec}, media=PatchType.MERGE)
+        await self._followed(f"Component.{_CONTROL}", key, _follows)
+        await self.look()
+        return ()
+
+    async def restart(self, component: str) -> None:
+        """Stop and start it."""
+        await self.component(component, running=False)
+        await self.component(component, running=True)
+
+    async def remove(self, component: str) -> None:
+        """Delete it from the control API."""
+        if not self._components:
+            raise Impossible(_FOREIGN)
+        await self._client.delete(f"Component.{_CONTROL}", Key("", component))
+        await self.look()
+
+    async def fault(self, name: str, spec: Object | None) -> None:
+        """Create or delete it in the control API."""
+        if not self._components:
+            raise Impossible("this cluster is none of mockkube's, so nothing goes wrong on demand")
+        kind = f"Fault.{_CONTROL}"
+        if spec is None:
+            await self._client.delete(kind, Key("", name))
+        else:
+            await self._client.create(kind, {"metadata": {"name": name}, "spec": spec})
+
+    async def snapshot(self, name: str) -> None:
+        """Create it in the control API, and wait until it is saved."""
+        if not self._components:
+            raise Impossible("this cluster is none of mockkube's, so it keeps no snapshots")
+        await self._client.create(f"Snapshot.{_CONTROL}", {"metadata": {"name": name}, "spec": {}})
+        await self._followed(f"Snapshot.{_CONTROL}", Key("", name), _is_saved)
+
+    async def restore(self, name: str) -> None:
+        """Raise its number, and wait until that is carried out."""
+        kind, key = f"Snapshot.{_CONTROL}", Key("", name)
+        asked = (await self._client.get(kind, key))["spec"].get("restore", 0) + 1
+        await self._client.patch(kind, key, {"spec": {"restore": asked}}, media=PatchType.MERGE)
+
+        def restored(obj: ReadOnlyObject) -> bool:
+            return bool(obj.get("status", {}).get("restored", 0) >= asked)
+
+        await self._followed(kind, key, restored)
+
+    async def _followed(self, kind: str, key: Key, holds: Callable[[ReadOnlyObject], bool]) -> None:
+        async def so() -> bool:
+            return holds(await self._client.get(kind, key))
+
+        if not await self.until(so, _CHANGE_SECONDS_MAX):
+            raise Failure(f"{kind} {key.name}: the cluster does not follow within {_CHANGE_SECONDS_MAX:g} s")
+
+    def loops(self) -> list[Mapping[str, Any]]:
+        """Only a laboratory counts them where scenarios see it."""
+        raise Impossible("loops are counted in virtual time only")
+
+    def writes(self, since: float) -> list[tuple[str, str, str]]:
+        """Only a laboratory sees who writes."""
+        raise Impossible("writes are counted in virtual time only")
+
+    async def metrics(self, component: str) -> str:
+        """Only those of a laboratory are at hand."""
+        raise Impossible("metrics are compared in virtual time only")
+
+    async def environment(self) -> Mapping[str, str]:
+        """Return the kubeconfig."""
+        return {"KUBECONFIG": str(self._kubeconfig)}
+
+
+def _follows(obj: ReadOnlyObject) -> bool:
+    """Whether a component does what it is told."""
+    status = obj.get("status", {})
+    told = status.get("observedGeneration") == obj["metadata"]["generation"]
+    return bool(told and status.get("running", False) == obj["spec"].get("running", True))
+
+
+def _is_saved(obj: ReadOnlyObject) -> bool:
+    return bool(condition_of(obj, SAVED).get("status") == "True")
