@@ -13,13 +13,14 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 from mockkube_storage.store import Store
 
+from mockkube.api.conditions import condition, with_condition
 from mockkube.api.errors import ApiError, Invalid, NotFound
+from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.contents import Contents, Unreadable
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.control.reading import condition_of
-from mockkube.cluster.control.reporting import condition, with_condition
 from mockkube.cluster.control.snapshot import RESTORED, SAVED, asks_to_restore
 from mockkube.cluster.vault import Vault
 from mockkube.runtime.clock import Clock
@@ -68,11 +69,11 @@ class SnapshotKeeper:
             content = contents.to_bytes()
             self._vault.keep(metadata["uid"], content)
         except _EXPECTED as error:
-            await self._report(obj, condition(SAVED, False, "Failed", str(error)), {})
+            await self._report(obj, condition(SAVED, holds=False, reason="Failed", message=str(error)), {})
             return
         saved = {"objects": len(contents.entries), "components": len(components), "bytes": len(content)}
         message = f"the state at resourceVersion {status['revision']} is kept"
-        await self._report(obj, condition(SAVED, True, "Saved", message), saved)
+        await self._report(obj, condition(SAVED, holds=True, reason="Saved", message=message), saved)
 
     async def _restore(self, obj: Object) -> None:
         """Bring the cluster back to what was kept; nothing has changed if that cannot be read."""
@@ -83,10 +84,10 @@ class SnapshotKeeper:
                 raise Unreadable("it is no longer there")
             await self._renew(partial(self._put, Contents.read(content)))
         except _EXPECTED as error:
-            outcome = condition(RESTORED, False, "Failed", f"restoring {asked}: {error}")
+            outcome = condition(RESTORED, holds=False, reason="Failed", message=f"restoring {asked}: {error}")
         else:
             message = f"since resourceVersion {self._store.revision} the cluster goes on from here"
-            outcome = condition(RESTORED, True, "Restored", message)
+            outcome = condition(RESTORED, holds=True, reason="Restored", message=message)
         await self._report(obj, outcome, {"restored": asked})
 
     async def _put(self, contents: Contents) -> None:
@@ -117,6 +118,6 @@ class SnapshotKeeper:
     async def _report(self, obj: Object, outcome: Object, facts: Object) -> None:
         now = self._clock.now()
         status = {**obj["status"], "observedGeneration": obj["metadata"]["generation"], **facts}
-        status["conditions"] = with_condition(obj, outcome, now)
+        status["conditions"] = with_condition(status.get("conditions", ()), outcome, render_time(now))
         with suppress(NotFound):
             await self._control.report("snapshots", obj, status)

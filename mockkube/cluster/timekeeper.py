@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
+from mockkube.api.conditions import condition
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.control.plane import ControlPlane
-from mockkube.cluster.control.reporting import condition, dated
+from mockkube.cluster.control.reporting import dated
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import LivelockError
 
@@ -47,5 +48,6 @@ class TimeKeeper:
         try:
             await move(target_of(obj) or self._clock.now())
         except LivelockError as error:
-            return condition(AT_REST, False, "Livelock", str(error))
-        return condition(AT_REST, True, "Arrived", "nobody has anything left to do until time passes")
+            return condition(AT_REST, holds=False, reason="Livelock", message=str(error))
+        message = "nobody has anything left to do until time passes"
+        return condition(AT_REST, holds=True, reason="Arrived", message=message)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
@@ -36,7 +37,6 @@ from mockkube.controllers.family import Heirs, candidates, owned_by, owner_in
 from mockkube.controllers.ownership import Claims, controller_uid
 from mockkube.controllers.pod_making import is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_finished
-from mockkube.controllers.pod_status import find_condition
 
 RETRIES_MAX: Final = 15
 _CREATE_ERROR: Final = "ReplicaSetCreateError"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.deployment_sizes import counted, max_unavailable, total, total_counted, wanted
-from mockkube.controllers.pod_status import find_condition
 
 PROGRESSING: Final = "Progressing"
 AVAILABLE: Final = "Available"

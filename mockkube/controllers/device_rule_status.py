@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Protocol
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, PatchType, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.pod_status import find_condition
 
 PERIOD_SECONDS: Final = 10.0
 """How long the status of a rule stays as it is at least."""

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import ClassVar, Final
 
+from mockkube.api.conditions import find_condition, with_condition
 from mockkube.api.errors import ApiError, Conflict
 from mockkube.api.selectors import labels
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.api.times import parse_time
+from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
@@ -27,7 +28,7 @@ from mockkube.controllers.budget_counts import (
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.ownership import terminating
 from mockkube.controllers.pod_scales import PodScales
-from mockkube.controllers.pod_status import DISRUPTION_TARGET, FINISHED, PodStatusWriter, find_condition, with_condition
+from mockkube.controllers.pod_status import DISRUPTION_TARGET, FINISHED, PodStatusWriter
 from mockkube.controllers.selector_text import selector_text
 from mockkube.controllers.served_kinds import DEFINITION
 
@@ -136,7 +137,7 @@ class Disruption(Controller):
         allowed = allowed_condition(status)
         if _unchanged(old, status, allowed):
             return
-        status["conditions"] = with_condition(old.get("conditions", ()), allowed, self.clock.now())
+        status["conditions"] = with_condition(old.get("conditions", ()), allowed, render_time(self.clock.now()))
         await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
 
     async def _fail_safe(self, budget: ReadOnlyObject, message: str) -> None:
@@ -148,7 +149,7 @@ class Disruption(Controller):
             "message": message,
             "observedGeneration": old.get("observedGeneration", 0),
         }
-        conditions = with_condition(old.get("conditions", ()), failed, self.clock.now())
+        conditions = with_condition(old.get("conditions", ()), failed, render_time(self.clock.now()))
         status: Object = {**old, "disruptionsAllowed": 0, "conditions": conditions}
         await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
 

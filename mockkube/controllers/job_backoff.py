@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.job_pods import all_index_failures
-from mockkube.controllers.pod_status import find_condition
 
 SECONDS: Final = 10.0
 SECONDS_MAX: Final = 600.0

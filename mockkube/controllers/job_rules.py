@@ -6,8 +6,8 @@ upstream 1.36: pkg/controller/job/job_controller.go
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.types import ReadOnlyObject
-from mockkube.controllers.pod_status import find_condition
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 

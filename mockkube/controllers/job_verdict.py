@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.job_pods import index_of, phase_of, valid_index_of
@@ -22,7 +23,6 @@ from mockkube.controllers.job_rules import (
 )
 from mockkube.controllers.job_tally import UNCOUNTED_MAX, Tally
 from mockkube.controllers.ownership import terminating
-from mockkube.controllers.pod_status import find_condition
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.conditions import dated, find_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.pod_status import find_condition
 
 _CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
 _CONTENT_REMAINING: Final = "NamespaceContentRemaining"
@@ -42,7 +42,7 @@ def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime,
     new = {one["type"]: one for one in _troubles(remains, counted=counted)}
     old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
     kept = [dict(one) for one in old if one["type"] not in _WELL]
-    own = [_updated(find_condition(old, kind), new.get(kind) or _well(kind), now) for kind in _WELL]
+    own = [dated(new.get(kind) or _well(kind), find_condition(old, kind), render_time(now)) for kind in _WELL]
     order = {one["type"]: at for at, one in enumerate(old)}
     return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
 
@@ -68,9 +68,3 @@ def _well(kind: str) -> Object:
 
 def _condition(kind: str, status: str, reason: str, message: str) -> Object:
     return {"type": kind, "status": status, "reason": reason, "message": message}
-
-
-def _updated(old: ReadOnlyObject | None, new: Object, now: datetime) -> Object:
-    same = old is not None and old["status"] == new["status"]
-    moved = old["lastTransitionTime"] if same and old is not None else render_time(now)
-    return {**new, "lastTransitionTime": moved}

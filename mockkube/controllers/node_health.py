@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.options import NodeOptions
-from mockkube.controllers.pod_status import find_condition
 
 READY: Final = "Ready"
 _WATCHED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")

@@ -6,9 +6,10 @@ upstream 1.36: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.controllers.pod_status import FINISHED, find_condition
+from mockkube.controllers.pod_status import FINISHED
 
 
 def ready_since(pod: ReadOnlyObject) -> datetime | None:

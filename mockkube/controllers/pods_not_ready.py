@@ -6,11 +6,12 @@ upstream 1.36: pkg/controller/util/node/controller_utils.go, MarkPodsNotReady
 from collections.abc import Iterable
 from datetime import datetime
 
+from mockkube.api.conditions import find_condition, with_condition
 from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
-from mockkube.controllers.pod_status import find_condition, with_condition
 
 
 async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[ReadOnlyObject], now: datetime) -> None:
@@ -21,7 +22,7 @@ async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[R
         ready = find_condition(status.get("conditions", ()), "Ready")
         if ready is None or ready["status"] == "False":
             continue
-        conditions = with_condition(status["conditions"], {**ready, "status": "False"}, now)
+        conditions = with_condition(status["conditions"], {**ready, "status": "False"}, render_time(now))
         changed: Object = {**pod, "status": {**status, "conditions": conditions}}
         try:
             await client.update("Pod", changed, subresource="status")

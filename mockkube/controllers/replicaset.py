@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.times import render_time
@@ -25,7 +26,6 @@ from mockkube.controllers.pod_readiness import (
     is_terminating,
     seconds_to_availability,
 )
-from mockkube.controllers.pod_status import find_condition
 from mockkube.controllers.slow_start import slow_start
 from mockkube.controllers.victims import victims
 

@@ -6,9 +6,9 @@ upstream 1.36: staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go
 from collections.abc import Iterable
 from typing import Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.pod_status import find_condition
 
 ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 

@@ -5,6 +5,7 @@ upstream 1.36: pkg/controller/volume/pvcprotection, pkg/controller/volume/pvprot
 
 from typing import ClassVar, Final
 
+from mockkube.api.conditions import find_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
@@ -12,7 +13,7 @@ from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.ownership import terminating
 from mockkube.controllers.pod_claims import claim_names, pods_by_claim, uses
-from mockkube.controllers.pod_status import FINISHED, find_condition
+from mockkube.controllers.pod_status import FINISHED
 from mockkube.controllers.volume_books import CLAIM, VOLUME
 
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"

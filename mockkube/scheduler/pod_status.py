@@ -4,16 +4,14 @@ upstream 1.36: pkg/scheduler/schedule_one.go (updatePod), pkg/api/v1/pod/util.go
 """
 
 from dataclasses import dataclass
-from typing import Final
 
+from mockkube.api.conditions import find_condition, pod_generation, transition_time
 from mockkube.api.times import render_time
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.types import Object
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.pods import PodInfo
-
-_TRACKING: Final = "PodObservedGenerationTracking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +44,16 @@ class PodStatusWriter:
             await self.client.patch("Pod", pod.key, patch, subresource="status")
 
     def _changed(self, pod: PodInfo, wanted: Condition) -> Object | None:
-        conditions = pod.status.get("conditions") or ()
-        old = next((one for one in conditions if one.get("type") == wanted.type), None)
+        old = find_condition(pod.status.get("conditions") or (), wanted.type)
         new: Object = {
             "type": wanted.type,
             "status": wanted.status,
             "reason": wanted.reason,
             "message": wanted.message,
             "lastProbeTime": None,
-            "lastTransitionTime": self._moved(old, wanted),
+            "lastTransitionTime": transition_time(old, wanted.status, render_time(self.clock.now())),
         }
-        if generation := self._generation(pod, old):
+        if generation := pod_generation(pod.obj, old, self.caps):
             new["observedGeneration"] = generation
         same = old is not None and all(old.get(name) == new[name] for name in ("status", "reason", "message"))
         return None if same else new
-
-    def _moved(self, old: ReadOnlyObject | None, wanted: Condition) -> str:
-        if old is not None and old.get("status") == wanted.status and "lastTransitionTime" in old:
-            moment: str = old["lastTransitionTime"]
-            return moment
-        return render_time(self.clock.now())
-
-    def _generation(self, pod: PodInfo, old: ReadOnlyObject | None) -> int:
-        if self.caps.enabled(_TRACKING) or (old is not None and old.get("observedGeneration")):
-            generation: int = pod.obj["metadata"].get("generation", 0)
-            return generation
-        return 0

@@ -4,6 +4,7 @@
 
 from typing import Final
 
+from mockkube.api import conditions
 from mockkube.api.types import Object, ReadOnlyObject
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -12,29 +13,17 @@ ESTABLISHED: Final = "Established"
 TERMINATING: Final = "Terminating"
 
 
-def condition(kind: str, *, holds: bool, reason: str, message: str) -> Object:
-    """Return a condition without its time."""
-    return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
-
-
 def is_true(definition: ReadOnlyObject, kind: str) -> bool:
     """Whether a condition of a definition holds."""
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+    told = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == kind and one["status"] == "True" for one in told)
 
 
 def with_condition(definition: ReadOnlyObject, wanted: ReadOnlyObject, now: str) -> Object:
     """Return the definition with the condition in its status; its time is that of its last change."""
     status = definition.get("status") or {}
-    conditions = list(status.get("conditions") or ())
-    for index, known in enumerate(conditions):
-        if known["type"] == wanted["type"]:
-            since = known.get("lastTransitionTime") if known["status"] == wanted["status"] else None
-            conditions[index] = {**wanted, "lastTransitionTime": since or now}
-            break
-    else:
-        conditions.append({**wanted, "lastTransitionTime": now})
-    return {**definition, "status": {**status, "conditions": conditions}}
+    known = status.get("conditions") or ()
+    return {**definition, "status": {**status, "conditions": conditions.with_condition(known, wanted, now)}}
 
 
 def mark_for_cleanup(definition: Object, now: str) -> Object:
@@ -43,7 +32,7 @@ def mark_for_cleanup(definition: Object, now: str) -> Object:
     finalizers = metadata.get("finalizers") or []
     metadata["finalizers"] = [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    pending = condition(TERMINATING, holds=True, reason="InstanceDeletionPending", message=message)
+    pending = conditions.condition(TERMINATING, holds=True, reason="InstanceDeletionPending", message=message)
     return with_condition({**definition, "metadata": metadata}, pending, now)
 
 

@@ -5,7 +5,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.custom.conditions import ACCEPTED, ESTABLISHED, condition, is_true, with_condition
+from mockkube.api.conditions import condition
+from mockkube.api.custom.conditions import ACCEPTED, ESTABLISHED, is_true, with_condition
 from mockkube.api.errors import aggregate
 from mockkube.api.fields import quoted
 from mockkube.api.types import Object, ReadOnlyObject

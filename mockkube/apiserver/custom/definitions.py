@@ -8,12 +8,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from mockkube.api.conditions import condition
 from mockkube.api.custom import naming
 from mockkube.api.custom.conditions import (
     ESTABLISHED,
     TERMINATING,
     awaits_cleanup,
-    condition,
     is_true,
     with_condition,
     without_finalizer,
