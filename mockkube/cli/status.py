@@ -9,6 +9,7 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import directory_of, name_option, output_option
+from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import RunningRecord, StateDirectory, Summary, state_root
 
 
@@ -28,9 +29,16 @@ class Status:
 
 @click.command(short_help="Show the clusters of this user.")
 @name_option
+@click.option("--loops", is_flag=True, help="Show what fails, or is made anew, without end in one cluster.")
 @output_option("text", "json")
-def command(name: str | None, output: str) -> Exit:
-    """Show the clusters of this user, or one of them; the exit code is 1 if none of these is running."""
+def command(name: str | None, output: str, *, loops: bool) -> Exit:
+    """Show the clusters of this user, or one of them; the exit code is 1 if none of these is running.
+
+    With --loops, show which components get nowhere with which objects, and how often a minute they try; the exit code
+    is 1 if there are any.
+    """
+    if loops:
+        return _show_loops(directory_of(name), output)
     if name is not None or os.environ.get("MOCKKUBE_NAME"):
         statuses = [status_of(directory_of(name))]
     else:
@@ -40,6 +48,24 @@ def command(name: str | None, output: str) -> Exit:
     else:
         click.echo(_table(statuses) if statuses else "No clusters; start one with 'mockkube up'.")
     return Exit.OK if any(status.state == "Running" for status in statuses) else Exit.FAILED
+
+
+def _show_loops(directory: StateDirectory, output: str) -> Exit:
+    from mockkube.cli.loops import loops_of
+
+    record = RunningRecord.read(directory)
+    if record is None or record.pid != directory.holder():
+        raise StartError(f"cluster '{directory.name}' does not run: start it with 'mockkube up'")
+    found = loops_of(record)
+    if output == "json":
+        click.echo(json.dumps([asdict(loop) for loop in found], indent=2))
+    elif found:
+        rows = [("COMPONENT", "CONTROLLER", "OBJECT", "CAUSE", "PER-MINUTE")]
+        rows += [(one.component, one.controller, one.object, one.cause, str(one.per_minute)) for one in found]
+        click.echo(_aligned(rows))
+    else:
+        click.echo("No loops.")
+    return Exit.FAILED if found else Exit.OK
 
 
 def status_of(directory: StateDirectory) -> Status:

@@ -89,7 +89,7 @@ class Desk:
             if verdict.stale and not fresh:
                 return LOOK_AGAIN
             if verdict.refusal is not None:
-                self._reporter.refused(verdict.refusal.reason)
+                self._reporter.refused(pod, verdict.refusal.reason)
                 return rejected(pod, verdict.refusal.reason, verdict.refusal.message, now)
             for victim in verdict.victims:
                 house.condemn(victim)

@@ -36,7 +36,7 @@ class Kubelets:
 
     def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
         client, clock, owner = context.client, context.clock, context.component
-        reporter = Reporter(self._recorder, context.metrics, context.capabilities.version)
+        reporter = Reporter(self._recorder, context.metrics, context.capabilities.version, clock)
         places = Places()
         book = self._book = StageBook(client, clock, self._surroundings(context, nodes, places), owner=owner)
         pod_worker = PodWorker(

@@ -9,6 +9,8 @@ from mockkube.client.events import reference_to
 from mockkube.client.recorder import EventRecorder
 from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
+from mockkube.kubelet.refusals import Refusals
+from mockkube.runtime.clock import Clock
 
 _KNOWN_REASONS: Final = frozenset(
     {
@@ -23,8 +25,10 @@ _KNOWN_REASONS: Final = frozenset(
 class Reporter:
     """Tells of pods and nodes in a kubelet's voice."""
 
-    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version) -> None:
+    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version, clock: Clock) -> None:
         self._recorder, self._version = recorder, version
+        self._refusals = Refusals(clock)
+        metrics.register(self._refusals)
         self._rejections = Counter(
             "kubelet_admission_rejections",
             "Cumulative number pod admission rejections by the Kubelet.",
@@ -57,8 +61,9 @@ class Reporter:
         reference: Object = {"kind": "Node", "apiVersion": "v1", "name": name}
         return reference if self._version < Version(1, 37) else {**reference, "uid": node["metadata"]["uid"]}
 
-    def refused(self, reason: str) -> None:
+    def refused(self, pod: ReadOnlyObject, reason: str) -> None:
         """Count a pod that was not let in."""
+        self._refusals.refused(pod, reason)
         if reason not in _KNOWN_REASONS:
             reason = "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
         self._rejections.labels(reason).inc()

@@ -88,3 +88,16 @@ async def test_a_pod_that_needs_a_feature_the_node_does_not_declare_is_refused(b
     assert status["reason"] == "PodFeatureUnsupported"
     assert status["message"] == f"Pod was rejected: Pod requires node features that are not available: {gate}"
     assert gate not in (await world.get("Node", "node-1", ""))["status"]["declaredFeatures"]
+
+
+async def test_a_rejection_loop_is_told_of_with_its_rate(world):
+    made = await world.create("ConfigMap", "web")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": made["metadata"]["uid"], "controller": True}
+    for number in range(6):
+        containers = greedy(requests={"cpu": "5"})
+        await world.create("Pod", f"web-{number}", metadata={"ownerReferences": [owner]},
+                           spec={"nodeName": "node-1", "containers": containers})  # fmt: skip
+    sample = 'mockkube_kubelet_loop_rate{cause="OutOfcpu",controller="admission",object="ConfigMap default/web"}'
+    assert f"{sample} 6.0" in world.lab.metrics("kubelet").decode()
+    await world.lab.advance(61)
+    assert sample not in world.lab.metrics("kubelet").decode()

@@ -1,0 +1,63 @@
+"""What `mockkube status --loops` finds: which pairs of a component and an object get nowhere, as their metrics tell."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mockkube.client import kubeconfig
+from mockkube.cluster.errors import StartError
+from mockkube.cluster.state import RunningRecord
+
+_PAGE: Final = "/apis/control.mockkube.dev/v1alpha1/components/{}/metrics"
+_SUFFIX: Final = "_loop_rate"
+_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A pair that gets nowhere, and how often a minute."""
+
+    component: str
+    controller: str
+    object: str
+    cause: str
+    per_minute: int
+
+
+def loops_of(record: RunningRecord) -> list[Loop]:
+    """Return the loops of a running cluster, the busiest first; StartError if it does not answer."""
+    try:
+        access = kubeconfig.read(Path(record.kubeconfig))
+        found = [
+            loop
+            for component in record.components
+            if component.running and not component.name.startswith("kube-apiserver")
+            for loop in read_loops(component.name, _page(access, component.name))
+        ]
+    except kubeconfig.KubeconfigError as error:
+        raise StartError(str(error)) from None
+    except (OSError, urllib.error.URLError) as error:
+        raise StartError(f"the cluster does not answer: {error}") from None
+    return sorted(found, key=lambda loop: (-loop.per_minute, loop.component, loop.controller, loop.object))
+
+
+def read_loops(component: str, text: str) -> Iterator[Loop]:
+    """Read a page of metrics."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    for family in text_string_to_metric_families(text):
+        if family.name.startswith("mockkube_") and family.name.endswith(_SUFFIX):
+            for sample in family.samples:
+                labels = sample.labels
+                yield Loop(component, labels["controller"], labels["object"], labels["cause"], int(sample.value))
+
+
+def _page(access: kubeconfig.Access, component: str) -> str:
+    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
+    request = urllib.request.Request(access.server + _PAGE.format(component), headers=headers)
+    with urllib.request.urlopen(request, timeout=_SECONDS, context=access.tls()) as answer:
+        text: str = answer.read().decode()
+        return text
