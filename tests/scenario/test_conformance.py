@@ -1,0 +1,75 @@
+"""Every claim in `conformance/`, played twice, and the page that tells of them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from mockkube.scenario import summary
+from mockkube.scenario.loading import find, load
+from mockkube.scenario.playing import Manner, Run
+from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.running import play_all, runs_of
+
+pytestmark = pytest.mark.timeout(900)  # the fixtures play everything, on a machine that may be busy
+
+TOP = Path(__file__).parents[2]
+DIRECTORY = TOP / "conformance"
+PAGE = TOP / "docs" / "conformance.md"
+RUNS = runs_of(scenario for path in find([DIRECTORY]) for scenario in load(path))
+FILES = [(file, list(runs)) for file, runs in groupby(RUNS, key=lambda run: run.scenario.file)]
+CLAIMING = [one for one in FILES if one[0].parent.name != "examples"]
+
+
+def _played(runs: Sequence[Run]) -> list[RunResult]:
+    ended = dict(play_all(runs, Manner(), os.cpu_count() or 1))
+    return [ended[index] for index in sorted(ended)]
+
+
+@pytest.fixture(scope="module")
+def first() -> list[RunResult]:
+    return _played(RUNS)
+
+
+@pytest.fixture(scope="module")
+def second() -> list[RunResult]:
+    return _played(RUNS)
+
+
+@pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in FILES])
+def test_what_is_asserted_is_what_happens(file: Path, runs: list[Run], first: list[RunResult]) -> None:
+    results = [one for one in first if one.file == str(file)]
+    assert len(results) == len(runs)
+    assert [(one.title, one.message) for one in results if one.outcome is not Outcome.PASSED] == []
+
+
+def test_a_second_time_all_happens_in_the_same_way(first: list[RunResult], second: list[RunResult]) -> None:
+    assert {one.title for one, again in zip(first, second, strict=True) if one.digest != again.digest} == set()
+
+
+@pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
+def test_every_scenario_says_whose_claim_it_tries_and_whether_it_holds(file: Path, runs: list[Run]) -> None:
+    [header] = {run.scenario.header for run in runs}
+    assert header.source
+    assert header.claim
+    assert header.holds is not None
+    assert header.holds or header.observed, "a claim that does not hold says what happens instead"
+
+
+@pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
+def test_a_file_is_named_for_its_scenario(file: Path, runs: list[Run]) -> None:
+    assert {run.scenario.name for run in runs} == {file.stem.lower()}
+
+
+def test_the_page_of_claims_is_current(first: list[RunResult]) -> None:
+    assert PAGE.read_text() == summary.render(_from_the_top(first), PAGE.relative_to(TOP)), (
+        "renew it: mockkube test conformance --summary docs/conformance.md"
+    )
+
+
+def _from_the_top(results: Sequence[RunResult]) -> list[RunResult]:
+    """Return the results as one who stands in the checkout gets them."""
+    return [replace(one, file=str(Path(one.file).relative_to(TOP))) for one in results]
