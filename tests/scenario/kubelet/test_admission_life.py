@@ -98,6 +98,6 @@ async def test_a_rejection_loop_is_told_of_with_its_rate(world):
         await world.create("Pod", f"web-{number}", metadata={"ownerReferences": [owner]},
                            spec={"nodeName": "node-1", "containers": containers})  # fmt: skip
     sample = 'mockkube_kubelet_loop_rate{cause="OutOfcpu",controller="admission",object="ConfigMap default/web"}'
-    assert f"{sample} 6.0" in world.lab.metrics("kubelet").decode()
+    assert f"{sample} 6" in world.lab.metrics("kubelet").decode()
     await world.lab.advance(61)
     assert sample not in world.lab.metrics("kubelet").decode()
