@@ -122,7 +122,7 @@ class Search:
         refusals: dict[tuple[int, Code], int] = {}
         for slot in slots:  # hot: per node, per pod
             if slot in awaited:
-                verdict = self._place_of(table, points.filter_with_nominated(state, pod, nodes[slot]))
+                verdict = table.judge_crowded(points, state, pod, slot)
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
                 if live:
@@ -157,9 +157,6 @@ class Search:
         table = self._tables.filtered(state, pod)
         table.refresh(self._points, state, pod)
         return table
-
-    def _place_of(self, table: Filtered, status: Status) -> Verdict:
-        return table.fits if status.ok else (self._filters.index(status.plugin), status)
 
     def _tally(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
         """Count what each filter answered: those behind one that refuses are not asked."""

@@ -59,6 +59,9 @@ class Rows(Generic[T]):
         return forgotten
 
 
+_NOT_CROWDED: Final[tuple[int, Sequence[PodInfo], Verdict]] = (-1, (), (0, SUCCESS))
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Nodes that lie side by side: the places of those that fit, and who refuses how many of the others."""
@@ -72,6 +75,7 @@ class Filtered:
     """The verdicts of the filters that judge each node by itself."""
 
     def __init__(self, profile: Profile, pod: PodInfo, skipped: frozenset[str], picture: Picture) -> None:
+        self._places = {plugin.name: place for place, plugin in enumerate(profile.filters)}
         asked = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
         self._kept = [(place, one) for place, one in asked if one.scope_of(pod) is not Scope.CLUSTER]
         self.live = [(place, one) for place, one in asked if one.scope_of(pod) is Scope.CLUSTER]
@@ -89,6 +93,8 @@ class Filtered:
         """By place: whether the node fits, else who refuses it; `_UNKNOWN` where that is not known."""
         self._refusers: list[tuple[int, Code]] = []
         """Which filter refuses, and how, where the mark is `_REFUSED` and more."""
+        self._crowded: dict[str, tuple[int, Sequence[PodInfo], Verdict]] = {}
+        """What becomes of the pod where it leaves room for others: by node, its generation and who they are."""
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -102,6 +108,7 @@ class Filtered:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
             self._marks = bytearray(self._unfit)
+            self._crowded = {}
             self.refused, self.refusals = {}, {}
             return
         for slot, known in forgotten:
@@ -151,6 +158,17 @@ class Filtered:
             self._marks[slot] = self._mark_of(place, status.code)
         self._rows.entries[slot] = verdict
         del self._unknown[slot]
+        return verdict
+
+    def judge_crowded(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+        """Find out what becomes of the pod on a node where it may have to leave room. Raises PluginFailed."""
+        node = points.picture.all[slot]
+        others = points.yielded_to(pod, node.name)
+        generation, before, verdict = self._crowded.get(node.name, _NOT_CROWDED)
+        if self.live or generation != node.generation or before != others:
+            status = points.filter_with_nominated(state, pod, node)
+            verdict = self.fits if status.ok else (self._places[status.plugin], status)
+            self._crowded[node.name] = node.generation, others, verdict
         return verdict
 
     def _mark_of(self, place: int, code: Code) -> int:

@@ -4,8 +4,9 @@ upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go, pkg/scheduler/fr
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from typing import Final
 
 from mockkube.runtime.clock import Clock
@@ -40,9 +41,12 @@ def matches(interest: Interest, event: ClusterEvent) -> bool:
 
 def label(event: ClusterEvent) -> str:
     """Return how metrics call an event."""
-    if event.label:
-        return event.label
-    return f"{_SUBJECTS.get(event.subject, event.subject)}{_ACTIONS[event.action]}"
+    return event.label or _label(event.subject, event.action.value)
+
+
+@cache
+def _label(subject: Subject, action: int) -> str:
+    return f"{_SUBJECTS.get(subject, subject)}{_ACTIONS[Action(action)]}"
 
 
 _SUBJECTS: Final = {
@@ -79,6 +83,8 @@ class Hints:
     def __init__(self, plugins: Iterable[Plugin], clock: Clock, metrics: Metrics, *, asked: bool = True) -> None:
         self._interests = {plugin.name: _interests(plugin) for plugin in plugins}
         self._clock, self._metrics, self._asked = clock, metrics, asked
+        self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[Interest]]] = {}
+        """By what happened, who is interested, and how."""
 
     @property
     def subjects(self) -> set[Subject]:
@@ -90,11 +96,25 @@ class Hints:
         """Whether any plugin is interested."""
         if event.subject is Subject.WILDCARD:
             return True
-        return any(matches(interest, event) for interests in self._interests.values() for interest in interests)
+        return bool(self._interested(event))
 
     def concerns(self, plugin: str, event: ClusterEvent) -> bool:
         """Whether one plugin is interested."""
-        return any(matches(interest, event) for interest in self._interests.get(plugin, _ANYTHING))
+        return bool(self._interests_of(plugin, event))
+
+    def _interests_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
+        return self._interested(event).get(plugin, ()) if plugin in self._interests else _ANYTHING
+
+    def _interested(self, event: ClusterEvent) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
+        kind = (event.subject, event.action.value)
+        found = self._by_event.get(kind)
+        if found is None:
+            matching = {
+                plugin: [interest for interest in interests if matches(interest, event)]
+                for plugin, interests in self._interests.items()
+            }
+            found = self._by_event[kind] = {plugin: some for plugin, some in matching.items() if some}
+        return found
 
     def worth(self, queued: Queued, event: ClusterEvent) -> Worth:
         """Return what an event makes of a pod that was refused."""
@@ -115,11 +135,7 @@ class Hints:
         return best
 
     def _helps(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
-        return any(
-            self._ask(plugin, interest, queued, event)
-            for interest in self._interests.get(plugin, _ANYTHING)
-            if matches(interest, event)
-        )
+        return any(self._ask(plugin, interest, queued, event) for interest in self._interests_of(plugin, event))
 
     def _ask(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
         if interest.hint is None or not self._asked:

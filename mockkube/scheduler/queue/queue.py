@@ -188,7 +188,7 @@ class Queue:
     def _move(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
         for queued in waiting:
             hints = self._rules.hints[queued.pod.scheduler_name]
-            if queued.gate and event.subject is not Subject.WILDCARD and not hints.concerns(queued.gate, event):
+            if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued, event):
                 continue
             worth = hints.worth(queued, event)
             if worth is not Worth.NOTHING:
@@ -268,7 +268,9 @@ class Queue:
 
     def _passes_gates(self, queued: Queued) -> bool:
         plugins = self._rules.gates[queued.pod.scheduler_name]
-        for plugin in sorted(plugins, key=lambda one: one.name != queued.gate):
+        if queued.gate:  # which most probably still keeps it out
+            plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
+        for plugin in plugins:
             if not plugin.pre_enqueue(queued.pod).ok:
                 queued.refused_by.add(plugin.name)
                 queued.gate = plugin.name
@@ -276,6 +278,14 @@ class Queue:
                 return False
         queued.gate = ""
         return True
+
+    def _is_kept_out(self, queued: Queued, event: ClusterEvent) -> bool:
+        """Whether the plugin that kept the pod out of the queue still does, whatever else the event helps."""
+        name = queued.pod.scheduler_name
+        if not self._rules.hints[name].concerns(queued.gate, event):
+            return True
+        plugins = self._rules.gates[name]
+        return any(plugin.name == queued.gate and not plugin.pre_enqueue(queued.pod).ok for plugin in plugins)
 
     # Looking
 
