@@ -72,7 +72,7 @@ def capabilities_of(
         parsed = judge_gates(gates, component, version, trains=trains)
     except FlagError as error:
         raise ConfigurationError(f"{flag}: {error}") from None
-    return Capabilities(version, effective(version, parsed.overrides, trains, component=component))
+    return Capabilities(version, effective(version, parsed.overrides, trains, component=component), trains)
 
 
 def documents(path: str) -> Iterator[Any]:

@@ -71,7 +71,7 @@ _Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ..
 @lru_cache(maxsize=_REMEMBERED_MAX)
 def _capabilities(told: _Told) -> Capabilities:
     component, version, gates, trains = told
-    return Capabilities(version, effective(version, dict(gates), trains, component=component))
+    return Capabilities(version, effective(version, dict(gates), trains, component=component), trains)
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)

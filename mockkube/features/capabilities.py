@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, Version
 
 
@@ -11,7 +12,13 @@ class Capabilities:
 
     version: Version = DEFAULT
     gates: frozenset[str] = field(default_factory=frozenset)
+    trains: tuple[ReleaseTrain, ...] = ()
+    """How features travel in this cluster; empty: as usual."""
 
     def enabled(self, gate: str) -> bool:
         """Whether the gate exists at this version and is on."""
         return gate in self.gates
+
+    def rerouted(self, gate: str) -> bool:
+        """Whether a train gives the gate another history than the releases did."""
+        return any(train.gate == gate for train in self.trains)

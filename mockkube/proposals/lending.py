@@ -75,9 +75,9 @@ def selector_operators(caps: Capabilities) -> Mapping[str, taints.Operator]:
     return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
 
 
-def device_taint_rules(caps: Capabilities, trains: tuple[ReleaseTrain, ...] = TRAINS) -> TaintRules:
+def device_taint_rules(caps: Capabilities) -> TaintRules:
     """Return what a component makes of the tolerations of devices."""
-    proposals = (one for one in aboard(caps.version, trains) if caps.enabled(one.gate))
+    proposals = (one for one in aboard(caps.version, caps.trains or TRAINS) if caps.enabled(one.gate))
     return TaintRules({name: operator.test for one in proposals for name, operator in one.device_tolerations.items()})
 
 

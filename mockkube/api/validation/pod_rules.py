@@ -66,7 +66,8 @@ _LOCKED: Final = {
 
 def is_on(caps: Capabilities, gate: str) -> bool:
     """Whether the gate is on, or its feature has become a part of Kubernetes."""
-    return caps.enabled(gate) or (gate in _LOCKED and caps.version >= _LOCKED[gate])
+    locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.rerouted(gate)
+    return locked or caps.enabled(gate)
 
 
 @dataclass(frozen=True, slots=True)

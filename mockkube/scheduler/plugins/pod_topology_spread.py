@@ -34,6 +34,7 @@ from mockkube.scheduler.plugins.pod_topology_spread_constraints import (
     HOSTNAME,
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULTS,
+    Able,
     Constraint,
     Defaults,
     compiled,
@@ -43,7 +44,6 @@ from mockkube.scheduler.plugins.pod_topology_spread_scoring import Part, Scoring
 from mockkube.scheduler.plugins.pod_topology_spread_skew import NAME, Skew
 from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
 
-_LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
 _FIELD: Final = "topologySpreadConstraints"
 
 
@@ -86,10 +86,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._context = context
-        self._label_keys = context.caps.enabled(_LABEL_KEYS_GATE)
+        self._able = Able.of(context.caps)
         self._system_defaulted = args["defaultingType"] == "System"
         defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
-        self._defaults = Defaults(defaults, context.caches)
+        self._defaults = Defaults(defaults, context.caches, self._able)
         self._counts = CountsByQuestion[int](context.nodes)
 
     def interests(self) -> Sequence[Interest]:
@@ -206,9 +206,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
         """Return the pod's constraints with this action, or the defaults if it has none at all; raise BadSelector."""
         if _FIELD in pod.spec:
-            return pod.part(
-                (self, action), lambda info: compiled(info.spec[_FIELD], action, info, label_keys=self._label_keys)
-            )
+            return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._able))
         return self._defaults.of(pod, action)
 
     def _domains(self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]) -> DomainCounts[int]:

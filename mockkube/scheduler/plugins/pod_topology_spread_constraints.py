@@ -12,12 +12,15 @@ from mockkube.api.selectors.labels import EVERYTHING, LabelSelector, Operator, R
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches
 from mockkube.client.protocol import Key
+from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.pods import PodInfo
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+_LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
+_POLICIES_GATE: Final = "NodeInclusionPolicyInPodTopologySpread"
 SYSTEM_DEFAULTS: Final[Sequence[ReadOnlyObject]] = (
     {"topologyKey": HOSTNAME, "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 3},
     {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
@@ -60,23 +63,38 @@ class Constraint:
         return count
 
 
-def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, *, label_keys: bool) -> list[Constraint]:
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What the scheduler heeds in a constraint."""
+
+    label_keys: bool
+    policies: bool
+    """Which nodes count, by the constraint's own word (KEP-3094)."""
+
+    @classmethod
+    def of(cls, caps: Capabilities) -> "Able":
+        """Return it for a version with gates; policies are a part of Kubernetes unless a train says otherwise."""
+        return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.rerouted(_POLICIES_GATE))
+
+
+def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:
     """Compile the constraints that ask for this action; raise BadSelector."""
     return [
-        _constraint(one, _selector(one, pod.labels if label_keys else {}), pod.namespace)
+        _constraint(one, _selector(one, pod.labels if able.label_keys else {}), pod.namespace, able)
         for one in constraints
         if one.get("whenUnsatisfiable") == action
     ]
 
 
-def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str) -> Constraint:
+def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: Able) -> Constraint:
+    policies = constraint if able.policies else {}
     return Constraint(
         max_skew=constraint["maxSkew"],
         topology_key=constraint["topologyKey"],
         pods=f"spread/{namespace}/{selector.empty:d}/{selector}",
         min_domains=constraint.get("minDomains") or 1,
-        honors_affinity=constraint.get("nodeAffinityPolicy", "Honor") == "Honor",
-        honors_taints=constraint.get("nodeTaintsPolicy", "Ignore") == "Honor",
+        honors_affinity=policies.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honors_taints=policies.get("nodeTaintsPolicy", "Ignore") == "Honor",
         namespace=namespace,
         selector=selector,
     )
@@ -98,8 +116,9 @@ def _narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelect
 class Defaults:
     """The constraints of pods that have none themselves: those of the configuration, for whoever selects the pod."""
 
-    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: Caches) -> None:
+    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: Caches, able: Able) -> None:
         self._constraints = constraints
+        self._able = able
         if constraints:
             self._services = caches.of("Service").index("a label of the selector", _by_selector)
             self._owners = {kind: caches.of(kind) for kind in _OWNERS.values()}
@@ -112,7 +131,7 @@ class Defaults:
         selector = self._selector(pod)
         if selector.empty:
             return []
-        return [_constraint(one, selector, pod.namespace) for one in wanted]
+        return [_constraint(one, selector, pod.namespace, self._able) for one in wanted]
 
     def _selector(self, pod: PodInfo) -> LabelSelector:
         """Return what services and the owner select together; as all of them select the pod, they agree."""

@@ -81,6 +81,6 @@ def test_the_other_operators_stay_as_they_are():
 
 
 def test_matching_devices_follows_the_stage_too():
-    caps = Capabilities(V136, frozenset({GATE}))
-    assert sorted(device_taint_rules(caps, BETA_IN_136).operators) == ["Gt", "Lt"]
-    assert device_taint_rules(caps, RELEASED).operators == {}
+    on = frozenset({GATE})
+    assert sorted(device_taint_rules(Capabilities(V136, on, BETA_IN_136)).operators) == ["Gt", "Lt"]
+    assert device_taint_rules(Capabilities(V136, on, RELEASED)).operators == {}

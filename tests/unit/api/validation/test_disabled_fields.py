@@ -7,6 +7,7 @@ import pytest
 from mockkube.api.validation.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.validation.disabled_status import drop_disabled_pod_status
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
 OFF = Capabilities(Version(1, 33))
@@ -128,3 +129,12 @@ def test_reports_about_claims_stay_with_a_pod_that_has_claims():
     new = {"spec": {}, "status": deepcopy(status)}
     drop_disabled_pod_status(new, {"spec": {"resourceClaims": [{"name": "a"}]}, "status": {}}, OFF)
     assert new["status"] == status
+
+
+def test_a_gate_that_is_locked_in_the_releases_counts_again_on_another_train():
+    spec = {"topologySpreadConstraints": [{"nodeTaintsPolicy": "Honor"}]}
+    gate = "NodeInclusionPolicyInPodTopologySpread"
+    kept, dropped = deepcopy(spec), deepcopy(spec)
+    drop_disabled_pod_fields(kept, None, OFF)
+    drop_disabled_pod_fields(dropped, None, Capabilities(Version(1, 33), trains=(ReleaseTrain(gate),)))
+    assert (kept, dropped) == (spec, {"topologySpreadConstraints": [{}]})
