@@ -21,6 +21,7 @@ from mockkube.scenario.steps.patch import Patch
 from mockkube.scenario.steps.restart import Restart
 from mockkube.scenario.steps.script import Command, Script
 from mockkube.scenario.steps.settle import Settle
+from mockkube.scenario.steps.showing import Describe, Events, Get, PodLogs
 from mockkube.scenario.steps.snapshot import Restore, Snapshot
 from mockkube.scenario.steps.taint import Taint
 from mockkube.scenario.steps.update import Update
@@ -45,6 +46,10 @@ STEPS: Final[tuple[type[Step], ...]] = (
     Wait,
     Script,
     Command,
+    Get,
+    Describe,
+    Events,
+    PodLogs,
 )
 CHECKS: Final[tuple[type[Step], ...]] = (
     Assert,

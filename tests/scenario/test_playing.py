@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.scenario.loading import parse
+from mockkube.scenario.loading import load, parse
 from mockkube.scenario.playing import Manner, Run, play
 from mockkube.scenario.results import Outcome, RunResult
 
@@ -109,6 +109,7 @@ async def test_a_snapshot_brings_everything_back() -> None:
   steps:
   - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: before}}
   - snapshot: then
+  - update: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: between}}
   - patch: {ref: configmap/a, patch: {data: {k: after}}}
   - component: {name: kube-scheduler, version: "1.35"}
   - restore: then
@@ -206,3 +207,10 @@ async def test_how_runs_end(steps: str, outcome: Outcome, told: str, tmp_path: P
     result = await played(f"{BARE}  steps:\n{steps}\n", path=tmp_path / "s.yaml")
     assert result.outcome is outcome
     assert told in result.message
+
+
+async def test_a_chainsaw_test_is_played_unchanged() -> None:
+    [scenario] = load(Path(__file__).parent / "chainsaw-test.yaml")
+    result = await play(Run(scenario))
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+    assert result.virtual_seconds >= 5

@@ -26,8 +26,9 @@ def patch_of(wanted: ReadOnlyObject, present: ReadOnlyObject) -> Object:
     """
     text = present["metadata"].get("annotations", {}).get(LAST_APPLIED)
     last = json.loads(text) if text else {}
-    patch = _changes(remembered(wanted), present)
-    _forget(patch, wanted, last)
+    modified = remembered(wanted)
+    patch = _changes(modified, present)
+    _forget(patch, modified, last)
     return patch
 
 

@@ -86,7 +86,9 @@ class Wait(Step):
     def _is_so(self, obj: ReadOnlyObject) -> bool:
         if (wanted := self.for_.condition) is not None:
             conditions = obj.get("status", {}).get("conditions") or ()
-            return any(one["type"] == wanted.name and one["status"] == wanted.value for one in conditions)
+            return any(
+                one["type"] == wanted.name and one["status"].lower() == wanted.value.lower() for one in conditions
+            )
         if (at := self.for_.json_path) is not None:
             try:
                 found = compile_path(at.path.removeprefix("{").removesuffix("}")).find(obj)

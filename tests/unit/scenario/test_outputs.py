@@ -1,0 +1,48 @@
+"""What is told of runs: JUnit's XML, and the table."""
+
+from xml.etree import ElementTree
+
+from mockkube.scenario import junit
+from mockkube.scenario.console import table
+from mockkube.scenario.results import Outcome, RunResult, StepResult, worst
+from mockkube.scenario.running import replay_of
+
+STEP = StepResult("script", "", "b", 7, Outcome.FAILED, "no", 0.0, 1.5, ("said \x1b[1mthis",))
+RESULTS = (
+    RunResult("one", "a.yaml", 0, "", Outcome.PASSED, real_seconds=0.1, virtual_seconds=61.5),
+    RunResult("two", "a.yaml", 3, "gate=true", Outcome.FAILED, "line 7: no\nmore", steps=(STEP,)),
+    RunResult("three", "b c.yaml", 0, "", Outcome.BROKEN, "bad"),
+    RunResult("four", "b c.yaml", 0, "", Outcome.SKIPPED, "not here"),
+)
+
+
+def test_junit_counts_and_names_every_run() -> None:
+    root = ElementTree.fromstring(junit.render(RESULTS))
+    assert root.attrib == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "0.100"}
+    assert [suite.get("name") for suite in root] == ["a.yaml", "b c.yaml"]
+    assert [[child.tag for child in case] for case in root.iter("testcase")] == [
+        [],
+        ["failure", "system-out"],
+        ["error"],
+        ["skipped"],
+    ]
+
+
+def test_the_table_tells_each_run_and_each_failure_in_full() -> None:
+    lines = list(table(RESULTS))
+    assert lines[1].split() == ["ok", "one", "0.10s", "1m1.5s"]
+    assert "  a.yaml: line 7: no\n  more" in lines
+    assert "skipped: four: not here" in lines
+    assert lines[-1] == "4 runs: 1 passed, 1 failed, 1 broken, 1 skipped"
+
+
+def test_the_command_that_plays_it_again_is_quoted_for_a_shell() -> None:
+    assert replay_of(RESULTS[1]) == "mockkube test a.yaml --scenario two --seed 3 --cell gate=true"
+    assert replay_of(RESULTS[2]) == "mockkube test 'b c.yaml' --scenario three --seed 0"
+
+
+def test_the_worst_counts() -> None:
+    assert worst(RESULTS) is Outcome.BROKEN
+    assert worst(RESULTS[:2]) is Outcome.FAILED
+    assert worst(RESULTS[3:]) is Outcome.SKIPPED
+    assert worst(()) is Outcome.PASSED
