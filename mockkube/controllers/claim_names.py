@@ -1,9 +1,9 @@
-"""Which ResourceClaims a pod means, and who may have them.
+"""ResourceClaims made for pods, and who may have them.
 
 upstream 1.36: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.ownership import controller_of, terminating
@@ -12,25 +12,6 @@ from mockkube.controllers.pod_status import FINISHED
 RESERVED_MAX: Final = 256
 _BASE_MAX: Final = 57
 """Room for a hyphen and five characters in a name of 63."""
-
-
-class Known(NamedTuple):
-    """What is known of a pod's claim: its name, whether it was made for the pod, whether there need be none."""
-
-    name: str = ""
-    owned: bool = False
-    unneeded: bool = False
-
-
-def claim_name(pod: ReadOnlyObject, wanted: ReadOnlyObject) -> Known:
-    """Return what is known of the claim for a wish of a pod; without a name it is not made yet."""
-    if wanted.get("resourceClaimName"):
-        return Known(wanted["resourceClaimName"])
-    for status in pod.get("status", {}).get("resourceClaimStatuses", ()):
-        if status["name"] == wanted["name"]:
-            name = status.get("resourceClaimName")
-            return Known(name, owned=True) if name else Known(unneeded=True)
-    return Known()
 
 
 def generated_name(pod: str, claim: str) -> str:

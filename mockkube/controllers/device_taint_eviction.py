@@ -14,12 +14,13 @@ from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
-from mockkube.controllers.claim_names import claim_name, owning_pod
+from mockkube.controllers.claim_names import owning_pod
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.device_rule_status import DeviceRuleStatus
 from mockkube.controllers.device_taints import DeviceTaints, Eviction, claim_eviction, covers, earliest, in_pool
 from mockkube.controllers.ownership import terminating
 from mockkube.controllers.pod_status import PodStatusWriter
+from mockkube.matching.pod_claims import device_claim
 from mockkube.proposals.lending import device_taint_rules
 
 RULES_GATE: Final = "DRADeviceTaintRules"
@@ -107,9 +108,9 @@ class DeviceTaintEviction(Controller):
 
     def _claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the claim of a pod's wish, if it is reserved for the pod."""
-        known, uid = claim_name(pod, wanted), pod["metadata"]["uid"]
+        known, uid = device_claim(pod, wanted), pod["metadata"]["uid"]
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
-        if claim is None or (known.owned and owning_pod(claim) != uid):
+        if claim is None or (known.generated and owning_pod(claim) != uid):
             return None
         reserved = claim.get("status", {}).get("reservedFor", ())
         return claim if any(one["uid"] == uid for one in reserved) else None

@@ -11,8 +11,9 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.ownership import controller_uid, reference_to, terminating
-from mockkube.controllers.pod_claims import ephemeral_name, pods_by_claim
+from mockkube.controllers.pod_claims import pods_by_claim
 from mockkube.controllers.volume_books import CLAIM
+from mockkube.matching.pod_claims import ephemeral_name
 
 
 class EphemeralVolumes(Controller):

@@ -13,11 +13,12 @@ from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.claim_names import claim_name, done, generated_name, may_reserve, owning_pod, reserved_for
+from mockkube.controllers.claim_names import done, generated_name, may_reserve, owning_pod, reserved_for
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.ledger import Ledger
 from mockkube.controllers.ownership import terminating
 from mockkube.controllers.volume_protection import without_finalizer
+from mockkube.matching.pod_claims import device_claim
 
 CLAIM: Final = "ResourceClaim"
 TEMPLATE: Final = "ResourceClaimTemplate"
@@ -95,7 +96,7 @@ class PodClaims(Controller):
 
     async def _ensure(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> str:
         """Return the name of the claim just made or found for a pod's wish; empty if nothing is to be told."""
-        known = claim_name(pod, wanted)
+        known = device_claim(pod, wanted)
         if known.unneeded or not wanted.get("resourceClaimTemplateName"):
             return ""
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
@@ -145,13 +146,13 @@ class PodClaims(Controller):
     async def _reserve(self, pod: ReadOnlyObject) -> None:
         """Reserve the allocated claims of a pod that was bound without asking for them."""
         for wanted in pod["spec"].get("resourceClaims", ()):
-            known = claim_name(pod, wanted)
+            known = device_claim(pod, wanted)
             claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
             if known.unneeded:
                 continue
             if claim is None:
                 return
-            if known.owned and owning_pod(claim) != pod["metadata"]["uid"]:
+            if known.generated and owning_pod(claim) != pod["metadata"]["uid"]:
                 name = key_of(claim)
                 raise ApiError(f"ResourceClaim {name} was not created for pod {key_of(pod)} (pod is not owner)")
             if may_reserve(claim, pod):
@@ -160,7 +161,7 @@ class PodClaims(Controller):
 
 def _names(pod: ReadOnlyObject) -> list[str]:
     wishes = pod["spec"].get("resourceClaims", ())
-    return [known.name for wanted in wishes if (known := claim_name(pod, wanted)).name]
+    return [known.name for wanted in wishes if (known := device_claim(pod, wanted)).name]
 
 
 def _claims_of(pod: ReadOnlyObject) -> list[str]:

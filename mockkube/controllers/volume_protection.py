@@ -12,9 +12,10 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.ownership import terminating
-from mockkube.controllers.pod_claims import claim_names, pods_by_claim, uses
+from mockkube.controllers.pod_claims import pods_by_claim, uses
 from mockkube.controllers.pod_status import FINISHED
 from mockkube.controllers.volume_books import CLAIM, VOLUME
+from mockkube.matching.pod_claims import volume_claims
 
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
@@ -68,7 +69,7 @@ class ClaimProtection(Controller):
             self._enqueue(pod)
 
     def _enqueue(self, pod: ReadOnlyObject) -> None:
-        for name in claim_names(pod):
+        for name, _ in volume_claims(pod):
             self.keys.add(Key(pod["metadata"]["namespace"], name))
 
     async def reconcile(self, key: Key) -> Outcome:

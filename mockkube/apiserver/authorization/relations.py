@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.secret_references import secret_names
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.matching.pod_claims import volume_claims
 
 _MIRROR = "kubernetes.io/config.mirror"
 _BY_FIELD = {
@@ -90,7 +91,7 @@ def _used(pod: ReadOnlyObject, plural: str) -> set[str]:
         case "configmaps":
             return set(_config_maps(pod["spec"]))
         case "persistentvolumeclaims":
-            return set(_claims(pod))
+            return {claim.name for claim in volume_claims(pod)}
         case "resourceclaims":
             return set(_resource_claims(pod))
     return set()
@@ -109,14 +110,6 @@ def _config_maps(spec: ReadOnlyObject) -> Iterator[str]:
         for source in (volume.get("configMap"), *(one.get("configMap") for one in sources)):
             if source and source.get("name"):
                 yield source["name"]
-
-
-def _claims(pod: ReadOnlyObject) -> Iterator[str]:
-    for volume in pod["spec"].get("volumes") or ():
-        if volume.get("persistentVolumeClaim"):
-            yield volume["persistentVolumeClaim"].get("claimName", "")
-        elif volume.get("ephemeral"):
-            yield f"{pod['metadata']['name']}-{volume['name']}"
 
 
 def _resource_claims(pod: ReadOnlyObject) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
+from mockkube.matching.pod_claims import volume_claims
 from mockkube.scheduler.framework.events import ClusterEvent
 from mockkube.scheduler.framework.pods import PodInfo
 
@@ -25,13 +26,7 @@ def claims_of(pod: PodInfo) -> tuple[PodClaim, ...]:
 
 
 def _read(pod: PodInfo) -> tuple[PodClaim, ...]:
-    claims = []
-    for volume in pod.spec.get("volumes") or ():
-        if (source := volume.get("persistentVolumeClaim")) is not None:
-            claims.append(PodClaim(Key(pod.namespace, source.get("claimName", ""))))
-        elif "ephemeral" in volume:
-            claims.append(PodClaim(Key(pod.namespace, f"{pod.name}-{volume['name']}"), generated=True))
-    return tuple(claims)
+    return tuple(PodClaim(Key(pod.namespace, name), generated) for name, generated in volume_claims(pod.obj))
 
 
 def named_claims_of(pod: PodInfo) -> tuple[Key, ...]:

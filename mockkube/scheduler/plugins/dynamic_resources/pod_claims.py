@@ -5,6 +5,7 @@ upstream 1.36: dynamic-resource-allocation/resourceclaim/resourceclaim.go
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
+from mockkube.matching.pod_claims import device_claim
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 
@@ -16,26 +17,22 @@ class Unusable(Exception):
 def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
     """Return the pod's claims, but for those it intentionally has none for; raise Unusable."""
     found = []
-    for named in pod.spec.get("resourceClaims") or ():
-        if "resourceClaimName" in named:
-            found.append(_existing(Key(pod.namespace, named["resourceClaimName"]), claims))
-        elif name := _generated_name(pod, named):
-            claim = _existing(Key(pod.namespace, name), claims)
-            _check_owner(pod, claim)
+    for wanted in pod.spec.get("resourceClaims") or ():
+        known = device_claim(pod.obj, wanted)
+        if known.name:
+            claim = _existing(Key(pod.namespace, known.name), claims)
+            if known.generated:
+                _check_owner(pod, claim)
             found.append(claim)
+        elif not known.unneeded:
+            raise Unusable(_why_none(pod, wanted))
     return found
 
 
-def _generated_name(pod: PodInfo, named: ReadOnlyObject) -> str:
-    """Return the name of the claim made from a template; empty if none is needed."""
-    if "resourceClaimTemplateName" not in named:
-        text = "none of the supported fields are set"
-        raise Unusable(f'pod "{pod.key}", spec.resourceClaim "{named["name"]}": {text}')
-    for status in pod.status.get("resourceClaimStatuses") or ():
-        if status["name"] == named["name"]:
-            name: str = status.get("resourceClaimName", "")
-            return name
-    raise Unusable(f'pod "{pod.key}": ResourceClaim not created yet')
+def _why_none(pod: PodInfo, wanted: ReadOnlyObject) -> str:
+    if "resourceClaimTemplateName" in wanted:
+        return f'pod "{pod.key}": ResourceClaim not created yet'
+    return f'pod "{pod.key}", spec.resourceClaim "{wanted["name"]}": none of the supported fields are set'
 
 
 def _existing(key: Key, claims: AssumedObjects) -> ReadOnlyObject:

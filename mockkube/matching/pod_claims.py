@@ -1,0 +1,49 @@
+"""Which claims a pod means: PersistentVolumeClaims by its volumes, ResourceClaims by its wishes for devices.
+
+upstream 1.36: component-helpers/storage/ephemeral, dynamic-resource-allocation/resourceclaim
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mockkube.api.types import ReadOnlyObject
+
+
+class VolumeClaim(NamedTuple):
+    """A PersistentVolumeClaim by its name; a generated one is made for the pod, and must be its own."""
+
+    name: str
+    generated: bool = False
+
+
+def volume_claims(pod: ReadOnlyObject) -> Iterator[VolumeClaim]:
+    """Yield the PersistentVolumeClaims of a pod, in the order of its volumes."""
+    for volume in pod["spec"].get("volumes") or ():
+        if (source := volume.get("persistentVolumeClaim")) is not None:
+            yield VolumeClaim(source.get("claimName", ""))
+        elif volume.get("ephemeral") is not None:
+            yield VolumeClaim(ephemeral_name(pod, volume), generated=True)
+
+
+def ephemeral_name(pod: ReadOnlyObject, volume: ReadOnlyObject) -> str:
+    """Return the name of the claim made for an ephemeral volume."""
+    return f"{pod['metadata']['name']}-{volume['name']}"
+
+
+class DeviceClaim(NamedTuple):
+    """What is known of a ResourceClaim: its name, if it is made, whether for the pod, whether there need be none."""
+
+    name: str = ""
+    generated: bool = False
+    unneeded: bool = False
+
+
+def device_claim(pod: ReadOnlyObject, wanted: ReadOnlyObject) -> DeviceClaim:
+    """Return what is known of the claim for a wish of a pod; without a name it is not made yet."""
+    if wanted.get("resourceClaimName"):
+        return DeviceClaim(wanted["resourceClaimName"])
+    for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
+        if status["name"] == wanted["name"]:
+            name = status.get("resourceClaimName")
+            return DeviceClaim(name, generated=True) if name else DeviceClaim(unneeded=True)
+    return DeviceClaim()
