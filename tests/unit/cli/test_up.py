@@ -20,6 +20,13 @@ from mockkube.cluster.files import write_atomically
 from mockkube.cluster.state import StateDirectory
 
 COMMAND = [sys.executable, "-m", "mockkube.cli"]
+COUNTED = """
+import atexit, gc
+atexit.register(lambda: print(len(gc.get_objects())))
+from mockkube.cli.main import main
+main()
+"""
+"""The command, which says at its end among how many objects the interpreter will look for garbage."""
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -92,6 +99,15 @@ def test_a_signal_stops_it_within_a_second(start: Start, state: Path, tmp_path: 
     assert process.stderr.read() == ""
     assert not path.exists()
     assert StateDirectory(state / "default").holder() is None
+
+
+def test_however_much_there_was_its_end_looks_for_no_garbage(state: Path) -> None:
+    command = [sys.executable, "-c", COUNTED, "up", "--port", "0", "--ephemeral"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said(process)
+        process.terminate()
+        out, _ = process.communicate(timeout=30)
+    assert int(out) < 1000
 
 
 def test_status_and_down_know_it(start: Start, mockkube: Callable[..., Any]) -> None:
