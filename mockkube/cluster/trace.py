@@ -1,5 +1,6 @@
 """What happened in a cluster, step by step: who took the step, when, and what was written in it."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -102,6 +103,16 @@ class Trace:
         """Note something that is no write to the store."""
         await self.outside(at)
         self.steps.append(Step(len(self.steps) + 1, at, f"{worker}: {text}", ()))
+
+    def digest(self) -> str:
+        """Return a hash of the whole of it: the same for the same run. Cheaper than the text."""
+        told = hashlib.sha256()
+        for step in self.steps:
+            told.update(f"{step.at!r} {step.worker}\n".encode())
+            for write in step.writes:
+                told.update(f"{write.verb} {write.event.entry.key} ".encode())
+                told.update(write.event.entry.value)
+        return told.hexdigest()
 
     def text(self) -> str:
         """Return the whole of it: the same for the same run, to the byte."""

@@ -1,7 +1,6 @@
 """How a scenario is played: a cluster for each run, one step after the other, catch and finally as told."""
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -140,14 +139,13 @@ async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunR
 
 def _seen(result: RunResult, laboratory: Laboratory, manner: Manner) -> RunResult:
     """Return a result with what the laboratory has seen."""
-    text = laboratory.trace.text()
     return replace(
         result,
         virtual_seconds=laboratory.clock.monotonic(),
         worker_steps=laboratory.steps,
-        digest=hashlib.sha256(text.encode()).hexdigest(),
+        digest=laboratory.trace.digest(),
         story=tuple(story_of(laboratory.trace)) if manner.keeps_story else (),
-        trace=text if manner.keeps_trace else "",
+        trace=laboratory.trace.text() if manner.keeps_trace else "",
     )
 
 

@@ -49,6 +49,7 @@ def replay_of(result: RunResult) -> str:
 def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[int, RunResult]]:
     """Play runs in so many processes; yield the place and the result of each as it ends."""
     if jobs <= 1 or len(runs) == 1:
+        _settle_in()
         for index, run in enumerate(runs):
             yield index, play_one(run, manner)
         return
@@ -66,6 +67,7 @@ def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[i
 
 
 def _settle_in() -> None:
+    """Let the process do little else than play."""
     gc.set_threshold(*_COLLECTIONS)
 
 
