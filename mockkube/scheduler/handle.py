@@ -1,6 +1,6 @@
 """What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from mockkube.client.events import NORMAL
@@ -54,9 +54,9 @@ class ProfileHandle:
         """The nodes that pods are nominated to; it changes with them."""
         return self._points.nominated
 
-    def yields(self, pod: PodInfo, node_name: str) -> bool:
-        """Whether the pod has to leave room on a node for others that are nominated to it."""
-        return bool(self._points.yielded_to(pod, node_name))
+    def yields_to(self, pod: PodInfo, node_name: str) -> Sequence[PodInfo]:
+        """Return the pods nominated to a node that this one has to leave room for there."""
+        return self._points.yielded_to(pod, node_name)
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record an event about a pod that is being scheduled: nothing is wrong with it."""

@@ -55,8 +55,8 @@ class Handle(Protocol):
         """The nodes that pods are nominated to; it changes with them."""
         ...
 
-    def yields(self, pod: PodInfo, node_name: str) -> bool:
-        """Whether the pod has to leave room on a node for others that are nominated to it."""
+    def yields_to(self, pod: PodInfo, node_name: str) -> Sequence[PodInfo]:
+        """Return the pods nominated to a node that this one has to leave room for there."""
         ...
 
     def preempting(self, uid: str) -> bool:

@@ -72,11 +72,14 @@ class _Memory:
 
     generation: int
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    crowded: dict[str, tuple[Sequence[PodInfo], Outcome]] = field(default_factory=dict)
+    """The same where room had to be left for other pods, with these."""
 
     def refresh(self, nodes: Nodes) -> None:
         """Forget what is known of nodes that have changed."""
         for name in nodes.changed_since(self.generation):
             self.outcomes.pop(name, None)
+            self.crowded.pop(name, None)
         self.generation = nodes.generation
 
 
@@ -168,12 +171,13 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         case = _Case(state, pod, Budgets(self._budgets.list()))
         enough = min(max(len(names) * self._share // 100, self._least), len(names))
         offset = self._chance.random.randrange(len(names))
-        known, nominated = self._remembered(case), self._handle.nominated()
+        memory, nominated = self._remembered(case), self._handle.nominated()
+        known = memory.outcomes
         harmless, harmful = run.harmless, run.harmful
         for name in chain(names[offset:], names[:offset]):  # hot: per candidate, per pod
             outcome = known.get(name)
             if outcome is None or name in nominated:
-                outcome = self._suppose(case, name, known)
+                outcome = self._suppose(case, name, memory)
             if isinstance(outcome, Status):
                 run.refused[name] = outcome
                 continue
@@ -183,33 +187,37 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
                 break
         return run
 
-    def _remembered(self, case: _Case) -> dict[str, Outcome]:
-        """Return what is known of pods like this one, by node; nothing when it follows from more than pod and node."""
+    def _remembered(self, case: _Case) -> _Memory:
+        """Return what is known of pods like this one; nothing when it follows from more than pod and node."""
         alike = self._handle.alike(case.state, case.pod) if case.budgets.none else None
         if alike is None:
-            return {}
+            return _Memory(self._nodes.generation)
         key = (alike, case.pod.priority)
         memory = self._memories.get(key)
         if memory is None:
             memory = self._memories[key] = _Memory(self._nodes.generation)
         memory.refresh(self._nodes)
-        return memory.outcomes
+        return memory
 
-    def _suppose(self, case: _Case, name: str, known: dict[str, Outcome]) -> Outcome:
-        """Return the least that has to go from a node, or why nothing helps there; remember it if it will hold."""
-        yields = self._handle.yields(case.pod, name)
-        if not yields and name in known:
-            return known[name]
-        node = self._nodes.get(name)
-        assert node is not None, "a node that was asked about exists"
-        outcome = self._try(case.state, case.pod, node, case.budgets)
-        if not yields:
-            known[name] = outcome
+    def _suppose(self, case: _Case, name: str, memory: _Memory) -> Outcome:
+        """Return the least that has to go from a node, or why nothing helps there; remember it."""
+        others = self._handle.yields_to(case.pod, name)
+        if not others:
+            outcome = memory.outcomes.get(name)
+            if outcome is None:
+                outcome = memory.outcomes[name] = self._try(case, name)
+            return outcome
+        before, outcome = memory.crowded.get(name, (None, _NO_VICTIMS))
+        if before != others:
+            outcome = self._try(case, name)
+            memory.crowded[name] = others, outcome
         return outcome
 
-    def _try(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Outcome:
+    def _try(self, case: _Case, name: str) -> Outcome:
+        node = self._nodes.get(name)
+        assert node is not None, "a node that was asked about exists"
         try:
-            return self._least_victims(state.clone(), pod, node.clone(), budgets)
+            return self._least_victims(case.state.clone(), case.pod, node.clone(), case.budgets)
         except ValueError as error:
             return Status.error(str(error))
 
