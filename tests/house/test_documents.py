@@ -11,6 +11,10 @@ from mockkube.apiserver.admission.catalogue import PLUGINS
 from mockkube.cli.catalogue import COMMANDS
 from mockkube.cli.up import command as up
 from mockkube.cluster.configuration import SETTINGS
+from mockkube.controllers.catalogue import CONTROLLERS
+from mockkube.controllers.catalogue import Entry as Controller
+from mockkube.scheduler.catalogue import PLUGINS as SCHEDULER_PLUGINS
+from mockkube.scheduler.catalogue import Entry as Plugin
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -52,6 +56,18 @@ def test_a_store_engine_is_named(scheme: str) -> None:
 @pytest.mark.parametrize("name", [entry.name for entry in PLUGINS if entry.make is not None])
 def test_an_admission_plugin_that_acts_is_described(name: str) -> None:
     assert f"\n| `{name}` |" in (ROOT / "docs" / "admission.md").read_text()
+
+
+@pytest.mark.parametrize("entry", [entry for entry in CONTROLLERS if entry.build is not None], ids=lambda one: one.name)
+def test_a_controller_that_runs_has_its_row(entry: Controller) -> None:
+    alias = f"`{entry.alias}`" if entry.alias else ""
+    assert f"\n| `{entry.name}` | {alias}".rstrip() in (ROOT / "docs" / "controllers.md").read_text()
+
+
+@pytest.mark.parametrize("entry", SCHEDULER_PLUGINS, ids=lambda one: one.name)
+def test_a_plugin_of_the_scheduler_has_its_row(entry: Plugin) -> None:
+    weight = f"{entry.weight} |" if entry.weight else "|"
+    assert f"\n| `{entry.name}` | {weight}" in (ROOT / "docs" / "scheduler.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
