@@ -23,10 +23,10 @@ class Complaints:
 
     def log(self, pod: PodInfo, refusal: Refusal) -> None:
         """Log what could not be read when nodes were refused for their taints."""
+        if _PLUGIN not in refusal.rejectors.refused:
+            return
         verdicts = {id(status): status for status in refusal.verdicts.by_node.values()}
         taints = [status.facts["taint"] for status in verdicts.values() if status.plugin == _PLUGIN]
-        if not taints:
-            return
         tolerations = compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
         for _, _, outcome in unreadable(taints, tolerations):
             if (pod.uid, outcome.value) not in self._logged:
