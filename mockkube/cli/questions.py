@@ -97,6 +97,17 @@ def _content(path: str) -> bytes:
         return file.read(_FILE_BYTES_MAX)
 
 
+def scheduler_configuration(path: str | None) -> dict[str, Any] | None:
+    """Return the KubeSchedulerConfiguration of `--config`; None if there is none."""
+    if path is None:
+        return None
+    found = list(documents(path))
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise ConfigurationError(f"--config: {path}: give one KubeSchedulerConfiguration")
+    given: dict[str, Any] = found[0]
+    return given
+
+
 def taint_of(text: str) -> dict[str, str]:
     """Read `key=value:Effect` or `key:Effect`."""
     rest, colon, effect = text.rpartition(":")

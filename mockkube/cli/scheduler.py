@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
+from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
 from mockkube.client.kubeconfig import KubeconfigError
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
@@ -40,7 +40,7 @@ def command(
     """
     logging.basicConfig(level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     caps = _capabilities(version, gates)
-    given = None if config is None else _configuration(config)
+    given = scheduler_configuration(config)
     try:
         asyncio.run(_schedule(kubeconfig, name, caps, given))
     except KubeconfigError as error:
@@ -65,11 +65,3 @@ async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict
 def _capabilities(version: str, gates: Sequence[str]) -> Capabilities:
     known = gates_of(gates, "--feature-gates")
     return capabilities_of(version_of(version), known, component="kube-scheduler", flag="--feature-gates")
-
-
-def _configuration(path: str) -> dict[str, Any]:
-    found = list(documents(path))
-    if len(found) != 1 or not isinstance(found[0], dict):
-        raise ConfigurationError(f"--config: {path}: give one KubeSchedulerConfiguration")
-    given: dict[str, Any] = found[0]
-    return given

@@ -11,7 +11,7 @@ import click
 from mockkube.cli.exits import Exit
 from mockkube.cli.live import default_paths
 from mockkube.cli.options import output_option
-from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
+from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.features.versions import DEFAULT
 
@@ -60,7 +60,7 @@ async def _explain(name: str, asked: dict[str, Any]) -> "Explanation":
         async with HttpClient(kubeconfig.read(path, asked["context"]), "mockkube-why", clock=clock) as client:
             version, gates = await _standing(client, asked)
             caps = capabilities_of(version_of(version), gates, component=_SCHEDULER, flag="--feature-gates")
-            given = _configuration(asked["config"]) if asked["config"] else None
+            given = scheduler_configuration(asked["config"])
             case = await case_of(client, Key(asked["namespace"], name), caps, clock, given)
             return await what_if(case, await explain(case), gates)
     except kubeconfig.KubeconfigError as error:
@@ -85,14 +85,6 @@ async def _standing(client: "HttpClient", asked: dict[str, Any]) -> tuple[str, d
         spec = {}
     version = asked["version"] or spec.get("version") or str(DEFAULT)
     return version, gates or dict(spec.get("featureGates") or {})
-
-
-def _configuration(path: str) -> dict[str, Any]:
-    found = list(documents(path))
-    if len(found) != 1 or not isinstance(found[0], dict):
-        raise ConfigurationError(f"--config: {path}: give one KubeSchedulerConfiguration")
-    given: dict[str, Any] = found[0]
-    return given
 
 
 def _print(explanation: "Explanation", output: str) -> None:

@@ -10,7 +10,6 @@ from mockkube.api.kinds.pod_owners import (
     MISFIT,
     PodOwnerStrategy,
     TemplateRules,
-    drop_disabled,
     empty_selector,
     fits,
     is_empty,
@@ -44,12 +43,9 @@ class DaemonSetStrategy(PodOwnerStrategy):
         """Start without a status and with the first version of the template."""
         super().prepare_create(obj, judge)
         _set_template_generation(obj, max(_template_generation(obj), 1))
-        drop_disabled(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status; count versions of the template."""
-        if judge.subresource != "status":
-            drop_disabled(new, old, judge)
         super().prepare_update(new, old, judge)
         changed = new["spec"].get("template") != old["spec"].get("template")
         _set_template_generation(new, _template_generation(old) + changed)

@@ -9,7 +9,6 @@ from mockkube.api.kinds.pod_owners import (
     PodOwnerStrategy,
     TemplateRules,
     changed_template_warnings,
-    drop_disabled,
     name_warnings,
     selector_form,
     template_warnings,
@@ -42,15 +41,8 @@ TERMINATING_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
 class DeploymentStrategy(PodOwnerStrategy):
     """Annotations count as changes; a write of the status keeps the labels."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
-        super().prepare_create(obj, judge)
-        drop_disabled(obj, None, judge)
-
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status, and count changes of spec and annotations."""
-        if judge.subresource != "status":
-            drop_disabled(new, old, judge)
         super().prepare_update(new, old, judge)
         annotated = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
         if judge.subresource != "status" and annotated:

@@ -13,7 +13,6 @@ from mockkube.api.kinds.pod_owners import (
     MISFIT,
     PodOwnerStrategy,
     TemplateRules,
-    drop_disabled,
     fits,
     name_warnings,
     selector_form,
@@ -60,13 +59,11 @@ class JobStrategy(PodOwnerStrategy):
         policy = obj["spec"].get("podFailurePolicy")
         if policy and not judge.caps.enabled("JobBackoffLimitPerIndex"):
             policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
-        drop_disabled(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status; drop what is switched off and not in use."""
         if judge.subresource != "status":
             _drop_disabled(new["spec"], old["spec"], judge)
-            drop_disabled(new, old, judge)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:

@@ -58,6 +58,17 @@ class PodOwnerStrategy(StatusStrategy):
         """The rules for its template at this moment."""
         return TemplateRules(judge, self.extensions)
 
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        drop_disabled(obj, None, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off."""
+        if judge.subresource != "status":
+            drop_disabled(new, old, judge)
+        super().prepare_update(new, old, judge)
+
 
 def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
     """Ask for a selector that selects something in particular."""

@@ -9,7 +9,6 @@ from mockkube.api.kinds.pod_owners import (
     PodOwnerStrategy,
     TemplateRules,
     changed_template_warnings,
-    drop_disabled,
     name_warnings,
     template_warnings,
     validate_at_most,
@@ -35,17 +34,6 @@ class ReplicaSetStrategy(PodOwnerStrategy):
     def empty_status(self) -> Object:
         """There are none yet."""
         return {"replicas": 0}
-
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
-        super().prepare_create(obj, judge)
-        drop_disabled(obj, None, judge)
-
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off."""
-        if judge.subresource != "status":
-            drop_disabled(new, old, judge)
-        super().prepare_update(new, old, judge)
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the spec."""

@@ -7,7 +7,6 @@ from mockkube.api.kinds.pod_owners import (
     MISFIT,
     PodOwnerStrategy,
     TemplateRules,
-    drop_disabled,
     name_warnings,
     template_labels,
     template_warnings,
@@ -33,17 +32,6 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
     def empty_status(self) -> Object:
         """There are none yet."""
         return {"replicas": 0}
-
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
-        super().prepare_create(obj, judge)
-        drop_disabled(obj, None, judge)
-
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off."""
-        if judge.subresource != "status":
-            drop_disabled(new, old, judge)
-        super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge every field."""

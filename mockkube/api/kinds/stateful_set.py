@@ -12,7 +12,6 @@ from mockkube.api.kinds.pod_owners import (
     PodOwnerStrategy,
     TemplateRules,
     changed_template_warnings,
-    drop_disabled,
     fits,
     selector_form,
     template_labels,
@@ -72,13 +71,11 @@ class StatefulSetStrategy(PodOwnerStrategy):
         """Start without a status; drop what is switched off."""
         super().prepare_create(obj, judge)
         _drop_max_unavailable(obj, None, judge)
-        drop_disabled(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status; drop what is switched off."""
         if judge.subresource != "status":
             _drop_max_unavailable(new, old, judge)
-            drop_disabled(new, old, judge)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
