@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Client, EventType, Selection
@@ -17,10 +18,10 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
 class _Gated:
-    """A cache that is left alone until its kind is served: a server that does not know it is not asked."""
+    """A cache that is only asked for while it is open: a server that does not serve its kind is left alone."""
 
-    def __init__(self, cache: ListWatch, stepped: Callable[[], None] = lambda: None) -> None:
-        self._cache, self._stepped = cache, stepped
+    def __init__(self, cache: ListWatch) -> None:
+        self._cache = cache
         self.open = False
 
     @property
@@ -44,7 +45,34 @@ class _Gated:
     async def step(self) -> None:
         """Step the cache."""
         await self._cache.step()
-        self._stepped()
+
+
+class _Permitted(_Gated):
+    """A cache that is given up when the server does not let us ask."""
+
+    def __init__(self, cache: ListWatch, client: Client, selection: Selection) -> None:
+        super().__init__(cache)
+        self.open = True
+        self.refused: list[Bell] = []
+        """They ring when it is given up."""
+        self._client, self._selection = client, selection
+        self._asked = False
+
+    async def step(self) -> None:
+        """Ask once whether asking is allowed, then step the cache."""
+        if not self._asked:
+            try:
+                await self._client.list(self._cache.kind, self._selection)
+            except Forbidden as error:
+                _LOG.warning("%s: %s: stages are left out", self.name, error)
+                self.open = False
+                for bell in self.refused:
+                    bell.ring()
+                return
+            except ApiError as error:
+                _LOG.debug("%s: %s: the cache asks again", self.name, error)
+            self._asked = True
+        await super().step()
 
 
 class StageBook:
@@ -57,11 +85,7 @@ class StageBook:
         self._gate = _Gated(self._cache)
         selection = Selection(fields=f"metadata.name={NAME}")
         self._definitions = ListWatch(client, "CustomResourceDefinition", clock, selection=selection, owner=owner)
-        self._asking = _Gated(self._definitions, self._asked)
-        self._asking.open = True
-        self._refused = False
-        """Whether the server does not tell this kubelet of definitions: then there are no stages for it."""
-        self._waiting: list[Bell] = []
+        self._asking = _Permitted(self._definitions, client, selection)
         self._definitions.subscribe(self._defined)
         self._cache.subscribe(self._heed)
         self.changed: list[Callable[[], None]] = []
@@ -74,12 +98,12 @@ class StageBook:
     @property
     def synced(self) -> bool:
         """Whether all stages are known."""
-        known = self._definitions.synced or self._refused
+        known = self._definitions.synced or not self._asking.open
         return known and (self._cache.synced or not self._gate.open)
 
     def tell_synced(self, bell: Bell) -> None:
         """Ring a bell once all stages are known."""
-        self._waiting.append(bell)
+        self._asking.refused.append(bell)
         self._definitions.tell_synced(bell)
         self._cache.tell_synced(bell)
 
@@ -95,13 +119,6 @@ class StageBook:
     def selecting(self, kind: str, obj: ReadOnlyObject) -> list[Stage]:
         """Return the stages that select an object as it is now, by name."""
         return [stage for stage in self._stages.values() if stage.kind == kind and stage.selects(obj)]
-
-    def _asked(self) -> None:
-        """Take note of whether the server tells of definitions at all: it does not let every kubelet ask."""
-        if not self._definitions.synced and self._definitions.wake_at() is not None and not self._refused:
-            self._refused = True
-            for bell in self._waiting:
-                bell.ring()
 
     def _defined(self, change: Change) -> None:
         conditions = (change.object.get("status") or {}).get("conditions") or ()
