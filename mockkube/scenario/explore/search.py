@@ -4,7 +4,7 @@ Where a step leads depends on the state of the cluster and on the step alone. So
 first pair of them that is new; only such walks are walked, and every other is put together of what is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -100,15 +100,25 @@ Play = Callable[[Sequence[Moves]], Iterable[Walked]]
 def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lambda left: None) -> Known:
     """Return enough to know every way; `told` is told how many ways are still unknown."""
     known = Known()
-    unknown: Mapping[Moves, None] = dict.fromkeys(ways)
-    first = next(iter(unknown))
-    while unknown:
-        batch = [first] if not known.start else list(islice(_frontier(known, unknown), BATCH_MAX))
+    unknown: Sequence[Moves] = list(dict.fromkeys(ways))
+    batch = list(_cover(unknown))
+    while batch:
         for walked in play(batch):
             known.learn(walked.moves, walked.start, walked.taken)
-        unknown = {way: None for way in unknown if known.unknown_from(way) is not None}
-        told(len(unknown))
+            unknown = [way for way in unknown if known.unknown_from(way) is not None]
+            told(len(unknown))
+        batch = list(islice(_frontier(known, unknown), BATCH_MAX))
     return known
+
+
+def _cover(ways: Sequence[Moves]) -> Iterator[Moves]:
+    """Yield ways that would tell all if the order of what has happened did not matter; often that is nearly so."""
+    wanted = {way: {(frozenset(way[:index]), move) for index, move in enumerate(way)} for way in ways}
+    left = set().union(*wanted.values())
+    while left:
+        best = max(wanted, key=lambda way: len(wanted[way] & left))
+        left -= wanted[best]
+        yield best
 
 
 def _frontier(known: Known, ways: Iterable[Moves]) -> Iterator[Moves]:

@@ -1,0 +1,131 @@
+"""`mockkube explore`: every order of a rollout, tried in virtual time."""
+
+import logging
+import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockkube.cli.exits import Exit
+from mockkube.cli.options import output_option
+from mockkube.cluster.errors import ConfigurationError, StartError
+
+if TYPE_CHECKING:
+    from mockkube.scenario.explore.plan import Plan
+    from mockkube.scenario.explore.search import Play
+    from mockkube.scenario.explore.verdict import Exploration
+
+_WIDTH = 30
+
+
+@click.command(short_help="Try every order of a rollout.")
+@click.argument("plan", type=click.Path(), metavar="PLAN")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Processes to play in. [one per core]")
+@click.option("--seed", type=int, metavar="N", help="The seed of all chance. [that of the plan]")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@click.option(
+    "--trace", metavar="INVARIANT", help="Print the counterexample to an invariant as a scenario to be played."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@output_option("table", "json", "yaml", "md")
+def command(plan: str, **options: Any) -> Exit:
+    """Try every order in which the components of a plan can change, and change back.
+
+    Says which orders are safe, what harm the others do, and how each broken invariant breaks in the fewest steps.
+    Ends with 1 when an order that the plan says to be safe is not, with 2 for a mistake in the plan.
+    """
+    logging.disable(logging.CRITICAL)
+    read = _plan(plan, options["seed"])
+    result = _explored(read, options["jobs"] or os.cpu_count() or 1, quiet=options["quiet"])
+    if options["trace"]:
+        return _trace(result, options["trace"])
+    _show(result, options["output"])
+    if options["report"]:
+        _report(result, options["report"])
+    return Exit.FAILED if result.refuted else Exit.OK
+
+
+def _plan(path: str, seed: int | None) -> "Plan":
+    from dataclasses import replace
+
+    from mockkube.scenario.errors import ScenarioError
+    from mockkube.scenario.explore.loading import load
+
+    try:
+        plan = load(Path(path))
+    except ScenarioError as error:
+        raise ConfigurationError(str(error)) from None
+    return plan if seed is None else replace(plan, seed=seed)
+
+
+def _explored(plan: "Plan", jobs: int, *, quiet: bool) -> "Exploration":
+    from mockkube.scenario.explore.playing import Alone, Together
+    from mockkube.scenario.explore.verdict import judge
+
+    playing: AbstractContextManager[Play] = Together(plan, jobs) if jobs > 1 else nullcontext(Alone(plan))
+    progress = _Progress(shown=not quiet and sys.stderr.isatty())
+    with playing as play:
+        result = judge(plan, play, progress)
+    progress.end()
+    return result
+
+
+class _Progress:
+    """A bar on stderr, for people only."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self._whole = 0
+
+    def __call__(self, left: int) -> None:
+        self._whole = max(self._whole, left)
+        if self._shown and self._whole:
+            done = self._whole - left
+            bar = "#" * (done * _WIDTH // self._whole)
+            print(f"\r[{bar:<{_WIDTH}}] {done} of {self._whole} walks known", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Leave a clean line."""
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _trace(result: "Exploration", invariant: str) -> Exit:
+    from mockkube.scenario.explore.retelling import scenario_of
+
+    for one in result.counterexamples:
+        if one.invariant == invariant:
+            click.echo(scenario_of(result.plan, one), nl=False)
+            return Exit.OK
+    known = ", ".join(one.invariant for one in result.counterexamples) or "none"
+    raise ConfigurationError(f"--trace: {invariant!r} was not broken: broken are {known}")
+
+
+def _show(result: "Exploration", output: str) -> None:
+    from mockkube.scenario.report import review, summary
+
+    match output:
+        case "table":
+            click.echo(summary.table(result))
+        case "md":
+            click.echo(review.render(result), nl=False)
+        case "json":
+            import json
+
+            click.echo(json.dumps(summary.as_json(result), indent=2))
+        case "yaml":
+            import yaml
+
+            click.echo(yaml.safe_dump(summary.as_json(result), sort_keys=False, width=1000), nl=False)
+
+
+def _report(result: "Exploration", path: str) -> None:
+    from mockkube.scenario.report.exploration import render
+
+    try:
+        Path(path).write_text(render(result))
+    except OSError as error:
+        raise StartError(f"--report: {path}: {error.strerror}: give a file that can be written") from None

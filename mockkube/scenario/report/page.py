@@ -1,0 +1,50 @@
+"""What all pages share: one file, no script, nothing fetched from anywhere."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+
+
+def document(title: str, body: Iterable[str]) -> str:
+    """Return a whole page."""
+    style = files("mockkube.scenario.report").joinpath("page.css").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{style}</style>",
+            "</head>",
+            "<body>",
+            "<main>",
+            *body,
+            "</main>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def badge(text: str, tone: str) -> str:
+    """Return a word with a colour; the word alone says it too."""
+    return f'<span class="badge {tone}">{escape(text)}</span>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Return a table whose cells are HTML already; it scrolls by itself where it is too wide."""
+    columns = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def folded(summary: str, body: str) -> str:
+    """Return what is shown when somebody asks for it."""
+    return f"<details><summary>{escape(summary)}</summary>{body}</details>"

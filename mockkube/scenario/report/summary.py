@@ -1,0 +1,117 @@
+"""An exploration in a terminal, and for programs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mockkube.scenario.explore.invariants import INVARIANTS
+from mockkube.scenario.explore.plan import Order, Phase
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Way
+
+_SHORT = {
+    "kube-apiserver": "apiserver",
+    "kube-scheduler": "scheduler",
+    "kube-controller-manager": "controllers",
+    "kubelet": "kubelets",
+}
+
+
+def order_text(order: Order) -> str:
+    """Return an order as people read it."""
+    return " → ".join(_SHORT.get(name, name) for name in order)
+
+
+def table(result: Exploration) -> str:
+    """Return the whole of it for a terminal."""
+    lines = [result.plan.title, ""]
+    for phase in Phase:
+        lines += [*_of_phase(result, phase), ""]
+    lines += _counterexamples(result)
+    lines.append(
+        f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
+        f"{result.played} of them played; seed {result.plan.seed}"
+    )
+    return "\n".join(lines)
+
+
+def _of_phase(result: Exploration, phase: Phase) -> Iterator[str]:
+    verdicts = result.of(phase)
+    safe = sum(one.safe for one in verdicts)
+    yield f"{phase.noun.upper()}: {safe} of {len(verdicts)} orders are safe"
+    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "WRITTEN")]
+    rows += [_row(one) for one in verdicts]
+    yield from _aligned(rows)
+
+
+def _row(one: OrderVerdict) -> tuple[str, ...]:
+    written = ", ".join(f"{each.name}{_claim(each.claim, safe=one.safe)}" for each in one.written)
+    breaks = ", ".join(dict.fromkeys(each.invariant for each in one.worst.breaks))
+    prepared = f" (prepared: {one.prepares})" if one.prepares else ""
+    return "ok" if one.safe else "no", order_text(one.order) + prepared, str(one.worst.harm), breaks or "-", written
+
+
+def _claim(claim: bool | None, *, safe: bool) -> str:
+    if claim is None:
+        return ""
+    said = "safe" if claim else "harmful"
+    return f" (said to be {said}: {'it is' if claim is safe else 'it is not'})"
+
+
+def _counterexamples(result: Exploration) -> Iterator[str]:
+    for one in result.counterexamples:
+        yield f"{one.invariant}: {INVARIANTS.get(one.invariant, 'Demanded by the plan.')}"
+        yield f"  broken in {len(one.moves)} step{'s' * (len(one.moves) > 1)}: {', '.join(map(str, one.moves))}"
+        yield f"  {one.text}"
+        yield f"  play it: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
+        yield ""
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
+
+
+def as_json(result: Exploration) -> dict[str, Any]:
+    """Return the whole of it for programs."""
+    return {
+        "plan": result.plan.name,
+        "seed": result.plan.seed,
+        "walks": result.walks,
+        "states": result.states,
+        "orders": [_order_json(one) for phase in Phase for one in result.of(phase)],
+        "pairs": [
+            {
+                "up": list(one.up),
+                "down": list(one.down),
+                **({"prepares": one.prepares} if one.prepares else {}),
+                "score": one.rising.harm.score + one.falling.harm.score,
+                "rising": _way_json(one.rising),
+                "falling": _way_json(one.falling),
+            }
+            for one in result.pairs
+        ],
+        "counterexamples": [
+            {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
+            for one in result.counterexamples
+        ],
+        "refuted": [written.name for written, _ in result.refuted],
+    }
+
+
+def _order_json(one: OrderVerdict) -> dict[str, Any]:
+    written = [{"name": each.name, "claim": each.claim, "source": each.source} for each in one.written]
+    return {
+        "phase": str(one.phase),
+        "order": list(one.order),
+        "safe": one.safe,
+        **({"prepares": one.prepares} if one.prepares else {}),
+        **({"written": written} if written else {}),
+        **_way_json(one.worst),
+    }
+
+
+def _way_json(way: Way) -> dict[str, Any]:
+    return {
+        "harm": dict(way.harm.counts()),
+        "breaks": [{"invariant": one.invariant, "text": one.text} for one in way.breaks],
+    }

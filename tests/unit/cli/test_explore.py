@@ -1,0 +1,65 @@
+"""`mockkube explore` as a user types it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Mockkube = Callable[..., Any]
+PLAN = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {name: small}
+spec:
+  change:
+    kube-apiserver: {gates: {TaintTolerationComparisonOperators: true}}
+    kube-scheduler: {gates: {TaintTolerationComparisonOperators: true}}
+  nodes:
+    - taints: [{key: sla, value: "950", effect: NoSchedule}]
+  workload:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: batch}
+      spec:
+        containers: [{name: main, image: i}]
+        tolerations: [{key: sla, operator: Gt, value: "900", effect: NoSchedule}]
+  orders:
+    - {name: as written, phase: up, order: [kube-apiserver], claim: safe}
+  seconds: 2
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    path = tmp_path / "plan.yaml"
+    path.write_text(PLAN)
+    return str(path)
+
+
+def test_a_claim_that_does_not_hold_is_exit_code_1(mockkube: Mockkube, plan: str) -> None:
+    answer = mockkube("explore", plan, "--jobs", "1")
+    assert answer.code == 1
+    assert "as written (said to be safe: it is not)" in answer.out
+
+
+def test_programs_read_json_and_people_a_page(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    answer = mockkube("explore", plan, "--jobs", "1", "-o", "json", "--report", str(page))
+    assert [one["invariant"] for one in json.loads(answer.out)["counterexamples"]] == ["admitted-pods-schedulable"]
+    assert "kube-scheduler runs without" in page.read_text()
+
+
+def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
+    traced = mockkube("explore", plan, "--jobs", "1", "--trace", "admitted-pods-schedulable")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(traced.out)
+    assert mockkube("test", str(broken), "--jobs", "1").code == 0
+
+
+def test_a_mistake_in_a_plan_is_one_line(mockkube: Mockkube, plan: str) -> None:
+    Path(plan).write_text(PLAN.replace("claim: safe", "claim: fine"))
+    answer = mockkube("explore", plan)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert f"{plan}:18: " in answer.err

@@ -1,0 +1,65 @@
+"""Plans from files: what is written becomes a plan, and a mistake is told with its line and a remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from mockkube.scenario.errors import ScenarioError
+from mockkube.scenario.explore.invariants import INVARIANTS
+from mockkube.scenario.explore.loading import load, parse
+from mockkube.scenario.explore.plan import Phase
+
+PLANS = sorted((Path(__file__).parents[4] / "conformance" / "plans").glob("*.yaml"))
+PLAN = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {name: small}
+spec:
+  change:
+    kube-apiserver: {gates: {TaintTolerationComparisonOperators: true}}
+    kube-scheduler: {gates: {TaintTolerationComparisonOperators: true}}
+  workload:
+    - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}
+  disturbances:
+    - name: a restart
+      do: [{restart: kube-scheduler}]
+  orders:
+    - {name: written, phase: down, order: [kube-scheduler], claim: safe}
+"""
+
+
+def test_components_left_out_of_an_order_change_last() -> None:
+    [written] = parse(PLAN).orders
+    assert (written.phase, written.order) == (Phase.DOWN, ("kube-scheduler", "kube-apiserver"))
+
+
+def test_every_invariant_is_asked_unless_some_are_named() -> None:
+    assert [demand.name for demand in parse(PLAN).demands] == list(INVARIANTS)
+
+
+def test_gates_go_back_to_what_the_version_has() -> None:
+    assert parse(PLAN).changes[0].before.gates == {"TaintTolerationComparisonOperators": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        pytest.param("order: [kube-scheduler]", "order: [kubelte]", "plan.yaml:14: ", id="a component of no change"),
+        pytest.param("Comparison", "Comparision", "plan.yaml:6: ", id="a gate that nobody knows"),
+        pytest.param("restart: kube", "restrat: kube", "'restrat' is no step of plans", id="a step that is none"),
+        pytest.param("kind: Pod", "knd: Pod", "plan.yaml:9: ", id="a manifest without a kind"),
+        pytest.param("claim: safe", "claim: fine", "'fine' is none of safe, harmful, none", id="a claim"),
+        pytest.param("kube-apiserver: {", "kube-apiservr: {", "no component is called so", id="a component"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_and_remedy(old: str, new: str, complaint: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse(PLAN.replace(old, new))
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=[path.stem for path in PLANS])
+def test_the_plans_that_ship_can_be_read(path: Path) -> None:
+    plan = load(path)
+    assert plan.name == path.stem
+    assert {order.phase for order in plan.orders} == set(Phase)

@@ -1,0 +1,112 @@
+"""A whole exploration, small enough to be played from start to end in every way as well."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+
+from mockkube.scenario.explore import invariants
+from mockkube.scenario.explore.harm import NONE
+from mockkube.scenario.explore.loading import parse
+from mockkube.scenario.explore.orders import walks
+from mockkube.scenario.explore.plan import Phase
+from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.retelling import scenario_of
+from mockkube.scenario.explore.search import Taken
+from mockkube.scenario.explore.stepping import walk
+from mockkube.scenario.explore.verdict import Exploration, Way, judge
+from mockkube.scenario.loading import parse as parse_scenarios
+from mockkube.scenario.report import review, summary
+from mockkube.scenario.report.exploration import render
+
+GATE = "TaintTolerationComparisonOperators"
+PLAN = f"""\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {{name: small, title: A <small> rollout}}
+spec:
+  change:
+    kube-apiserver: {{gates: {{{GATE}: true}}}}
+    kube-scheduler: {{gates: {{{GATE}: true}}}}
+    kube-controller-manager:
+      gates: {{{GATE}: true}}
+  nodes:
+    - taints: [{{key: sla, value: "950", effect: NoExecute}}]
+  workload:
+    - apiVersion: apps/v1
+      kind: ReplicaSet
+      metadata: {{name: web}}
+      spec:
+        replicas: 1
+        selector: {{matchLabels: {{app: web}}}}
+        template:
+          metadata: {{labels: {{app: web}}}}
+          spec:
+            terminationGracePeriodSeconds: 0
+            containers: [{{name: main, image: i}}]
+            tolerations: [{{key: sla, operator: Gt, value: "900", effect: NoExecute}}]
+  setup:
+    - component: {{name: kubelet, featureGates: {{{GATE}: true}}}}
+  orders:
+    - {{name: as written, phase: up, order: [kube-apiserver, kube-scheduler], claim: safe}}
+  creationsMax: 4
+  seconds: 3
+"""
+
+
+@pytest.fixture(scope="module")
+def explored() -> Exploration:
+    plan = parse(PLAN)
+    return judge(plan, Alone(plan))
+
+
+def test_sharing_states_gives_what_playing_every_way_gives(explored: Exploration) -> None:
+    pairs = {(pair.up, pair.down): (pair.rising, pair.falling) for pair in explored.pairs}
+    for way in list(walks(explored.plan))[::3]:  # every third: all of them take ten seconds
+        played = asyncio.run(walk(explored.plan, way.moves)).taken
+        assert pairs[way.up, way.down] == (_way(played[: way.turning]), _way(played[way.turning :])), way.moves
+
+
+def _way(steps: Sequence[Taken]) -> Way:
+    harm = sum((step.harm for step in steps), NONE)
+    return Way(harm, tuple(dict.fromkeys(one for step in steps for one in step.breaks)))
+
+
+def test_consumers_first_and_the_api_server_last_is_what_is_safe(explored: Exploration) -> None:
+    safe = {one.order for one in explored.of(Phase.UP) if one.safe}
+    assert safe == {order for order in permutations(explored.plan.components) if order[-1] == "kube-apiserver"}
+
+
+def test_a_scheduler_before_its_controller_manager_lets_pods_be_evicted_over_and_over(explored: Exploration) -> None:
+    found = {one.invariant: [str(move) for move in one.moves] for one in explored.counterexamples}
+    assert found[invariants.NO_HOT_LOOP] == ["kube-apiserver up", "kube-scheduler up"]
+    assert found[invariants.TOLERATED_STAY] == ["kube-apiserver up", "kube-scheduler up"]
+
+
+def test_an_order_that_is_said_to_be_safe_and_is_not_is_refuted(explored: Exploration) -> None:
+    assert [written.name for written, _ in explored.refuted] == ["as written"]
+
+
+def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) -> None:
+    [scenario] = parse_scenarios(scenario_of(explored.plan, explored.counterexamples[0]))
+    assert scenario.header.holds is False
+
+
+def test_a_report_is_one_file_that_fetches_nothing(explored: Exploration) -> None:
+    page = render(explored)
+    assert "A &lt;small&gt; rollout" in page
+    assert "kube-controller-manager runs without" in page
+    assert not [tag for tag in ("<script", "<link", "src=", "url(", "@import") if tag in page]
+
+
+def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -> None:
+    text = review.render(explored)
+    assert "###### Can the feature be disabled once it has been enabled" in text
+    assert "which it calls safe, is not safe" in text
+
+
+def test_a_table_names_what_breaks_each_order(explored: Exploration) -> None:
+    lines = summary.table(explored).splitlines()
+    assert "ENABLEMENT: 2 of 6 orders are safe" in lines
+    assert summary.as_json(explored)["refuted"] == ["as written"]
