@@ -3,16 +3,21 @@
 import asyncio
 import gc
 import multiprocessing
+import os
 import shlex
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import Final
 
+from mockkube.cluster.errors import StartError
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.playing import Manner, Run, play
 from mockkube.scenario.results import RunResult
 from mockkube.scenario.scenario import Scenario
 
+_INTERRUPTED: Final = 130
 _COLLECTIONS: Final = (50_000, 20, 100)
 """After how many new objects garbage is looked for: most of them are decoded JSON, and none of that is a cycle."""
 
@@ -56,11 +61,13 @@ def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[i
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
     gc.collect()
     gc.freeze()  # what is loaded is shared with the processes, as long as nobody writes to it
-    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_settle_in) as pool:
-        futures = {pool.submit(play_one, run, manner): index for index, run in enumerate(runs)}
+    with ProcessPoolExecutor(min(jobs, len(runs)), mp_context=context, initializer=_settle_in_process) as pool:
+        futures = {pool.submit(_play_in_process, run, manner): index for index, run in enumerate(runs)}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise StartError("a process that played scenarios has died: play with --jobs 1 to see why") from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -69,6 +76,23 @@ def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[i
 def _settle_in() -> None:
     """Let the process do little else than play."""
     gc.set_threshold(*_COLLECTIONS)
+
+
+def _settle_in_process() -> None:
+    """The same for a process of a pool; interrupted while it waits for work, it ends at once."""
+    _settle_in()
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+
+
+def _play_in_process(run: Run, manner: Manner) -> RunResult:
+    """Play one run in a process of a pool; interrupted, end what it has started, and then the process."""
+    waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return play_one(run, manner)
+    except KeyboardInterrupt:
+        os._exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, waiting)
 
 
 def play_one(run: Run, manner: Manner) -> RunResult:

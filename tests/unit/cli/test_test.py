@@ -1,5 +1,9 @@
 """`mockkube test`, through the entry point."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +74,15 @@ def test_traces_of_the_same_seed_are_the_same(played) -> None:
 def test_the_schema_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["test", "--schema"]) == 0
     assert '"expectRejected"' in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_what_scenarios_have_started(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    text = (SCENARIO % "v").replace("steps:", "matrix: {n: [1, 2]}\n  steps:\n    - script: 'exec sleep 300 > pipe'")
+    (tmp_path / "one.yaml").write_text(text)
+    command = [sys.executable, "-m", "mockkube", "test", str(tmp_path / "one.yaml"), "--jobs", "2"]
+    playing = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (tmp_path / "pipe").open() as pipe:  # once a program has it open
+        os.killpg(playing.pid, signal.SIGINT)
+        assert playing.wait(60) == 130
+        assert pipe.read() == ""  # no program has it open any more
