@@ -119,3 +119,23 @@ async def test_what_is_no_server_is_refused(control: Any, name: str, server: str
     answer = await control.patch(f"{COMPONENTS}/{name}", {"spec": {"server": server}})
     assert answer.status == 422
     assert message in answer.message
+
+
+async def test_the_controller_manager_does_as_it_was_told(start: Start) -> None:
+    told = {"default-storage-class": "standard"}
+    async with start(clock="Virtual", without=("scheduler", "kubelets"), controller_manager=told) as control:
+        await wait(control)
+        [made] = (await control.get("/apis/storage.k8s.io/v1/storageclasses"))["items"]
+        assert made["metadata"]["name"] == "standard"
+
+
+async def test_a_controller_that_is_left_out_does_nothing(start: Start) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    wanted = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    without = ("scheduler", "kubelets")
+    async with start(clock="Virtual", without=without, controllers=("*", "-replicaset")) as control:
+        await control.create("/apis/apps/v1/namespaces/default/deployments", wanted)
+        await wait(control)
+        assert len((await control.get("/apis/apps/v1/namespaces/default/replicasets"))["items"]) == 1
+        assert (await control.get(PODS))["items"] == []
