@@ -1,0 +1,34 @@
+"""Examples in the documents do what the documents say."""
+
+import re
+from pathlib import Path
+
+from mockkube.scenario.loading import parse
+from mockkube.scenario.playing import Run, play
+from mockkube.scenario.results import Outcome
+
+DOCS = Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return [text for kind, text in _BLOCK.findall((DOCS / document).read_text()) if kind == language]
+
+
+async def test_the_first_scenario_passes() -> None:
+    [scenario] = parse(blocks("scenarios.md", "yaml")[0])
+    result = await play(Run(scenario))
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_the_other_steps_can_be_read() -> None:
+    first = blocks("scenarios.md", "yaml")[0]
+    for text in blocks("scenarios.md", "yaml")[1:]:
+        steps = "\n".join(f"    {line}" for line in text.splitlines())
+        assert parse(first.partition("  steps:\n")[0] + f"  steps:\n{steps}\n")[0].blocks
+
+
+def test_python_is_python() -> None:
+    for text in blocks("testing.md", "python"):
+        lines = "\n".join(f"    {line}" for line in text.splitlines())
+        compile(f"async def example():\n{lines}\n", "testing.md", "exec")
