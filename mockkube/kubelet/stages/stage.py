@@ -21,7 +21,8 @@ from mockkube.kubelet.stages.getters import (
     seconds_of,
     weight_of,
 )
-from mockkube.kubelet.stages.gotemplate import Template, TemplateError
+from mockkube.kubelet.stages.gopipeline import TemplateError
+from mockkube.kubelet.stages.gotemplate import Template
 
 KIND: Final = "Stage.kwok.x-k8s.io"
 
