@@ -411,9 +411,9 @@ class Deployments(Controller):
             await self._write_status(deployment, status)
             return DONE
         left = statuses.seconds_to_deadline(deployment, status, now) if progress else None
-        if left is None:
+        if left is None or left <= -_SECOND:  # overdue and no failure: it was complete once, and time changes nothing
             return DONE
-        return Again() if left < _SECOND else Again(after=left + _SECOND)
+        return Again(after=left + _SECOND)
 
 
 def sizes_complete(deployment: ReadOnlyObject) -> bool:

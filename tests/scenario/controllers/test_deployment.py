@@ -88,6 +88,18 @@ async def test_a_broken_update_leaves_the_old_pods_and_times_out(sim):
     assert await condition(sim, "Available") == ("True", "MinimumReplicasAvailable")
 
 
+async def test_one_that_was_complete_and_grew_is_left_alone_once_it_is_overdue(sim):
+    await sim.start(*CONTROLLERS)
+    await make(sim, progressDeadlineSeconds=60)
+    await become_ready(sim)
+    await sim.merge("Deployment", "web", {"spec": {"replicas": 5}})
+    await sim.advance(62)
+    before = sim.metrics.get_sample_value("workqueue_retries_total", {"name": "deployment"})
+    await sim.advance(600)
+    assert await condition(sim, "Progressing") == ("True", "NewReplicaSetAvailable")
+    assert sim.metrics.get_sample_value("workqueue_retries_total", {"name": "deployment"}) == before > 0
+
+
 async def test_going_back_uses_the_old_set_under_a_new_revision(sim):
     await sim.start(*CONTROLLERS)
     await make(sim)
