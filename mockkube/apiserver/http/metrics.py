@@ -20,6 +20,8 @@ _WHOLE: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "dry_run")
 
 
+WAITING_MAX: Final = 1024
+"""How many requests of the same labels wait to be counted; nobody may ever look."""
 _METHODS: Final = {"create": "POST", "update": "PUT"}
 
 
@@ -60,19 +62,31 @@ class Metrics:
             ("verb", "group", "version", "resource"),
             registry=self.registry,
         )
-        self._cache: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
+        self._waiting: dict[tuple[tuple[str, ...], int], list[float]] = {}
+        """The seconds of requests not yet counted, by labels and code: to make a series is dear, few are looked at."""
 
     def observe(self, labels: tuple[str, ...], code: int, seconds: float) -> None:  # hot: per request
         """Count a finished request."""
-        key = (*labels, str(code))
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = (self._requests.labels(*key), self._seconds.labels(*labels))
-        found[0].inc()
-        found[1].observe(seconds)
+        waiting = self._waiting.get((labels, code))
+        if waiting is None:
+            waiting = self._waiting[labels, code] = []
+        waiting.append(seconds)
+        if len(waiting) >= WAITING_MAX:
+            self._count(labels, code, waiting)
+
+    def _count(self, labels: tuple[str, ...], code: int, waiting: list[float]) -> None:
+        if not waiting:
+            return
+        self._requests.labels(*labels, str(code)).inc(len(waiting))
+        histogram = self._seconds.labels(*labels)
+        for seconds in waiting:
+            histogram.observe(seconds)
+        waiting.clear()
 
     def render(self) -> bytes:
         """The text Prometheus scrapes."""
+        for (labels, code), waiting in self._waiting.items():
+            self._count(labels, code, waiting)
         return render(self.registry)
 
 
