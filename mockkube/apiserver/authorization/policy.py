@@ -10,6 +10,7 @@ lines are rules: verbs, then groups (the empty one is `core`) and resources, per
 import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from mockkube.api.types import Object
@@ -86,7 +87,9 @@ def objects(caps: Capabilities) -> Iterator[Object]:
     yield from _bindings({role.name for role in roles})
 
 
-def _roles(caps: Capabilities) -> list[_Role]:
+@lru_cache(maxsize=64)
+def _roles(caps: Capabilities) -> tuple[_Role, ...]:
+    """The roles as the table has them for such a server; not to be changed."""
     text = pkgutil.get_data(__package__, "data/roles.txt")
     assert text is not None, "the table of roles is part of the package"
     roles: list[_Role] = []
@@ -99,7 +102,7 @@ def _roles(caps: Capabilities) -> list[_Role]:
                 roles.append(_role(words))
         elif there and words:
             roles[-1].rules.append(_rule(words, caps))
-    return roles
+    return tuple(roles)
 
 
 def _applying(words: list[str], caps: Capabilities) -> list[str]:
