@@ -112,7 +112,14 @@ class Points:
 
     def judge(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return what asks one filter of any node; what it answers has to be `checked` if it is no success."""
-        return partial(self.ask, state, plugin, pod) if state.timed else plugin.judge(state, pod)
+        judge = plugin.judge(state, pod)
+        return partial(self._timed_judgement, plugin.name, judge) if state.timed else judge
+
+    def _timed_judgement(self, plugin: str, judge: Callable[[NodeInfo], Status], node: NodeInfo) -> Status:
+        start = self._clock.monotonic()
+        status = judge(node)
+        self._metrics.plugin_seconds.observe(self._clock.monotonic() - start, plugin, FILTER, status.code)
+        return status
 
     def checked(self, plugin: FilterPlugin, status: Status) -> Status:
         """Return a filter's answer as its own. Raises PluginFailed if it is neither yes nor no."""

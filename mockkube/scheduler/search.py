@@ -3,20 +3,17 @@
 upstream 1.36: pkg/scheduler/schedule_one.go
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import CycleState, FilterPlugin
+from mockkube.scheduler.framework.plugins import CycleState
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.points import FILTER, Points
-from mockkube.scheduler.tables import Filtered, Tables, Verdict
+from mockkube.scheduler.tables import Filtered, Tables
 
-Judge = tuple[int, FilterPlugin, Callable[[NodeInfo], Status]]
-"""A filter that is asked in each cycle: its place, itself, and what asks it of a node."""
 FEASIBLE_MIN: Final = 100
 """So many nodes are looked for at least; below it the whole cluster is."""
 _PERCENTAGE_MIN: Final = 5
@@ -125,8 +122,13 @@ class Search:
                 verdict = table.judge_crowded(points, state, pod, slot)
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
-                if live:
-                    verdict = self._ask(live, nodes[slot], verdict)
+                for place, plugin, judge in live:
+                    if place > verdict[0]:
+                        break
+                    status = judge(nodes[slot])
+                    if status is not SUCCESS and not (status := points.checked(plugin, status)).ok:
+                        verdict = place, status
+                        break
             if verdict is fits:
                 found.append(slot)
                 if len(found) >= count:
@@ -142,16 +144,6 @@ class Search:
 
     def _answers(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
-
-    def _ask(self, live: Sequence[Judge], node: NodeInfo, kept: Verdict) -> Verdict:  # hot: per node, per pod
-        """Ask the other filters too, as far as they come before one that refuses. Raises PluginFailed."""
-        for place, plugin, judge in live:
-            if place > kept[0]:
-                break
-            status = judge(node)
-            if status is not SUCCESS and (status := self._points.checked(plugin, status)).code is not Code.SUCCESS:
-                return place, status
-        return kept
 
     def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
         table = self._tables.filtered(state, pod)
