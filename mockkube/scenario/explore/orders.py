@@ -40,7 +40,15 @@ class Turns:
         return f"prepared for {self.prepares}" if self.prepares else "all have changed"
 
 
-Move = Changes | Happens | Turns
+@dataclass(frozen=True, slots=True)
+class Again:
+    """All change once more, the last of the plan first; what waits has time to be tried again."""
+
+    def __str__(self) -> str:
+        return "all change again"
+
+
+Move = Changes | Happens | Turns | Again
 Moves = tuple[Move, ...]
 
 
@@ -76,7 +84,7 @@ def _prepared(plan: Plan) -> list[WrittenOrder]:
 def _walks(plan: Plan, up: Order, down: Order, prepares: str) -> Iterator[Walk]:
     ways = product(_placed(plan, Phase.UP, up), _placed(plan, Phase.DOWN, down))
     for rising, falling in ways:
-        yield Walk(up, down, (*rising, Turns(prepares), *falling), prepares)
+        yield Walk(up, down, (*rising, Turns(prepares), *falling, Again()), prepares)
 
 
 def _placed(plan: Plan, phase: Phase, order: Order) -> list[Moves]:

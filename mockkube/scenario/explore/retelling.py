@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from mockkube.scenario.explore.orders import Changes, Happens, Turns
+from mockkube.scenario.explore.orders import Again, Changes, Happens, Turns
 from mockkube.scenario.explore.plan import Action, Plan, Setting, When
 from mockkube.scenario.explore.verdict import Counterexample
 
@@ -30,6 +30,8 @@ def scenario_of(plan: Plan, example: Counterexample) -> str:
                 before = [one.actions for one in plan.disturbances if one.when is When.BEFORE_DOWN]
                 for actions in [*before, *([written.prepare] if written else [])]:
                     steps += _disturbed(plan, actions, pending)
+            case Again():
+                raise AssertionError("counterexamples end before all change again")
     return yaml.safe_dump(_file(plan, example, steps), sort_keys=False, width=110, allow_unicode=True)
 
 

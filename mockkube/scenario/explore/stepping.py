@@ -19,7 +19,7 @@ from mockkube.scenario.explore.harm import Harm
 from mockkube.scenario.explore.intent import Intent, changed
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact, facts
-from mockkube.scenario.explore.orders import Changes, Happens, Move, Moves, Turns
+from mockkube.scenario.explore.orders import Again, Changes, Happens, Move, Moves, Turns
 from mockkube.scenario.explore.plan import Action, Demand, Phase, Plan, When
 from mockkube.scenario.explore.search import Break, State, Taken, Walked
 from mockkube.scenario.laboratory_world import LaboratoryWorld
@@ -28,6 +28,8 @@ from mockkube.scenario.world import Scene
 from mockkube.scheduler.why import case_of
 
 _COUNTED: Final = ("evicted", "rejected", "removed", "lost", "refused")
+PATIENCE: Final = 4
+"""How many steps' time there is for what waits when all change again: controllers try again ever more seldom."""
 _WHEN_MEANT_TO_STAY: Final = ("evicted", "removed")
 """What is no harm to a pod that nobody wanted to stay."""
 
@@ -144,9 +146,7 @@ class Journey:
     async def _make(self, move: Move) -> None:
         match move:
             case Changes(phase, component):
-                setting = self.plan.change_of(component).to(phase)
-                self._done[component] = phase
-                await self.laboratory.set(component, version=setting.version, gates=setting.gates)
+                await self._change(component, phase)
                 await self._pass()
                 for one in self.plan.disturbances:
                     if one.when is When.EVERY_STEP and phase in one.phases:
@@ -160,6 +160,17 @@ class Journey:
                         await self._disturb(one.actions)
                 if written is not None:
                     await self._disturb(written.prepare)
+
+            case Again():
+                for component in reversed(self.plan.components):
+                    await self._change(component, Phase.UP)
+                for _ in range(PATIENCE):
+                    await self._pass()
+
+    async def _change(self, component: str, phase: Phase) -> None:
+        setting = self.plan.change_of(component).to(phase)
+        self._done[component] = phase
+        await self.laboratory.set(component, version=setting.version, gates=setting.gates)
 
     async def _disturb(self, given: Sequence[Action]) -> None:
         self._refused += await actions.play(self.world, given)
@@ -226,7 +237,7 @@ class Journey:
 
     def _of_end(self, move: Move) -> list[Break]:
         """Return what does not hold now that all have changed; what is demanded at each step is asked at each."""
-        phase = Phase.UP if isinstance(move, Turns) else move.phase
+        phase = move.phase if isinstance(move, Changes | Happens) else Phase.UP
         ended = len(self._done) == len(self.plan.changes) and set(self._done.values()) == {phase}
         breaks = [found for demand in self.plan.demands if (found := self._demanded(demand, ended=ended))]
         if not ended:

@@ -1,10 +1,10 @@
 """What comes out of an exploration: every order with its harm, what was written about it, and how it breaks."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mockkube.scenario.explore.harm import NONE, Harm
-from mockkube.scenario.explore.orders import Moves, Turns, Walk, walks
+from mockkube.scenario.explore.orders import Moves, Walk, walks
 from mockkube.scenario.explore.plan import Order, Phase, Plan, WrittenOrder
 from mockkube.scenario.explore.search import Break, Known, Play, Taken, explore
 
@@ -30,6 +30,8 @@ class Pair:
     down: Order
     rising: Way
     falling: Way
+    again: Way
+    """What happens when all change once more after it."""
     prepares: str = ""
 
 
@@ -140,30 +142,29 @@ def _way(taken: Iterable[Taken]) -> Way:
     return Way(harm, tuple(dict.fromkeys(one for step in steps for one in step.breaks)))
 
 
-def _halves(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way]:
-    """Return the way up and the way down; what happens in between belongs to the latter."""
-    return _way(taken[: walk.turning]), _way(taken[walk.turning :])
+def _parts(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way, Way]:
+    """Return the way up, the way down with what happens before it, and what happens when all change again."""
+    return _way(taken[: walk.turning]), _way(taken[walk.turning : -1]), _way(taken[-1:])
 
 
 Found = Sequence[tuple[Walk, Sequence[Taken]]]
 
 
 def _pairs(found: Found) -> Iterable[Pair]:
-    grouped: dict[tuple[Order, Order, str], tuple[_Worst, _Worst]] = {}
+    grouped: dict[tuple[Order, Order, str], tuple[_Worst, ...]] = {}
     for walk, taken in found:
-        rising, falling = grouped.setdefault((walk.up, walk.down, walk.prepares), (_Worst(), _Worst()))
-        up, down = _halves(walk, taken)
-        rising.ways.append(up)
-        falling.ways.append(down)
-    for (up_order, down_order, prepares), (rising, falling) in grouped.items():
-        yield Pair(up_order, down_order, rising.worst, falling.worst, prepares)
+        ways = grouped.setdefault((walk.up, walk.down, walk.prepares), tuple(_Worst() for _ in range(3)))
+        for worst, way in zip(ways, _parts(walk, taken), strict=True):
+            worst.ways.append(way)
+    for (up, down, prepares), (rising, falling, again) in grouped.items():
+        yield Pair(up, down, rising.worst, falling.worst, again.worst, prepares)
 
 
 def _orders(plan: Plan, found: Found) -> Iterable[OrderVerdict]:
     rising: dict[Order, _Worst] = {}
     falling: dict[tuple[Order, str], _Worst] = {}
     for walk, taken in found:
-        up, down = _halves(walk, taken)
+        up, down, _ = _parts(walk, taken)
         rising.setdefault(walk.up, _Worst()).ways.append(up)
         falling.setdefault((walk.down, walk.prepares), _Worst()).ways.append(down)
     for order, ways in rising.items():
@@ -180,7 +181,7 @@ def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
     written = {(one.phase, one.order) for one in plan.orders}
     best: dict[str, tuple[tuple[int, bool, int], Counterexample]] = {}
     for number, (walk, taken) in enumerate(found):
-        for index, step in enumerate(taken):
+        for index, step in enumerate(taken[:-1]):
             for broken in step.breaks:
                 phase, order = (Phase.UP, walk.up) if index < walk.turning else (Phase.DOWN, walk.down)
                 rank = (index, (phase, order) not in written, number)
@@ -190,16 +191,3 @@ def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
     for demand in plan.demands:
         if demand.name in best:
             yield best[demand.name][1]
-
-
-def turns(moves: Moves) -> bool:
-    """Whether moves go beyond the way up."""
-    return any(isinstance(move, Turns) for move in moves)
-
-
-def breaks_by_invariant(breaks: Iterable[Break]) -> Mapping[str, list[str]]:
-    """Return the texts of what broke, by invariant."""
-    found: dict[str, list[str]] = {}
-    for one in breaks:
-        found.setdefault(one.invariant, []).append(one.text)
-    return found

@@ -6,7 +6,7 @@ from html import escape
 
 from mockkube.scenario.explore.harm import WEIGHTS
 from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.orders import Changes, Happens, Move, Turns
+from mockkube.scenario.explore.orders import Again, Changes, Happens, Move, Turns
 from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
 from mockkube.scenario.explore.reasons import settings_after, why
 from mockkube.scenario.explore.retelling import scenario_of
@@ -14,7 +14,7 @@ from mockkube.scenario.explore.stepping import Journey, Told, story
 from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderVerdict
 from mockkube.scenario.report import drawing
 from mockkube.scenario.report.page import badge, document, folded, table
-from mockkube.scenario.report.summary import order_text
+from mockkube.scenario.report.summary import again, order_text
 from mockkube.scenario.report.timeline import build
 from mockkube.scenario.results import story_of
 
@@ -166,6 +166,7 @@ def _heat(result: Exploration) -> Iterator[str]:
             f"score {harm(row, column)}"
         )
 
+    yield f"<p>{escape(again(result))}</p>"
     yield "<h2>Every order up with every order down</h2>"
     letters = ", ".join(f"{_letter(name)} {escape(name)}" for name in result.plan.components)
     yield (
@@ -228,6 +229,8 @@ def _move_text(result: Exploration, move: Move) -> str:
             return name
         case Turns(prepares):
             return f"All have changed; the way down is prepared: {prepares}" if prepares else "All have changed"
+        case Again():
+            return "All change again"
 
 
 def _happened(result: Exploration, moves: Sequence[Move], told: Told, journey: Journey) -> list[str]:

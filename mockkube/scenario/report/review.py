@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderVerdict
-from mockkube.scenario.report.summary import order_text
+from mockkube.scenario.report.summary import again, order_text
 
 
 def render(result: Exploration) -> str:
@@ -73,10 +73,7 @@ def _rolling_back(result: Exploration) -> Iterator[str]:
 def _again(result: Exploration) -> Iterator[str]:
     yield "###### What happens if we reenable the feature if it was previously rolled back?"
     yield ""
-    yield (
-        "Not part of this exploration: it goes up once and down once. Scenarios that go up again can be played with "
-        "`mockkube test`."
-    )
+    yield again(result)
     yield ""
 
 
@@ -100,10 +97,9 @@ def _tested(result: Exploration) -> Iterator[str]:
     yield "###### Were upgrade and rollback tested? Was the upgrade->downgrade->upgrade path tested?"
     yield ""
     yield (
-        f"All {len(result.of(Phase.UP))} orders up were followed by all orders down, {result.walks} ways in all, on a "
-        f"simulated Kubernetes {result.plan.version} ({result.states} different states), disturbed by: "
-        + ("; ".join(one.name for one in result.plan.disturbances) or "none")
-        + "."
+        f"All {len(result.of(Phase.UP))} orders up were followed by all orders down and by going up again: "
+        f"{result.walks} ways on a simulated Kubernetes {result.plan.version} ({result.states} different states), "
+        "disturbed by: " + ("; ".join(one.name for one in result.plan.disturbances) or "none") + "."
     )
     yield ""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Order, Phase
+from mockkube.scenario.explore.stepping import PATIENCE
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Way
 
 _SHORT = {
@@ -25,7 +26,7 @@ def table(result: Exploration) -> str:
     lines = [result.plan.title, ""]
     for phase in Phase:
         lines += [*_of_phase(result, phase), ""]
-    lines += _counterexamples(result)
+    lines += [again(result), "", *_counterexamples(result)]
     lines.append(
         f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
         f"{result.played} of them played; seed {result.plan.seed}"
@@ -65,6 +66,21 @@ def _counterexamples(result: Exploration) -> Iterator[str]:
         yield ""
 
 
+def again(result: Exploration) -> str:
+    """Say what happens when the feature is enabled again after each rollback."""
+    order, seconds = order_text(tuple(reversed(result.plan.components))), PATIENCE * result.plan.seconds
+    bad = [one for one in result.pairs if one.again.breaks]
+    told = (
+        f"Enabled again after the rollback ({order}), without any edit: within {seconds} s every workload was whole in "
+    )
+    if not bad:
+        return f"{told}all {len(result.pairs)} ways."
+    broken = sorted({each.invariant for one in bad for each in one.again.breaks})
+    return (
+        f"{told}{len(result.pairs) - len(bad)} of {len(result.pairs)} ways; in the others broke: {', '.join(broken)}."
+    )
+
+
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -87,6 +103,7 @@ def as_json(result: Exploration) -> dict[str, Any]:
                 "score": one.rising.harm.score + one.falling.harm.score,
                 "rising": _way_json(one.rising),
                 "falling": _way_json(one.falling),
+                "again": _way_json(one.again),
             }
             for one in result.pairs
         ],

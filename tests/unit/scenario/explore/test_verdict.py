@@ -62,10 +62,11 @@ def explored() -> Exploration:
 
 
 def test_sharing_states_gives_what_playing_every_way_gives(explored: Exploration) -> None:
-    pairs = {(pair.up, pair.down): (pair.rising, pair.falling) for pair in explored.pairs}
+    pairs = {(pair.up, pair.down): (pair.rising, pair.falling, pair.again) for pair in explored.pairs}
     for way in list(walks(explored.plan))[::3]:  # every third: all of them take ten seconds
         played = asyncio.run(walk(explored.plan, way.moves)).taken
-        assert pairs[way.up, way.down] == (_way(played[: way.turning]), _way(played[way.turning :])), way.moves
+        parts = played[: way.turning], played[way.turning : -1], played[-1:]
+        assert pairs[way.up, way.down] == tuple(map(_way, parts)), way.moves
 
 
 def _way(steps: Sequence[Taken]) -> Way:
@@ -86,6 +87,10 @@ def test_a_scheduler_before_its_controller_manager_lets_pods_be_evicted_over_and
 
 def test_an_order_that_is_said_to_be_safe_and_is_not_is_refuted(explored: Exploration) -> None:
     assert [written.name for written, _ in explored.refuted] == ["as written"]
+
+
+def test_enabled_again_the_workload_is_whole_without_an_edit(explored: Exploration) -> None:
+    assert not [pair for pair in explored.pairs if pair.again.breaks]
 
 
 def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) -> None:
