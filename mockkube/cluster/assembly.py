@@ -29,6 +29,7 @@ from mockkube.cluster.files import write_atomically
 from mockkube.cluster.kubeconfig import Access, render
 from mockkube.cluster.listener import bind, url_of
 from mockkube.cluster.nodes import register
+from mockkube.cluster.parts import told
 from mockkube.cluster.readings import REAL, VIRTUAL
 from mockkube.cluster.servers import Server, Surroundings, build_api_server
 from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
@@ -105,7 +106,7 @@ class Cluster:
         for notice, components in judge(configuration).items():
             level = logging.getLevelNamesMapping()[notice.severity.upper()]
             _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
-        _judge_flags(configuration)
+        told(configuration)
         stack.enter_context(StateLock(directory))
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
@@ -203,13 +204,6 @@ async def _define_stages(server: Server) -> None:
         await server.create_object(DEFINITION)
     except ApiError as error:
         _LOG.warning("stages cannot be defined: %s", error)
-
-
-def _judge_flags(configuration: ClusterConfiguration) -> None:
-    if configuration.scheduler_config or configuration.controllers or configuration.controller_manager:
-        from mockkube.cluster.part_flags import flags_of
-
-        flags_of(configuration)
 
 
 def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockkube.client.protocol import Client
 from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.stage import Stage
 from mockkube.features.capabilities import Capabilities
@@ -18,6 +19,16 @@ PartContext = Context[Client, Capabilities]
 Build = Callable[[PartContext, Flags], Part]
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
+
+
+def told(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
+    """Return what components are told by flags of their own, `more` first; ConfigurationError for what cannot be."""
+    said = configuration.controllers or configuration.controller_manager or more
+    if configuration.scheduler_config is None and not said:
+        return {}
+    from mockkube.cluster.part_flags import flags_of
+
+    return flags_of(configuration, more)
 
 
 def _scheduler(context: PartContext, flags: Flags) -> Part:
