@@ -47,7 +47,7 @@ def _lane(lane: Lane, row: int, step: float) -> Iterator[str]:
     name = f"{lane.name} (+{lane.like} like it)" if lane.like else lane.name
     yield f'<text x="0" y="{y + 12}">{escape(_cut(name, _NAMES - 10))}<title>{escape(name)}</title></text>'
     for span in lane.spans:
-        x, width = _NAMES + span.first * step, max(2.0, (span.last - span.first) * step)
+        x, width = _NAMES + span.first * step, max(4.0, (span.last - span.first) * step)
         yield f"<g><title>{escape(f'{lane.name}: {span.text}')}</title>"
         yield f'<rect class="span-{span.tone}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LANE - 5}" rx="2"/>'
         if (text := _cut(span.text, width - 6)) and len(text) > 3:
@@ -57,7 +57,7 @@ def _lane(lane: Lane, row: int, step: float) -> Iterator[str]:
         x = _NAMES + mark.column * step
         shown = escape(f"{lane.name}: {mark.text}")
         place = f'x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + _LANE - 5}"'
-        yield f'<line class="mark" {place}><title>{shown}</title></line>'
+        yield f'<line class="mark mark-{mark.tone}" {place}><title>{shown}</title></line>'
 
 
 def _cut(text: str, width: float) -> str:

@@ -36,8 +36,8 @@ def table(result: Exploration) -> str:
 
 def _of_phase(result: Exploration, phase: Phase) -> Iterator[str]:
     verdicts = result.of(phase)
-    safe = sum(one.safe for one in verdicts)
-    yield f"{phase.noun.upper()}: {safe} of {len(verdicts)} orders are safe"
+    plain = [one for one in verdicts if not one.prepares]
+    yield f"{phase.noun.upper()}: {sum(one.safe for one in plain)} of {len(plain)} orders are safe"
     rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "WRITTEN")]
     rows += [_row(one) for one in verdicts]
     yield from _aligned(rows)

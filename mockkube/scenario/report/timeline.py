@@ -119,9 +119,8 @@ class _Making:
         name = write.name.removeprefix("default/")
         lane = self._pods.setdefault(name, Lane(name))
         if write.verb == "delete":
-            if lane.spans:
-                lane.spans[-1].last = column
-            lane.marks.append(Mark(column, "gone", "idle"))
+            tone = lane.spans[-1].tone if lane.spans else "idle"
+            lane.marks.append(Mark(column + 1, "gone", tone))
             self._states.pop(name, None)
             return
         if write.verb == "create":
