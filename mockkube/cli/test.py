@@ -4,7 +4,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +106,9 @@ def _write(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
 
         _save(options["junit"], render(results), "--junit")
     if options["report"]:
-        report = import_module("mockkube.scenario.report.runs")
-        _save(options["report"], report.render(results), "--report")
+        from mockkube.scenario.report.runs import render as render_page
+
+        _save(options["report"], render_page(results), "--report")
     if options["summary"]:
         from mockkube.scenario import summary
 

@@ -86,3 +86,8 @@ def test_an_interrupt_ends_what_scenarios_have_started(tmp_path: Path) -> None:
         os.killpg(playing.pid, signal.SIGINT)
         assert playing.wait(60) == 130
         assert pipe.read() == ""  # no program has it open any more
+
+
+def test_a_report_is_one_page(played, tmp_path: Path) -> None:
+    played(SCENARIO % "v", "--report", str(tmp_path / "report.html"))
+    assert (tmp_path / "report.html").read_text().lower().startswith("<!doctype html>")
