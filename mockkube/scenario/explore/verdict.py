@@ -77,6 +77,8 @@ class Exploration:
     played: int
     """Steps that were taken on clusters."""
     walks: int = 0
+    surprises: int = 0
+    """Steps that came out otherwise when they were played again from what seemed the same state."""
 
     def of(self, phase: Phase) -> list[OrderVerdict]:
         """Return the verdicts on the orders of one way, the harmless first."""
@@ -127,6 +129,7 @@ def judge(plan: Plan, play: Play, told: Callable[[int], None] = lambda left: Non
         steps=len(known.steps),
         played=known.played,
         walks=len(ways),
+        surprises=len(known.surprises),
     )
 
 

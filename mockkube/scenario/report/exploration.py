@@ -291,4 +291,9 @@ def _reading(result: Exploration) -> Iterator[str]:
     demands = [(demand.name, INVARIANTS.get(demand.name, "As the plan says.")) for demand in plan.demands]
     rows = [[f"<code>{escape(name)}</code>", escape(text)] for name, text in demands]
     yield table(("Invariant", "What must hold"), rows, "What was asked")
+    if result.surprises:
+        yield (
+            f"<p>{result.surprises} of {result.played} steps came out otherwise when they were played again from what "
+            "seemed the same state, so counts of ways that were put together may be off.</p>"
+        )
     yield f'<p class="soft">Seed {plan.seed}: the same plan and seed give the same result.</p>'

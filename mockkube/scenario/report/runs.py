@@ -53,7 +53,9 @@ def _run(index: int, one: RunResult) -> Iterator[str]:
          escape(step.message)]
         for step in one.steps
     ]  # fmt: skip
-    yield folded(f"{len(one.steps)} steps", table(("At", "Step", "", "", ""), rows, "Steps"))
+    yield folded(
+        f"{len(one.steps)} step{'s' * (len(one.steps) != 1)}", table(("At", "Step", "", "", ""), rows, "Steps")
+    )
     if one.story:
         yield from _story(one)
 

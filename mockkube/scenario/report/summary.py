@@ -29,8 +29,10 @@ def table(result: Exploration) -> str:
     lines += [again(result), "", *_counterexamples(result)]
     lines.append(
         f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
-        f"{result.played} of them played; seed {result.plan.seed}"
+        f"{result.played} played; seed {result.plan.seed}"
     )
+    if result.surprises:
+        lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
     return "\n".join(lines)
 
 
@@ -94,6 +96,7 @@ def as_json(result: Exploration) -> dict[str, Any]:
         "seed": result.plan.seed,
         "walks": result.walks,
         "states": result.states,
+        "surprises": result.surprises,
         "orders": [_order_json(one) for phase in Phase for one in result.of(phase)],
         "pairs": [
             {
