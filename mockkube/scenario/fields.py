@@ -7,7 +7,7 @@ annotations make the JSON schema for editors (`schema`).
 import dataclasses
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -24,13 +24,6 @@ Tree = NewType("Tree", object)
 
 T = TypeVar("T")
 _NANOS: Final = 1_000_000_000
-
-
-def said(text: str, *, default: Any = MISSING) -> Any:
-    """Return a field with what a reader should know of it, for types that `Annotated` does not suit."""
-    if isinstance(default, dict | list):
-        return field(default_factory=type(default), metadata={"text": text})
-    return field(metadata={"text": text}) if default is MISSING else field(default=default, metadata={"text": text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,7 @@ def _argument(one: "dataclasses.Field[Any]", hint: Any) -> Argument:
     if get_origin(hint) is Annotated:
         plain, text, *_ = get_args(hint)
         return Argument(one.name, plain, text, required)
-    return Argument(one.name, hint, str(one.metadata.get("text", "")), required)
+    return Argument(one.name, hint, "", required)
 
 
 def read(cls: type[T], node: Any, at: Place) -> T:
