@@ -180,14 +180,15 @@ def _orders(plan: Plan, found: Found) -> Iterable[OrderVerdict]:
 
 
 def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
-    """Yield the shortest for each invariant; of those of equal length, one that somebody wrote, then the first."""
+    """Yield the shortest for each invariant; of those of equal length one without loops, or one somebody wrote."""
     written = {(one.phase, one.order) for one in plan.orders}
-    best: dict[str, tuple[tuple[int, bool, int], Counterexample]] = {}
+    best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
     for number, (walk, taken) in enumerate(found):
         for index, step in enumerate(taken[:-1]):
             for broken in step.breaks:
                 phase, order = (Phase.UP, walk.up) if index < walk.turning else (Phase.DOWN, walk.down)
-                rank = (index, (phase, order) not in written, number)
+                loops = sum(one.harm.loops for one in taken[:index])
+                rank = (index, loops, (phase, order) not in written, number)
                 example = Counterexample(broken.invariant, broken.text, walk.moves[: index + 1], walk)
                 if broken.invariant not in best or rank < best[broken.invariant][0]:
                     best[broken.invariant] = (rank, example)
