@@ -35,7 +35,6 @@ def run_in_foreground(
     directory = StateDirectory.of(configuration.name, environment)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_run(configuration, directory, ready))
-    gc.freeze()  # else the interpreter, as it ends, looks for garbage among all there is: seconds, for 1,000 pods
 
 
 async def _run(
