@@ -91,8 +91,6 @@ def test_two(kube):
             "pytest",
             "-q",
             "-p",
-            "mockkube.testing.plugin",
-            "-p",
             "no:cacheprovider",
             "--strict-markers",
             ".",
