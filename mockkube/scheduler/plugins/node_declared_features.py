@@ -1,13 +1,14 @@
 """Features: nodes whose kubelet declares what a pod needs of it.
 
-upstream 1.36: pkg/scheduler/framework/plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features
+upstream 1.36: pkg/scheduler/framework/plugins/nodedeclaredfeatures
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
+from mockkube.matching.node_features import known_features, needed_features
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
@@ -20,33 +21,6 @@ _LISTS_THEM: Final = Version(1, 35)
 """The version whose message lists what is missing."""
 
 
-def _restarts_all(spec: ReadOnlyObject) -> bool:
-    rules = (rule for one in _containers(spec) for rule in one.get("restartPolicyRules") or ())
-    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
-
-
-def _shares_network_not_users(spec: ReadOnlyObject) -> bool:
-    return bool(spec.get("hostNetwork")) and spec.get("hostUsers") is False
-
-
-def _binds_with_options(spec: ReadOnlyObject) -> bool:
-    containers = (*_containers(spec), *(spec.get("ephemeralContainers") or ()))
-    return any(mount.get("bindMountOptions") for one in containers for mount in one.get("volumeMounts") or ())
-
-
-def _containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    yield from spec.get("containers") or ()
-    yield from spec.get("initContainers") or ()
-
-
-_NEEDS: Final[Mapping[str, tuple[Version, Callable[[ReadOnlyObject], bool]]]] = {
-    "RestartAllContainersOnContainerExits": (Version(1, 35), _restarts_all),
-    "UserNamespacesHostNetworkSupport": (Version(1, 36), _shares_network_not_users),
-    "VolumeBindMountOptions": (Version(1, 37), _binds_with_options),
-}
-"""By feature: since when schedulers know of it, and which pods need it."""
-
-
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Refuses nodes that do not declare a feature the pod needs."""
 
@@ -55,8 +29,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         version = context.caps.version
-        on = context.caps.enabled(_GATE)
-        self._needs = {name: test for name, (since, test) in _NEEDS.items() if on and version >= since}
+        self._known = known_features(version) if context.caps.enabled(_GATE) else ()
         self._lists_them = version <= _LISTS_THEM
 
     def interests(self) -> Sequence[Interest]:
@@ -90,7 +63,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         return pod.part(self, lambda info: self._needed(info.spec))
 
     def _needed(self, spec: ReadOnlyObject) -> tuple[str, ...]:
-        return tuple(name for name, needs in self._needs.items() if needs(spec))
+        return needed_features(spec, self._known)
 
 
 def _declared(node: NodeInfo) -> frozenset[str]:

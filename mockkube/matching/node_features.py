@@ -1,0 +1,63 @@
+"""Features that a kubelet can declare on its node: since when each is known, and which pods need it.
+
+upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures/features
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFeature:
+    """A feature, named like its gate."""
+
+    name: str
+    since: Version
+    needed_by: Callable[[ReadOnlyObject], bool] | None = None
+    """Whether a pod with this spec needs it of its node; None if none ever does."""
+
+
+def known_features(version: Version) -> tuple[NodeFeature, ...]:
+    """Return what a component of some version knows of, by name."""
+    return tuple(feature for feature in _FEATURES if version >= feature.since)
+
+
+def needed_features(spec: ReadOnlyObject, known: Iterable[NodeFeature]) -> tuple[str, ...]:
+    """Return the names of those that the spec of a pod needs."""
+    return tuple(feature.name for feature in known if feature.needed_by is not None and feature.needed_by(spec))
+
+
+def _restarts_all(spec: ReadOnlyObject) -> bool:
+    rules = (rule for one in _containers(spec) for rule in one.get("restartPolicyRules") or ())
+    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
+
+
+def _shares_network_not_users(spec: ReadOnlyObject) -> bool:
+    return bool(spec.get("hostNetwork")) and spec.get("hostUsers") is False
+
+
+def _binds_with_options(spec: ReadOnlyObject) -> bool:
+    containers = (*_containers(spec), *(spec.get("ephemeralContainers") or ()))
+    return any(mount.get("bindMountOptions") for one in containers for mount in one.get("volumeMounts") or ())
+
+
+def _containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+_FEATURES: Final = (
+    NodeFeature("DRANodeAllocatableResources", Version(1, 37)),
+    NodeFeature("DRAOptionalNodeOperations", Version(1, 37)),
+    NodeFeature("ExtendWebSocketsToKubelet", Version(1, 36)),
+    NodeFeature("InPlacePodLevelResourcesVerticalScaling", Version(1, 35)),
+    NodeFeature("InPlacePodVerticalScalingInitContainers", Version(1, 36)),
+    NodeFeature("InPlacePodVerticalScalingMemoryBackedVolumes", Version(1, 37)),
+    NodeFeature("RestartAllContainersOnContainerExits", Version(1, 35), _restarts_all),
+    NodeFeature("UserNamespacesHostNetworkSupport", Version(1, 36), _shares_network_not_users),
+    NodeFeature("VolumeBindMountOptions", Version(1, 37), _binds_with_options),
+)
