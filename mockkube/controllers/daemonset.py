@@ -3,11 +3,10 @@
 upstream 1.36: pkg/controller/daemon
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING
@@ -24,7 +23,7 @@ from mockkube.controllers.daemonset_placement import (
 from mockkube.controllers.daemonset_rollout import Edition, Moves, by_age, on_node, roll
 from mockkube.controllers.expectations import Expectations
 from mockkube.controllers.failure_backoff import FailureBackoff
-from mockkube.controllers.family import Heirs, candidates, owner_in
+from mockkube.controllers.family import Heirs, candidates, owner_in, selector_of
 from mockkube.controllers.node_pods import pods_by_node
 from mockkube.controllers.ownership import Claims
 from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, pod_from
@@ -52,16 +51,13 @@ class DaemonSets(Controller):
         heirs = Heirs(
             self.sets,
             _KIND,
-            self._matching,
             added=self._pod_added,
             updated=self._pod_updated,
             deleted=self._pod_deleted,
         )
         self.pods = self.follow("Pod", heirs.heed)
         self.nodes = self.follow("Node", self._node_changed)
-        history = Heirs(
-            self.sets, _KIND, self._matching, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone
-        )
+        history = Heirs(self.sets, _KIND, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone)
         self._archive = Archive(self.client, self.follow("ControllerRevision", history.heed), _KIND)
         self._on_node = pods_by_node(self.pods)
         self._hand = PodHand(self.client, self.events)
@@ -71,13 +67,6 @@ class DaemonSets(Controller):
         self._placements: dict[Key, tuple[str, Placement]] = {}
 
     # What feeds it
-
-    def _matching(self, one: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-        labels = one["metadata"].get("labels") or {}
-        for daemon_set in self.sets.list(one["metadata"]["namespace"]) if labels else ():
-            selector = from_label_selector(daemon_set["spec"].get("selector"))
-            if not selector.empty and selector.matches(labels):
-                yield daemon_set
 
     def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
@@ -206,7 +195,7 @@ class DaemonSets(Controller):
         return True
 
     async def _pods_of(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
-        selector = from_label_selector(daemon_set["spec"].get("selector"))
+        selector = selector_of(daemon_set)
         claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
         near = candidates(self.pods, daemon_set)
         pods = await claims.claim(near, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))

@@ -3,13 +3,12 @@
 upstream 1.36: pkg/controller/deployment
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING
@@ -33,7 +32,7 @@ from mockkube.controllers.deployment_revisions import (
     with_annotations,
 )
 from mockkube.controllers.deployment_sizes import active, counted, is_rolling, total, total_counted, wanted
-from mockkube.controllers.family import Heirs, candidates, owned_by, owner_in
+from mockkube.controllers.family import Heirs, candidates, owned_by, owner_in, selector_of
 from mockkube.controllers.ownership import Claims, controller_uid
 from mockkube.controllers.pod_making import is_namespace_terminating
 from mockkube.controllers.pod_readiness import is_finished
@@ -79,19 +78,12 @@ class Deployments(Controller):
         def look(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
             self.keys.add(key)
 
-        heirs = Heirs(self.deployments, "Deployment", self._matching, added=look, updated=look, deleted=look)
+        heirs = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
         self.sets = self.follow("ReplicaSet", heirs.heed)
         self.pods = self.follow("Pod", self._pod_changed)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     # What feeds it
-
-    def _matching(self, one: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-        labels = one["metadata"].get("labels") or {}
-        for deployment in self.deployments.list(one["metadata"]["namespace"]) if labels else ():
-            selector = from_label_selector(deployment["spec"].get("selector"))
-            if not selector.empty and selector.matches(labels):
-                yield deployment
 
     def _pod_changed(self, change: Change) -> None:
         """Go on with a recreation once the last old pod is gone."""
@@ -147,7 +139,7 @@ class Deployments(Controller):
         return DONE
 
     async def _sets_of(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
-        selector = from_label_selector(deployment["spec"].get("selector"))
+        selector = selector_of(deployment)
         claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
         near = candidates(self.sets, deployment)
         sets = await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))

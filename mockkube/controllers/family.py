@@ -1,7 +1,8 @@
 """What belongs to whom: the objects of a cache by the uid of their controller, orphans by their namespace."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import EventType, Key, key_of
@@ -36,6 +37,11 @@ def owner_in(owners: ListWatch, kind: str, obj: ReadOnlyObject) -> ReadOnlyObjec
     return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
 
 
+def selector_of(owner: ReadOnlyObject) -> LabelSelector:
+    """Return what an owner selects."""
+    return from_label_selector(owner["spec"].get("selector"))
+
+
 class Heirs:
     """Tells owners what happens to what they own, or might adopt."""
 
@@ -43,14 +49,14 @@ class Heirs:
         self,
         owners: ListWatch,
         kind: str,
-        matching: Callable[[ReadOnlyObject], Iterable[ReadOnlyObject]],
         *,
         added: Callable[[Key, ReadOnlyObject], None],
         updated: Callable[[Key, ReadOnlyObject, ReadOnlyObject | None], None],
         deleted: Callable[[Key, ReadOnlyObject], None],
+        selector: Callable[[ReadOnlyObject], LabelSelector] = selector_of,
     ) -> None:
-        """`matching` returns the owners that would adopt an orphan."""
-        self._owners, self._kind, self._matching = owners, kind, matching
+        """`selector` returns which orphans an owner would adopt; one that selects everything adopts none."""
+        self._owners, self._kind, self._selector = owners, kind, selector
         self._added, self._updated, self._deleted = added, updated, deleted
 
     def heed(self, change: Change) -> None:
@@ -87,8 +93,11 @@ class Heirs:
             self._offer(obj)
 
     def _offer(self, orphan: ReadOnlyObject) -> None:
-        for owner in self._matching(orphan):
-            self._updated(key_of(owner), orphan, None)
+        labels = orphan["metadata"].get("labels") or {}
+        for owner in self._owners.list(orphan["metadata"]["namespace"]) if labels else ():
+            selector = self._selector(owner)
+            if not selector.empty and selector.matches(labels):
+                self._updated(key_of(owner), orphan, None)
 
 
 def _was_alive(change: Change) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
@@ -15,7 +14,7 @@ from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.expectations import Expectations
-from mockkube.controllers.family import Heirs, candidates, owner_in
+from mockkube.controllers.family import Heirs, candidates, owner_in, selector_of
 from mockkube.controllers.job_hand import BATCH_SECONDS, JobHand, Sync
 from mockkube.controllers.job_memory import JobMemory
 from mockkube.controllers.job_metrics import JobMetrics
@@ -69,7 +68,6 @@ class Jobs(Controller):
         self._heirs = Heirs(
             self.jobs,
             KIND,
-            self._matching,
             added=self._pod_added,
             updated=self._pod_updated,
             deleted=self._pod_deleted,
@@ -92,13 +90,6 @@ class Jobs(Controller):
         return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
 
     # What feeds it
-
-    def _matching(self, pod: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-        labels = pod["metadata"].get("labels") or {}
-        for job in self.jobs.list(pod["metadata"]["namespace"]) if labels else ():
-            selector = from_label_selector(job["spec"].get("selector"))
-            if not selector.empty and selector.matches(labels):
-                yield job
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
@@ -192,7 +183,7 @@ class Jobs(Controller):
             raise sync.error
 
     async def _pods_of(self, job: ReadOnlyObject) -> list[ReadOnlyObject]:
-        selector, uid = from_label_selector(job["spec"].get("selector")), job["metadata"]["uid"]
+        selector, uid = selector_of(job), job["metadata"]["uid"]
         claims = Claims(self.client, "Pod", job, KIND, API_VERSION, finalizers=(TRACKING,))
         pods = await claims.claim(
             candidates(self.pods, job), lambda pod: selector.matches(pod["metadata"].get("labels") or {})

@@ -7,12 +7,11 @@ from contextlib import suppress
 from typing import ClassVar
 
 from mockkube.api.errors import NotFound
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.family import owner_in
+from mockkube.controllers.family import owner_in, selector_of
 from mockkube.controllers.job_pods import UNTRACKED, is_tracked
 from mockkube.controllers.job_rules import API_VERSION, KIND, LIMITS_SECONDS, LIMITS_SECONDS_MAX, Rules, end_of
 from mockkube.controllers.ownership import controller_of, terminating
@@ -53,7 +52,7 @@ class JobOrphans(Controller):
         job = change.object
         if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not end_of(job)):
             return
-        selector = from_label_selector(job["spec"].get("selector"))
+        selector = selector_of(job)
         for pod in self.pods.list(job["metadata"]["namespace"]):
             if is_tracked(pod) and selector.matches(pod["metadata"].get("labels") or {}):
                 self.keys.add(key_of(pod))

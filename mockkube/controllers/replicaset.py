@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/replicaset/replica_set.go, replica_set_utils.go
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
@@ -16,7 +16,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.expectations import Expectations
-from mockkube.controllers.family import Heirs, candidates, owned_by
+from mockkube.controllers.family import Heirs, candidates, owned_by, selector_of
 from mockkube.controllers.ownership import Claims, controller_uid
 from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, pod_from
 from mockkube.controllers.pod_readiness import (
@@ -92,10 +92,10 @@ class ReplicaSets(Controller):
         heirs = Heirs(
             self.sets,
             self.kind,
-            self._matching,
             added=self._pod_added,
             updated=self._pod_updated,
             deleted=self._pod_deleted,
+            selector=self.selector,
         )
         self.pods = self.follow("Pod", heirs.heed)
         self._hand = PodHand(self.client, self.events)
@@ -103,19 +103,9 @@ class ReplicaSets(Controller):
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
         """Return which pods a set selects."""
-        return from_label_selector(owner["spec"].get("selector"))
+        return selector_of(owner)
 
     # What feeds it
-
-    def _matching(self, pod: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-        labels = pod["metadata"].get("labels") or {}
-        if not labels:
-            return ()
-        in_namespace = self.sets.list(pod["metadata"]["namespace"])
-        return [owner for owner in in_namespace if not self._is_empty(owner) and self.selector(owner).matches(labels)]
-
-    def _is_empty(self, owner: ReadOnlyObject) -> bool:
-        return self.selector(owner).empty
 
     def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Client, key_of
 from mockkube.controllers.daemonset_placement import HASH_LABEL
-from mockkube.controllers.family import candidates
+from mockkube.controllers.family import candidates, selector_of
 from mockkube.controllers.ownership import Claims, reference_to
 from mockkube.controllers.template_hash import template_hash
 
@@ -56,7 +55,7 @@ class Archive:
 
     async def claimed(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the revisions of a set; orphans that match are adopted."""
-        selector = from_label_selector(owner["spec"].get("selector"))
+        selector = selector_of(owner)
         claims = Claims(self.client, "ControllerRevision", owner, self.kind, self.api_version)
         found = await claims.claim(
             candidates(self.revisions, owner),

@@ -3,16 +3,15 @@
 upstream 1.36: pkg/controller/statefulset
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.deployment_sizes import wanted
-from mockkube.controllers.family import Heirs, candidates
+from mockkube.controllers.family import Heirs, candidates, selector_of
 from mockkube.controllers.own_writes import OwnWrites, Watched
 from mockkube.controllers.ownership import Claims, terminating
 from mockkube.controllers.pod_readiness import is_ready, seconds_to_availability
@@ -55,9 +54,7 @@ class StatefulSets(Controller):
         super().__init__(setting)
         version = setting.capabilities.version
         self.sets = self.follow(KIND)
-        heirs = Heirs(
-            self.sets, KIND, self._matching, added=self._changed, updated=self._pod_updated, deleted=self._changed
-        )
+        heirs = Heirs(self.sets, KIND, added=self._changed, updated=self._pod_updated, deleted=self._changed)
         self.pods = self.follow("Pod", heirs.heed)
         revisions = self.cache("ControllerRevision")
         self._archive = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
@@ -72,13 +69,6 @@ class StatefulSets(Controller):
         self._exact = version >= _EXACT_AVAILABILITY
 
     # What feeds it
-
-    def _matching(self, pod: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-        labels = pod["metadata"].get("labels") or {}
-        for owner in self.sets.list(pod["metadata"]["namespace"]) if labels else ():
-            selector = from_label_selector(owner["spec"].get("selector"))
-            if not selector.empty and selector.matches(labels):
-                yield owner
 
     def _changed(self, key: Key, pod: ReadOnlyObject) -> None:
         self.keys.add(key)
@@ -100,7 +90,7 @@ class StatefulSets(Controller):
         if owner is None:
             self._writes.forget(key)
             return DONE
-        selector = from_label_selector(owner["spec"].get("selector"))
+        selector = selector_of(owner)
         claims = Claims(self.client, "Pod", owner, KIND, API_VERSION)
         pods = await claims.claim(
             candidates(self.pods, owner),
