@@ -198,10 +198,7 @@ class DaemonSets(Controller):
         selector = selector_of(daemon_set)
         claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
         near = candidates(self.pods, daemon_set)
-        pods = await claims.claim(near, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
-        if claims.errors:
-            raise claims.errors[0]
-        return pods
+        return await claims.claim(near, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
 
     async def _by_node(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
         by_node: dict[str, list[ReadOnlyObject]] = {}

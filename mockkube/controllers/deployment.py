@@ -142,10 +142,7 @@ class Deployments(Controller):
         selector = selector_of(deployment)
         claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
         near = candidates(self.sets, deployment)
-        sets = await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))
-        if claims.errors:
-            raise claims.errors[0]
-        return sets
+        return await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
     async def _note_pause(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
         """Say that the rollout is paused, or goes on: meanwhile nobody waits for progress."""

@@ -188,8 +188,6 @@ class Jobs(Controller):
         pods = await claims.claim(
             candidates(self.pods, job), lambda pod: selector.matches(pod["metadata"].get("labels") or {})
         )
-        if claims.errors:
-            raise claims.errors[0]
         return [pod if _is_owned(pod, uid) else _as_tracked(pod) for pod in pods]
 
     async def _stop(self, sync: Sync) -> None:

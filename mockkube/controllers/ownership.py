@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/controller_ref_manager.go
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
@@ -61,14 +61,15 @@ class Claims:
     owner_api_version: str
     finalizers: Sequence[str] = ()
     """What is put on an object with its adoption, and taken off with its release."""
-    errors: list[ApiError] = field(default_factory=list)
-    """What went wrong on the way; those objects count as not owned, and the owner should be looked at again."""
     _checked: bool = False
     _refusal: ApiError | None = None
 
     async def claim(self, objects: Iterable[ReadOnlyObject], match: Match) -> list[ReadOnlyObject]:
-        """Return what the owner owns now: orphans that match are adopted, what matches no more is released."""
-        owned = []
+        """Return what the owner owns now: orphans that match are adopted, what matches no more is released.
+
+        All objects are seen to before the first thing that went wrong is raised.
+        """
+        owned, errors = [], list[ApiError]()
         for obj in objects:
             try:
                 if await self._claimed(obj, match):
@@ -76,7 +77,9 @@ class Claims:
             except NotFound:
                 continue  # gone in the meantime
             except ApiError as error:
-                self.errors.append(error)
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return owned
 
     async def _claimed(self, obj: ReadOnlyObject, match: Match) -> bool:

@@ -154,8 +154,6 @@ class ReplicaSets(Controller):
             [pod for pod in near if is_active(pod)],
             lambda pod: selector.matches(pod["metadata"].get("labels") or {}),
         )
-        if claims.errors:
-            raise claims.errors[0]
         leaving = sum(is_terminating(pod) and controller_uid(pod) == uid for pod in near)
         return Counts(active, leaving if self._counts_terminating else None)
 

@@ -57,13 +57,10 @@ class Archive:
         """Return the revisions of a set; orphans that match are adopted."""
         selector = selector_of(owner)
         claims = Claims(self.client, "ControllerRevision", owner, self.kind, self.api_version)
-        found = await claims.claim(
+        return await claims.claim(
             candidates(self.revisions, owner),
             lambda one: selector.matches(one["metadata"].get("labels") or {}),
         )
-        if claims.errors:
-            raise claims.errors[0]
-        return found
 
     async def open(self, owner: ReadOnlyObject) -> History:
         """Return the history of a set, with a revision for what it is now, made if it is new."""

@@ -96,8 +96,6 @@ class StatefulSets(Controller):
             candidates(self.pods, owner),
             lambda pod: selector.matches(pod["metadata"].get("labels") or {}) and parent_of(pod) == key.name,
         )
-        if claims.errors:
-            raise claims.errors[0]
         history = await self._archive.history_of(owner)
         try:
             status = await self._sync(owner, history, pods)
