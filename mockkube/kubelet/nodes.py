@@ -2,22 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
-from mockkube.client.protocol import Client, EventType, Key
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key
 from mockkube.kubelet.containers import Note
+from mockkube.kubelet.equipment import Equipment
 from mockkube.kubelet.heartbeats import Heartbeats
 from mockkube.kubelet.node_rules import NodeRules, Report
-from mockkube.kubelet.node_status import Places, is_simulated, status_patch
+from mockkube.kubelet.node_status import is_simulated, status_patch
 from mockkube.kubelet.pods import PodWorker
-from mockkube.kubelet.reporting import Reporter
-from mockkube.kubelet.stages.book import StageBook
-from mockkube.kubelet.stages.player import StagePlayer
-from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
 
@@ -36,36 +32,21 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 class NodeWorker:
     """A worker that reports the status of one node after the other."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        *,
-        nodes: ListWatch,
-        pods: PodWorker,
-        heartbeats: Heartbeats,
-        owns: Callable[[str], bool],
-        rules: NodeRules,
-        places: Places,
-        stages: StagePlayer,
-        book: StageBook,
-        reporter: Reporter,
-        owner: str,
-    ) -> None:
-        self.name = f"{owner}/nodes"
+    def __init__(self, given: Equipment, rules: NodeRules, *, pods: PodWorker, heartbeats: Heartbeats) -> None:
+        self.name = f"{given.owner}/nodes"
         self.bell = Bell()
-        self._client, self._clock, self._owns, self._rules = client, clock, owns, rules
-        self._nodes, self._pods, self._heartbeats, self._reporter = nodes, pods, heartbeats, reporter
-        self._places, self._stages, self._book = places, stages, book
-        self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
+        self._client, self._clock, self._owns, self._rules = given.client, given.clock, given.owns, rules
+        self._nodes, self._pods, self._heartbeats, self._reporter = given.nodes, pods, heartbeats, given.reporter
+        self._places, self._stages, self._book = given.places, given.player("Node"), given.book
+        self._queue: WorkQueue[str] = WorkQueue(given.clock, bell=self.bell)
         self._reported: dict[str, float] = {}
         """When each node in our hands was reported last."""
         heartbeats.lost = self._queue.add
         pods.node_pulls = lambda name: self._queue.add_after(name, IMAGES_SECONDS)
-        nodes.subscribe(self._heed)
-        for cache in (nodes, book):
+        given.nodes.subscribe(self._heed)
+        for cache in (given.nodes, given.book):
             cache.tell_synced(self.bell)
-        book.changed.append(self._look_at_all)
+        given.book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
         name = change.object["metadata"]["name"]

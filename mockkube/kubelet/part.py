@@ -9,6 +9,7 @@ from mockkube.client.recorder import EventRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import binary_text
 from mockkube.kubelet.desk import KubeletRules
+from mockkube.kubelet.equipment import Equipment
 from mockkube.kubelet.heartbeats import Heartbeats
 from mockkube.kubelet.node_rules import NodeRules
 from mockkube.kubelet.node_status import Places, internal_ip, pod_network
@@ -17,7 +18,6 @@ from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.functions import Machine, Surroundings
-from mockkube.kubelet.stages.player import StagePlayer
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
@@ -36,37 +36,24 @@ class Kubelets:
 
     def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
         client, clock, owner = context.client, context.clock, context.component
-        reporter = Reporter(self._recorder, context.metrics, context.capabilities.version, clock)
         places = Places()
         book = self._book = StageBook(client, clock, self._surroundings(context, nodes, places), owner=owner)
-        pod_worker = PodWorker(
-            client,
-            clock,
+        equipment = Equipment(
+            owner=owner,
+            client=client,
+            clock=clock,
+            chance=context.chance,
+            owns=context.owns,
+            nodes=nodes,
             pods=pods,
-            nodes=nodes,
-            owns=context.owns,
-            rules=KubeletRules.of(context.capabilities),
             places=places,
-            stages=StagePlayer(client, clock, context.chance, book, reporter, "Pod"),
             book=book,
-            reporter=reporter,
-            owner=owner,
+            reporter=Reporter(self._recorder, context.metrics, context.capabilities.version, clock),
         )
+        pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner)
-        node_worker = NodeWorker(
-            client,
-            clock,
-            nodes=nodes,
-            pods=pod_worker,
-            heartbeats=heartbeats,
-            owns=context.owns,
-            rules=NodeRules.of(context.capabilities),
-            places=places,
-            stages=StagePlayer(client, clock, context.chance, book, reporter, "Node"),
-            book=book,
-            reporter=reporter,
-            owner=owner,
-        )
+        node_rules = NodeRules.of(context.capabilities)
+        node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
         return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._recorder)
 
     def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:

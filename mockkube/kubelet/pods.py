@@ -11,16 +11,13 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
-from mockkube.client.protocol import Client, Deletion, EventType, Key, key_of
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.kubelet.desk import Bells, Desk, KubeletRules
+from mockkube.kubelet.equipment import Equipment
 from mockkube.kubelet.guests import is_mirror
-from mockkube.kubelet.node_status import Places, is_simulated
+from mockkube.kubelet.node_status import is_simulated
 from mockkube.kubelet.plans import NOTHING, Plan
-from mockkube.kubelet.reporting import Reporter
-from mockkube.kubelet.stages.book import StageBook
-from mockkube.kubelet.stages.player import StagePlayer
-from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
 
@@ -33,39 +30,26 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 class PodWorker:
     """A worker that sees to one pod after the other, many at a time."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        *,
-        pods: ListWatch,
-        nodes: ListWatch,
-        owns: Callable[[str], bool],
-        rules: KubeletRules,
-        places: Places,
-        stages: StagePlayer,
-        book: StageBook,
-        reporter: Reporter,
-        owner: str,
-    ) -> None:
-        self.name = f"{owner}/pods"
+    def __init__(self, given: Equipment, rules: KubeletRules) -> None:
+        self.name = f"{given.owner}/pods"
         self.bell = Bell()
-        self._client, self._clock, self._owns = client, clock, owns
-        self._pods, self._nodes, self._reporter = pods, nodes, reporter
-        self._stages, self._book = stages, book
-        self._queue: WorkQueue[Key] = WorkQueue(clock, bell=self.bell)
-        self._desk = Desk(rules, places, reporter, Bells(self._queue.add, lambda node: self.node_pulls(node)))
+        self._client, self._clock, self._owns = given.client, given.clock, given.owns
+        self._pods, self._nodes, self._reporter = given.pods, given.nodes, given.reporter
+        self._stages, self._book = given.player("Pod"), given.book
+        self._queue: WorkQueue[Key] = WorkQueue(given.clock, bell=self.bell)
+        bells = Bells(self._queue.add, lambda node: self.node_pulls(node))
+        self._desk = Desk(rules, given.places, given.reporter, bells)
         self.node_pulls: Callable[[str], None] = lambda node: None
         """Called when a node has an image it did not have."""
         self._written: dict[Key, int] = {}
         """The revision of our last write, until it has come back."""
         self._arrived: dict[Key, ReadOnlyObject] | None = {}
         """Who was there at the start; None once they are in the queue, oldest first."""
-        pods.subscribe(self._heed)
-        self._on_node = pods.index("node", _node_name)
-        for cache in (pods, nodes, book):
+        given.pods.subscribe(self._heed)
+        self._on_node = given.pods.index("node", _node_name)
+        for cache in (given.pods, given.nodes, given.book):
             cache.tell_synced(self.bell)
-        book.changed.append(self._look_at_all)
+        given.book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
         key = key_of(change.object)
