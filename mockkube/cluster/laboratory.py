@@ -21,6 +21,7 @@ from mockkube.cluster.certificates import ADMIN
 from mockkube.cluster.components import API_SERVER, KUBELET, is_api_server, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
+from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.control.following import Follower
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.front import NoFront
@@ -229,7 +230,7 @@ class Laboratory:
     async def restart(self, component: str) -> None:
         """Let a component lose all that it had in memory."""
         if component not in self.components():
-            raise NotFound.object("control.mockkube.dev", "components", component)
+            raise NotFound.object(GROUP, "components", component)
         await self._quiet()
         await self._interior.fleet.restart(component)
         await self.trace.note(self.clock.monotonic(), "restart", component)
@@ -286,7 +287,7 @@ class Laboratory:
         await self._quiet()
         present = self._interior.control.objects("snapshots").get(name)
         if present is None:
-            raise NotFound.object("control.mockkube.dev", "snapshots", name)
+            raise NotFound.object(GROUP, "snapshots", name)
         asked = present["spec"].get("restore", 0) + 1
         await self._interior.control.tell("snapshots", name, {"restore": asked})
         await self._quiet()
