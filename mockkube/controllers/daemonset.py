@@ -27,7 +27,7 @@ from mockkube.controllers.family import Heirs, candidates, owner_in, selector_of
 from mockkube.controllers.node_pods import pods_by_node
 from mockkube.controllers.ownership import Claims
 from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, pod_from
-from mockkube.controllers.pod_readiness import is_finished, is_ready
+from mockkube.controllers.pod_readiness import is_finished, is_ready, seconds_to_prove
 from mockkube.controllers.revisions import Archive, mark_of
 from mockkube.controllers.slow_start import slow_start
 from mockkube.matching.cel.tolerations import ExpressionCache
@@ -74,10 +74,8 @@ class DaemonSets(Controller):
 
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        daemon_set = self.sets.get(key)
-        least = daemon_set["spec"].get("minReadySeconds", 0) if daemon_set else 0
-        if old is not None and least > 0 and is_ready(pod) and not is_ready(old):
-            self.keys.add_after(key, least + 1)
+        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+            self.keys.add_after(key, seconds + 1)
 
     def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key)

@@ -35,6 +35,14 @@ def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> 
     return min_ready_seconds == 0 or since + timedelta(seconds=min_ready_seconds) <= now
 
 
+def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> int:
+    """Return how long an owner's pod that has just become ready must stay so to be available; zero for any other."""
+    if owner is None or old is None or not is_ready(pod) or is_ready(old):
+        return 0
+    seconds: int = owner["spec"].get("minReadySeconds", 0)
+    return seconds
+
+
 def seconds_to_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: int, now: datetime) -> float | None:
     """Return how long until the next ready pod becomes available; None when there is none to wait for."""
     left = [

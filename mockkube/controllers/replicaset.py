@@ -25,6 +25,7 @@ from mockkube.controllers.pod_readiness import (
     is_ready,
     is_terminating,
     seconds_to_availability,
+    seconds_to_prove,
 )
 from mockkube.controllers.slow_start import slow_start
 from mockkube.controllers.victims import victims
@@ -113,10 +114,8 @@ class ReplicaSets(Controller):
 
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        owner = self.sets.get(key)
-        least = owner["spec"].get("minReadySeconds", 0) if owner else 0
-        if old is not None and least > 0 and is_ready(pod) and not is_ready(old):
-            self.keys.add_after(key, least + 1)  # a second more: its time is cut to whole seconds
+        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+            self.keys.add_after(key, seconds + 1)  # a second more: its time is cut to whole seconds
 
     def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key, pod["metadata"]["uid"])

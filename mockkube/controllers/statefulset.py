@@ -14,7 +14,7 @@ from mockkube.controllers.deployment_sizes import wanted
 from mockkube.controllers.family import Heirs, candidates, selector_of
 from mockkube.controllers.own_writes import OwnWrites, Watched
 from mockkube.controllers.ownership import Claims, terminating
-from mockkube.controllers.pod_readiness import is_ready, seconds_to_availability
+from mockkube.controllers.pod_readiness import seconds_to_availability, seconds_to_prove
 from mockkube.controllers.slow_start import Batches, slow_start
 from mockkube.controllers.statefulset_claims import CLAIM
 from mockkube.controllers.statefulset_hand import StatefulHand
@@ -75,10 +75,8 @@ class StatefulSets(Controller):
 
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        owner = self.sets.get(key)
-        least = owner["spec"].get("minReadySeconds", 0) if owner else 0
-        if old is not None and least > 0 and is_ready(pod) and not is_ready(old):
-            self.keys.add_after(key, least if self._exact else least + 1)
+        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+            self.keys.add_after(key, seconds if self._exact else seconds + 1)
 
     # Acting
 
