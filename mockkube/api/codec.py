@@ -27,11 +27,6 @@ class Found:
         self.unknown = False
 
 
-class _Omit:
-    """Stands for a value that is not written."""
-
-
-OMIT: Final = _Omit()
 Decoder = Callable[[Any, Found], Any]
 _EMPTY_SCALARS: Final = {
     Shape.STRING: "",

@@ -23,7 +23,6 @@ class ErrorType(StrEnum):
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
     TOO_FEW = "FieldValueTooFew"
-    TOO_SHORT = "FieldValueTooShort"
     INTERNAL = "InternalError"
     TYPE_INVALID = "FieldValueTypeInvalid"
 
@@ -38,7 +37,6 @@ _TITLES: Final = {
     ErrorType.TOO_LONG: "Too long",
     ErrorType.TOO_MANY: "Too many",
     ErrorType.TOO_FEW: "Too few",
-    ErrorType.TOO_SHORT: "Too short",
     ErrorType.INTERNAL: "Internal error",
     ErrorType.TYPE_INVALID: "Invalid value",
 }
@@ -170,18 +168,6 @@ def too_long(field: str, bytes_max: int) -> FieldError:
     """The text is longer than `bytes_max` bytes."""
     unit = "byte" if bytes_max == 1 else "bytes"
     return FieldError(field, f"may not be more than {bytes_max} {unit}", ErrorType.TOO_LONG)
-
-
-def too_long_characters(field: str, characters_max: int) -> FieldError:
-    """The text is longer than `characters_max` characters."""
-    unit = "character" if characters_max == 1 else "characters"
-    return FieldError(field, f"may not be more than {characters_max} {unit}", ErrorType.TOO_LONG)
-
-
-def too_short(field: str, characters_min: int) -> FieldError:
-    """The text is shorter than `characters_min` characters."""
-    unit = "character" if characters_min == 1 else "characters"
-    return FieldError(field, f"must be at least {characters_min} {unit}", ErrorType.TOO_SHORT)
 
 
 def too_many(field: str, actual: int, items_max: int) -> FieldError:

@@ -24,7 +24,6 @@ _PERCENT: Final = "[0-9]+%"
 _LABEL_RE: Final = re.compile(_LABEL)
 _LABEL_1035_RE: Final = re.compile(_LABEL_1035)
 _SUBDOMAIN_RE: Final = re.compile(_SUBDOMAIN)
-_SUBDOMAIN_CASELESS_RE: Final = re.compile(_SUBDOMAIN, re.IGNORECASE | re.ASCII)
 _SUBDOMAIN_UNDERSCORED_RE: Final = re.compile(_SUBDOMAIN_UNDERSCORED)
 _WILDCARD_RE: Final = re.compile(_WILDCARD)
 _KEY_RE: Final = re.compile(_KEY)
@@ -94,18 +93,6 @@ def dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") 
     found = _too_long(name, SUBDOMAIN_LENGTH_MAX, unit)
     if not _SUBDOMAIN_RE.fullmatch(name):
         found.append(form_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
-    return found
-
-
-def dns_subdomain_caseless(name: str) -> list[str]:
-    """Check a DNS subdomain that may have capitals."""
-    found = _too_long(name, SUBDOMAIN_LENGTH_MAX, "bytes")
-    if not _SUBDOMAIN_CASELESS_RE.fullmatch(name):
-        text = (
-            "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        found.append(form_text(text, _SUBDOMAIN, "Example.com"))
     return found
 
 

@@ -16,7 +16,6 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.resources import HUGE_PAGES, is_extended, is_native
 from mockkube.features.capabilities import Capabilities
 
-CROSS_NAMESPACE: Final = "CrossNamespacePodAffinity"
 _COUNTED_BY_NAME: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _DEVICE_CLASSES: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"

@@ -68,16 +68,6 @@ def domain_prefixed_path(value: str, at: str) -> list[FieldError]:
     return errors
 
 
-def domain_prefixed_key(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no `domain/name`."""
-    if not value:
-        return [required(at)]
-    errors = qualified(value, at)
-    if not errors and "/" not in value:
-        return [invalid(at, value, 'must be a domain-prefixed key (such as "acme.io/foo")')]
-    return errors
-
-
 def csi_driver_name(value: str, at: str) -> list[FieldError]:
     """Complain about what is no name of a storage driver; capitals are fine."""
     if not value:

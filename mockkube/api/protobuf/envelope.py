@@ -119,12 +119,6 @@ class Protobuf:
         size = wire.varint(len(about) + items_bytes)
         return b"".join((MAGIC, _type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
 
-    def write_list(self, api_version: str, kind: str, metadata: ReadOnlyObject, items: Iterable[bytes]) -> bytes:
-        """A list of objects whose messages are written already."""
-        content = b"".join(listed(items))
-        before, after = self.around_list(api_version, kind, metadata, len(content))
-        return before + content + after
-
     def _node(self, api_version: str, kind: str) -> Node:
         node = self._nodes.get((api_version, kind))
         if node is None:

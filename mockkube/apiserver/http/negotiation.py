@@ -43,8 +43,6 @@ class Representation:
 
 
 PLAIN: Final = Representation()
-AS_YAML: Final = Representation(YAML)
-AS_PROTOBUF: Final = Representation(PROTOBUF)
 
 
 @lru_cache(maxsize=512)

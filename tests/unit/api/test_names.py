@@ -23,7 +23,6 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
         pytest.param(names.port_name, "http-1", id="port name"),
         pytest.param(names.wildcard_subdomain, "*.a.b", id="wildcard"),
         pytest.param(names.dns_subdomain_underscored, "_a.b_c", id="underscores"),
-        pytest.param(names.dns_subdomain_caseless, "A.b", id="capitals"),
         pytest.param(names.percent, "10%", id="percentage"),
         pytest.param(names.c_identifier, "_a1", id="C identifier"),
         pytest.param(names.http_header_name, "X-A", id="HTTP header"),

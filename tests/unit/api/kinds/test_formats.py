@@ -2,7 +2,6 @@ import pytest
 
 from mockkube.api.kinds.formats import (
     csi_driver_name,
-    domain_prefixed_key,
     domain_prefixed_path,
     immutable,
     label_map,
@@ -37,11 +36,6 @@ def test_labels_are_printed_in_order():
 )
 def test_a_path_has_a_domain(text, details):
     assert [error.detail for error in domain_prefixed_path(text, "at")] == details
-
-
-def test_a_key_has_a_domain():
-    assert domain_prefixed_key("a.b/c", "at") == []
-    assert domain_prefixed_key("c", "at")[0].detail == 'must be a domain-prefixed key (such as "acme.io/foo")'
 
 
 def test_a_driver_may_have_capitals_but_not_be_long():

@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
 from mockkube.apiserver.http.negotiation import (
-    AS_PROTOBUF,
-    AS_YAML,
     JSON,
     PLAIN,
     PROTOBUF,
@@ -31,9 +29,9 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
         pytest.param("*/*", PLAIN, id="anything"),
         pytest.param(JSON, PLAIN, id="JSON"),
         pytest.param("application/json; charset=utf-8", PLAIN, id="with a parameter nobody asks for"),
-        pytest.param(YAML, AS_YAML, id="YAML"),
+        pytest.param(YAML, Representation(YAML), id="YAML"),
         pytest.param(f"{YAML};q=0.1, {JSON};q=0.9", PLAIN, id="the better liked"),
-        pytest.param(f"{JSON};q=0.1, {YAML}", AS_YAML, id="the better liked is not the first"),
+        pytest.param(f"{JSON};q=0.1, {YAML}", Representation(YAML), id="the better liked is not the first"),
         pytest.param("text/html, */*;q=0.1", PLAIN, id="the last resort"),
         pytest.param(TABLE, Representation(JSON, "Table", "v1"), id="a table"),
         pytest.param(f"{TABLE}beta1", Representation(JSON, "Table", "v1beta1"), id="an older table"),
@@ -55,8 +53,8 @@ def test_what_cannot_be_had_is_not_acceptable(accept: str) -> None:
 @pytest.mark.parametrize(
     ("accept", "protobuf", "chosen"),
     [
-        pytest.param(f"{PROTOBUF},{JSON}", True, AS_PROTOBUF, id="preferred"),
-        pytest.param(f"{PROTOBUF};stream=watch,{JSON}", True, AS_PROTOBUF, id="as a stream"),
+        pytest.param(f"{PROTOBUF},{JSON}", True, Representation(PROTOBUF), id="preferred"),
+        pytest.param(f"{PROTOBUF};stream=watch,{JSON}", True, Representation(PROTOBUF), id="as a stream"),
         pytest.param(f"{PROTOBUF};stream=else,{JSON}", True, PLAIN, id="as another stream"),
         pytest.param(f"{PROTOBUF},{JSON}", False, PLAIN, id="no messages"),
         pytest.param(f"{PROTOBUF};{PARTIAL},{JSON}", False, METADATA, id="metadata of what has no messages"),
@@ -85,11 +83,11 @@ def test_any_header_is_understood_or_refused(accept: str) -> None:
     ("accept", "form"),
     [
         ("", PLAIN),
-        (YAML, AS_YAML),
+        (YAML, Representation(YAML)),
         (f"{JSON},{YAML}", PLAIN),
         ("text/html", PLAIN),
         (TABLE, PLAIN),
-        (f"{PROTOBUF},{JSON}", AS_PROTOBUF),
+        (f"{PROTOBUF},{JSON}", Representation(PROTOBUF)),
         (f"{PROTOBUF};{PARTIAL},{JSON}", PLAIN),
     ],
 )

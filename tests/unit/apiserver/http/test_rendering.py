@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockkube.api.errors import BadRequest, NotAcceptable
 from mockkube.apiserver.http.authentication import User
-from mockkube.apiserver.http.negotiation import AS_YAML, PLAIN, Representation
+from mockkube.apiserver.http.negotiation import PLAIN, YAML, Representation
 from mockkube.apiserver.http.rendering import View, show_list, show_object, to_bytes
 from mockkube.apiserver.http.yaml_text import to_yaml
 from mockkube.apiserver.registry import creation
@@ -109,7 +109,7 @@ async def test_every_form_of_an_empty_list_is_valid(registry: Registry) -> None:
     resource = registry.resources["", "v1", "configmaps"]
     assert orjson.loads(whole_list(resource, Listed([], 7)))["items"] == []
     assert orjson.loads(whole_list(resource, Listed([], 7), TABLE))["rows"] == []
-    assert yaml.safe_load(whole_list(resource, Listed([], 7), AS_YAML))["items"] == []
+    assert yaml.safe_load(whole_list(resource, Listed([], 7), Representation(YAML)))["items"] == []
 
 
 async def test_an_object_is_no_list_and_a_list_no_object(registry: Registry) -> None:
