@@ -24,6 +24,10 @@ from mockkube.apiserver.registry.bulk import Bulk
 ROOT: Final = "/registry/"
 HISTORY_MAX: Final = 4096
 """Changes a collection remembers for watches that resume; older ones are read from the store or have expired."""
+HISTORY_BYTES_MAX: Final = 4 * 1024 * 1024
+"""How large the objects of these changes may be together: beyond that it remembers fewer, but HISTORY_MIN."""
+HISTORY_MIN: Final = 1024
+"""Changes remembered however large they are: more than are made before whoever made one has looked for it here."""
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -144,6 +148,7 @@ class Collection:
         self.floor = 0
         """Changes after this revision are remembered."""
         self.history: deque[Change] = deque()
+        self._history_bytes = 0
         self.listeners: dict[Listener, None] = {}
         self.watches: dict[Callable[[], None], None] = {}
         """What ends each watch on this collection."""
@@ -207,10 +212,13 @@ class Collection:
             listener(change)
 
     def _remember(self, change: Change) -> None:
-        self.revision = change.revision
-        if len(self.history) >= HISTORY_MAX:
-            self.floor = self.history.popleft().revision
-        self.history.append(change)
+        history, self.revision = self.history, change.revision
+        history.append(change)
+        self._history_bytes += len(change.record.tail)
+        while len(history) > (HISTORY_MIN if self._history_bytes > HISTORY_BYTES_MAX else HISTORY_MAX):
+            forgotten = history.popleft()
+            self._history_bytes -= len(forgotten.record.tail)
+            self.floor = forgotten.revision
 
     def since(self, revision: int) -> Sequence[Change] | None:
         """The changes after a revision; None when they are no longer all remembered."""

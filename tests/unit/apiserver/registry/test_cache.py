@@ -35,10 +35,10 @@ class Written:
         """Note a change: what, of which object, when."""
         self.seen.append((str(change.type), change.record.name, change.revision))
 
-    def put(self, path: str) -> None:
+    def put(self, path: str, value: bytes = b"") -> None:
         """Write an object."""
         self.revision += 1
-        entry = Entry(PREFIX + path, b"", 1, self.revision)
+        entry = Entry(PREFIX + path, value, 1, self.revision)
         self.collection.apply(put(entry, self.entries.get(path)))
         self.entries[path] = entry
 
@@ -110,6 +110,21 @@ def test_what_was_forgotten_is_not_told_in_part(written: Written, monkeypatch: p
         written.put(path)
     assert written.collection.since(1) is None
     assert len(written.collection.since(2) or ()) == 2
+
+
+def test_fewer_large_changes_are_remembered_than_small_ones(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "HISTORY_MAX", 8)
+    monkeypatch.setattr(cache, "HISTORY_MIN", 3)
+    monkeypatch.setattr(cache, "HISTORY_BYTES_MAX", 50)
+    for size in (10, 10, 10, 10, 10):
+        written.put("a/x", b"." * size)
+    assert len(written.collection.history) == 5
+    written.put("a/x", b"." * 31)  # with the two before it they are too large, and still the least that is kept
+    assert [change.revision for change in written.collection.since(3) or ()] == [4, 5, 6]
+    assert written.collection.since(2) is None
+    for size in (1, 1, 1, 1, 1, 1):
+        written.put("a/x", b"." * size)
+    assert len(written.collection.history) == 8
 
 
 def test_what_was_there_at_the_start_has_no_history() -> None:
