@@ -16,6 +16,7 @@ from mockkube.client.sight import Sight
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import NEWEST, Version
+from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.lending import schema_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -33,7 +34,7 @@ class Recording:
 
     objects: Mapping[str, tuple[ReadOnlyObject, ...]]
     _seen: dict[tuple[Version, str], tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
-    """What schedulers of each version see of them."""
+    """What schedulers of each version see of them; all go by the same trains."""
 
     @classmethod
     async def of(cls, client: Client, caps: Capabilities, clock: Clock) -> "Recording":
@@ -59,13 +60,18 @@ class Recording:
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
         return Recording({**self.objects, kind: objects}, seen)
 
-    def seen(self, kind: str, version: Version) -> tuple[ReadOnlyObject, ...]:
-        """Return what a scheduler of some version sees of a kind."""
-        found = self._seen.get((version, kind))
+    def seen(self, kind: str, caps: Capabilities) -> tuple[ReadOnlyObject, ...]:
+        """Return what a scheduler sees of a kind."""
+        found = self._seen.get((caps.version, kind))
         if found is None:
-            sight = Sight(schema_for(version))
-            found = self._seen[version, kind] = tuple(see(obj, sight) for obj in self.objects.get(kind, ()))
+            sight = sight_of(caps)
+            found = self._seen[caps.version, kind] = tuple(see(obj, sight) for obj in self.objects.get(kind, ()))
         return found
+
+
+def sight_of(caps: Capabilities) -> Sight:
+    """Return the types that a component knows."""
+    return Sight(schema_for(caps.version, caps.trains or TRAINS))
 
 
 def see(obj: ReadOnlyObject, sight: Sight) -> Object:
@@ -78,7 +84,7 @@ def see(obj: ReadOnlyObject, sight: Sight) -> Object:
 def _kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:
     """Return the kinds that schedulers look at, now and at any other version."""
     nothing: Any = _Still(Recording({}), caps)
-    newest = Capabilities(NEWEST, effective(NEWEST, component=NAME))
+    newest = Capabilities(NEWEST, effective(NEWEST, component=NAME), caps.trains)
     schedulers = (build(_context(nothing, each, clock)) for each in (caps, newest))
     return dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.caches.workers)
 
@@ -103,11 +109,11 @@ class _Still:
     """As much of a client as caches need: what was recorded is listed, and then nothing happens."""
 
     def __init__(self, recording: Recording, caps: Capabilities) -> None:
-        self._recording, self._version = recording, caps.version
+        self._recording, self._caps = recording, caps
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
         """Return what was recorded."""
-        return Listed(self._recording.seen(kind, self._version), "0")
+        return Listed(self._recording.seen(kind, self._caps), "0")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> "_Silence":
         """Return a watch on which nothing arrives."""

@@ -10,17 +10,16 @@ from typing import Any
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.client.sight import Sight
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import schema_for
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.decision import Decision, Failure, Placement
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.part import Scheduler
 from mockkube.scheduler.ranking import Scores
-from mockkube.scheduler.recorded import Recording, scheduler_of, see
+from mockkube.scheduler.recorded import Recording, scheduler_of, see, sight_of
 from mockkube.scheduler.refusals import Refusal
+from mockkube.scheduler.why_facts import detail_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +32,7 @@ class NodeAnswer:
     @property
     def detail(self) -> str:
         """What was compared, in a line; empty where the reasons say it all."""
-        facts = self.status.facts
-        if "taint" in facts:
-            near = [_toleration(one) for one in facts.get("tolerations", ())]
-            return "; ".join((f"taint {taint_text(facts['taint'])}", *near))
-        if "shortages" in facts:
-            return "; ".join(_shortage(one) for one in facts["shortages"])
-        return ", ".join(f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | list))
+        return detail_of(self.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class WhatIf:
     """A single change after which the pod would be scheduled."""
 
     kind: str
-    """`gate`, `version`, `toleration`, `taint`, `cordon` or `capacity`."""
+    """`gate`, `version`, or of an object: see `why_changes.Edit`."""
     component: str
     """Whose gate or version; empty for objects."""
     change: str
@@ -70,6 +63,8 @@ class Explanation:
     scores: Scores
     """Of the nodes that fit, if there are several."""
     what_if: Sequence[WhatIf] = ()
+    profiles: Sequence[str] = ()
+    """Those that the scheduler has, if it has none of the name that the pod gives."""
 
     def as_json(self) -> Object:
         """Return it for programs."""
@@ -85,32 +80,6 @@ class Explanation:
                 for one in self.what_if
             ],
         }
-
-
-def taint_text(taint: ReadOnlyObject) -> str:
-    """Return a taint as kubectl writes it."""
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
-
-
-def _toleration(near: ReadOnlyObject) -> str:
-    """Say why a toleration that could be meant for a taint does not match it."""
-    toleration = near["toleration"]
-    shown = (
-        toleration.get("expression") or f"{toleration.get('operator') or 'Equal'} {toleration.get('value', '')}".strip()
-    )
-    return f"toleration {shown}: {near['reason']}"
-
-
-def _shortage(one: ReadOnlyObject) -> str:
-    amounts = (amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity"))
-    requested, used, capacity = amounts
-    return f"{one['resource']}: {requested} asked for, {used} of {capacity} used"
-
-
-def amount_text(resource: str, amount: int) -> str:
-    """Return an amount as manifests have it."""
-    return f"{amount}m" if resource == "cpu" else str(amount)
 
 
 def _as_json(answer: NodeAnswer) -> Object:
@@ -143,7 +112,7 @@ class Case:
 
     def subject(self) -> PodInfo:
         """Return the pod as if it were to be scheduled for the first time."""
-        seen = see(self.pod, Sight(schema_for(self.caps.version)))
+        seen = see(self.pod, sight_of(self.caps))
         spec = {name: value for name, value in seen["spec"].items() if name != "nodeName"}
         status = {name: value for name, value in (seen.get("status") or {}).items() if name in _KEPT}
         return PodInfo({**seen, "spec": spec, "status": status})
@@ -178,7 +147,9 @@ async def explain(case: Case) -> Explanation:
     decider = scheduler.deciders.get(pod.scheduler_name)
     key, state = pod.key, _state(case.pod)
     if decider is None:
-        return Explanation(key, state, f'no profile is called "{pod.scheduler_name}"', "", (), {})
+        known = tuple(scheduler.deciders)
+        told = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(known)}'
+        return Explanation(key, state, told, "", (), {}, profiles=known)
     for plugin in decider.points.profile.pre_enqueue:
         if not (status := plugin.pre_enqueue(pod)).ok:
             return Explanation(key, state, f"held back by {plugin.name}: {status.message}", "", (), {})

@@ -1,0 +1,117 @@
+"""Objects as they might be: a taint less, a toleration more, more room, a wish given up. Nothing here decides."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.resources import Resources
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.affinity import REQUIRED
+from mockkube.matching.taints import TaintRules, compile_tolerations, untolerated
+from mockkube.scheduler.why_facts import amount_text, selector_text, taint_text
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One object with one thing changed, and how that is told."""
+
+    kind: str
+    """`toleration`, `taint`, `cordon`, `capacity`, `volume`, `constraint`, `profile` or `schedulingGate`."""
+    told: str
+    obj: Object
+
+
+def tolerating(pod: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
+    """Return the pod with a toleration of just this taint, for ever."""
+    toleration = {name: value for name, value in taint.items() if name in ("key", "value", "effect")}
+    toleration["operator"] = "Equal" if taint.get("value") else "Exists"
+    given = [one for one in pod["spec"].get("tolerations") or () if not _same(one, taint)]
+    return Edit("toleration", f"the pod tolerates {taint_text(taint)}", _with(pod, tolerations=[toleration, *given]))
+
+
+def _same(toleration: ReadOnlyObject, taint: ReadOnlyObject) -> bool:
+    """Whether a toleration is for this taint anyway, if only for some time."""
+    compiled = compile_tolerations([toleration], TaintRules())
+    return bool(toleration.get("key")) and untolerated([taint], compiled) is None
+
+
+def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
+    """Return the node without a taint."""
+    left = [one for one in node["spec"].get("taints") or () if one != taint]
+    told = f"node {node['metadata']['name']} loses its taint {taint_text(taint)}"
+    return Edit("taint", told, _with(node, taints=left))
+
+
+def uncordoned(node: ReadOnlyObject) -> Edit:
+    """Return the node open for pods again."""
+    spec = {name: value for name, value in node["spec"].items() if name != "unschedulable"}
+    return Edit("cordon", f"node {node['metadata']['name']} is uncordoned", {**node, "spec": spec})
+
+
+def roomier(node: ReadOnlyObject, missing: Mapping[str, int]) -> Edit:
+    """Return the node with as much more of some resources."""
+    status = node.get("status") or {}
+    allocatable = status.get("allocatable") or {}
+    present = Resources.read(allocatable)
+    amounts = {name: _quantity(name, present.amount(name) + more) for name, more in missing.items()}
+    told = ", ".join(f"{amount_text(name, more)} more {name}" for name, more in missing.items())
+    changed = {**node, "status": {**status, "allocatable": {**allocatable, **amounts}}}
+    return Edit("capacity", f"node {node['metadata']['name']} has {told}", changed)
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return f"{amount}m" if resource == "cpu" else str(amount)
+
+
+def free(volume: ReadOnlyObject) -> Edit:
+    """Return a volume that may be used from anywhere."""
+    name, required = volume["metadata"]["name"], (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
+    spec = {field: value for field, value in volume["spec"].items() if field != "nodeAffinity"}
+    return Edit("volume", f"volume {name} is not bound to {selector_text(required)}", {**volume, "spec": spec})
+
+
+def relaxed(pod: ReadOnlyObject) -> Iterator[Edit]:
+    """Yield the pod without each of the wishes that a node must grant."""
+    spec = pod["spec"]
+    if "nodeSelector" in spec:
+        yield Edit("constraint", "the pod has no nodeSelector", _with(pod, nodeSelector=None))
+    for name, told in _AFFINITIES.items():
+        affinity = spec.get("affinity") or {}
+        if REQUIRED in (affinity.get(name) or {}):
+            own = {field: value for field, value in affinity[name].items() if field != REQUIRED}
+            yield Edit("constraint", f"the pod has no required {told}", _with(pod, affinity={**affinity, name: own}))
+    for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
+        left = [other for other in spec["topologySpreadConstraints"] if other is not one]
+        told = f"the pod has no topologySpreadConstraints[{index}] ({one.get('topologyKey', '')})"
+        yield Edit("constraint", told, _with(pod, topologySpreadConstraints=left))
+    if any(port.get("hostPort") for container in spec["containers"] for port in container.get("ports") or ()):
+        containers = [_without(container, "ports") for container in spec["containers"]]
+        yield Edit("constraint", "the pod has no hostPort", _with(pod, containers=containers))
+
+
+_AFFINITIES: Final = {
+    "nodeAffinity": "node affinity",
+    "podAffinity": "pod affinity",
+    "podAntiAffinity": "anti-affinity",
+}
+
+
+def ungated(pod: ReadOnlyObject) -> Edit:
+    """Return the pod without scheduling gates."""
+    names = ", ".join(gate["name"] for gate in pod["spec"]["schedulingGates"])
+    return Edit("schedulingGate", f"the pod loses its scheduling gates: {names}", _with(pod, schedulingGates=None))
+
+
+def of_profile(pod: ReadOnlyObject, name: str) -> Edit:
+    """Return the pod as one for another profile."""
+    return Edit("profile", f"the pod's schedulerName is {name}", _with(pod, schedulerName=name))
+
+
+def _with(obj: ReadOnlyObject, **changed: Any) -> Object:
+    """Return an object with other fields in its spec; None takes a field away."""
+    spec = {**obj["spec"], **changed}
+    return {**obj, "spec": {name: value for name, value in spec.items() if value is not None}}
+
+
+def _without(obj: ReadOnlyObject, name: str) -> Object:
+    return {field: value for field, value in obj.items() if field != name}

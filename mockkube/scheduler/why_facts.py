@@ -1,0 +1,116 @@
+"""What was compared, as people read it: taints, tolerations, amounts, terms of affinity."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.status import Status
+
+_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+_BYTES: Final = ("memory", "ephemeral-storage")
+
+
+def detail_of(status: Status) -> str:
+    """Return what a plugin compared, in a line; empty where the reasons say it all."""
+    facts = status.facts
+    tell = next((tell for name, tell in _TELLERS.items() if name in facts), None)
+    if tell is not None:
+        return "; ".join(tell(facts))
+    return ", ".join(f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | list))
+
+
+def taint_text(taint: ReadOnlyObject) -> str:
+    """Return a taint as kubectl writes it."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
+
+
+def near_text(near: ReadOnlyObject) -> str:
+    """Say why a toleration that could be meant for a taint does not match it."""
+    toleration = near["toleration"]
+    shown = (
+        toleration.get("expression") or f"{toleration.get('operator') or 'Equal'} {toleration.get('value', '')}".strip()
+    )
+    return f"toleration {shown}: {near['reason']}"
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Return an amount as manifests have it."""
+    if resource == "cpu":
+        return f"{amount}m"
+    if resource in _BYTES:
+        for suffix, size in _UNITS:
+            if amount and not amount % size:
+                return f"{amount // size}{suffix}"
+    return str(amount)
+
+
+def selector_text(selector: ReadOnlyObject) -> str:
+    """Return a node selector (`nodeSelectorTerms`) in a line."""
+    return " or ".join(_term_text(term) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def _term_text(term: ReadOnlyObject) -> str:
+    wishes = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
+    return " and ".join(_wish_text(wish) for wish in wishes) or "nothing"
+
+
+def _wish_text(wish: ReadOnlyObject) -> str:
+    values = f" [{', '.join(wish['values'])}]" if wish.get("values") else ""
+    return f"{wish['key']} {wish['operator']}{values}"
+
+
+def _of_taint(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield f"taint {taint_text(facts['taint'])}"
+    yield from (near_text(one) for one in facts.get("tolerations", ()))
+
+
+def _of_room(facts: Mapping[str, Any]) -> Iterator[str]:
+    for one in facts["shortages"]:
+        asked, used, capacity = (amount_text(one["resource"], one[name]) for name in ("requested", "used", "capacity"))
+        yield f"{one['resource']}: {asked} asked for, {used} of {capacity} used"
+
+
+def _of_volume(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Tell of a volume that is bound, and cannot be used from the node."""
+    claim = f" of claim {facts['claim']}" if "claim" in facts else ""
+    yield f"volume {facts['volume']}{claim}{_where(facts)}"
+
+
+def _where(facts: Mapping[str, Any]) -> str:
+    if "used_by" in facts:
+        return f" is used by {facts['used_by']}"
+    if "key" in facts:
+        return f" is in {facts['key']} {', '.join(facts['values'])}"
+    required = (facts.get("node_affinity") or {}).get("required")
+    return f" is to be used where {selector_text(required)}" if required else ""
+
+
+def _of_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Tell what is asked of the node, and what its labels say to just that."""
+    selector, required = facts["node_selector"], facts["required"]
+    if selector:
+        yield f"nodeSelector {', '.join(f'{key}={value}' for key, value in selector.items())}"
+    if required:
+        yield f"nodeAffinity {selector_text(required)}"
+    labels = facts["labels"]
+    yield f"node has {', '.join(_label(labels, key) for key in _keys(selector, required)) or 'no such name'}"
+
+
+def _keys(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterable[str]:
+    terms = required.get("nodeSelectorTerms") or ()
+    asked = (wish["key"] for term in terms for wish in term.get("matchExpressions") or ())
+    return dict.fromkeys((*selector, *asked))
+
+
+def _label(labels: ReadOnlyObject, key: str) -> str:
+    return f"{key}={labels[key]}" if key in labels else f"no label {key}"
+
+
+_TELLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
+    "taint": _of_taint,
+    "shortages": _of_room,
+    "volume": _of_volume,
+    "required": _of_affinity,
+}
+"""Who tells of facts, by the first name found among them."""

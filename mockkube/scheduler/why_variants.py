@@ -1,0 +1,51 @@
+"""A component as it would be with one gate turned over, or of another version."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import effective, states
+from mockkube.features.table import SPECIAL
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.proposals.catalogue import TRAINS
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is changed, and what the component could do then."""
+
+    kind: str
+    """`gate` or `version`."""
+    change: str
+    caps: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A component as it is: what it can do, and the gates that somebody has set."""
+
+    component: str
+    caps: Capabilities
+    overrides: Mapping[str, bool]
+
+    def variants(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
+        """Yield it with each gate turned over that can be, of these or of all it has, then at every other version."""
+        every = (one.name for one in states(self.caps.version, trains=self._trains, component=self.component))
+        for gate in dict.fromkeys(every if gates is None else gates):
+            on = not self.caps.enabled(gate)
+            caps = self._with(self.caps.version, {**self.overrides, gate: on})
+            if gate not in SPECIAL and caps.enabled(gate) is on:
+                yield Variant("gate", f"{gate}={str(on).lower()}", caps)
+        for minor in range(OLDEST.minor, NEWEST.minor + 1):
+            version = Version(OLDEST.major, minor)
+            if version != self.caps.version:
+                yield Variant("version", str(version), self._with(version, self.overrides))
+
+    @property
+    def _trains(self) -> tuple[ReleaseTrain, ...]:
+        return self.caps.trains or TRAINS
+
+    def _with(self, version: Version, overrides: Mapping[str, bool]) -> Capabilities:
+        gates = effective(version, overrides, self._trains, component=self.component)
+        return Capabilities(version, gates, self.caps.trains)
