@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/preemption/executor.go
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,7 +57,9 @@ class Evictions:
         self.bell = Bell()
         self._tools = tools
         self._waiting: deque[Preemption] = deque()
-        self._last_victims: dict[str, PodInfo | None] = {}
+        self._unfinished: dict[str, None] = {}
+        """The uids of preemptors that more than one victim has still to go for."""
+        self._last_victims: dict[str, PodInfo] = {}
         """By the preemptor's uid: the victim that is left, once it is only one."""
 
     def begin(self, preemption: Preemption) -> None:
@@ -66,19 +68,24 @@ class Evictions:
         if not victims:
             return
         self._tools.metrics.victims.observe(len(preemption.victims))
-        self._last_victims[preemption.preemptor.uid] = None
+        self._unfinished[preemption.preemptor.uid] = None
         self._waiting.append(Preemption(preemption.preemptor, preemption.node_name, victims))
         self.bell.ring()
 
     def preempting(self, uid: str) -> bool:
         """Whether pods are being evicted for this one: not any more once the last one is known to go."""
-        if uid not in self._last_victims:
-            return False
-        last = self._last_victims[uid]
-        if last is None:
+        if uid in self._unfinished:
             return True
+        last = self._last_victims.get(uid)
+        if last is None:
+            return False
         seen = self._tools.pods.get(last.key)
         return seen is not None and not seen["metadata"].get("deletionTimestamp")
+
+    @property
+    def unfinished(self) -> Container[str]:
+        """The uids of pods for which that is so whatever has been seen of their victims; it changes with them."""
+        return self._unfinished
 
     def ready(self) -> bool:
         """Whether there is somebody to evict."""
@@ -97,6 +104,7 @@ class Evictions:
             _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
             self._tools.activate(uid)
         finally:
+            self._unfinished.pop(uid, None)
             self._last_victims.pop(uid, None)
 
     async def _carry_out(self, preemption: Preemption) -> None:
@@ -105,6 +113,7 @@ class Evictions:
         for victim in others:
             await self._evict(preemption, victim)
         self._last_victims[preemption.preemptor.uid] = last
+        del self._unfinished[preemption.preemptor.uid]
         await self._evict(preemption, last)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> None:

@@ -68,6 +68,10 @@ class ProfileHandle:
         """Whether pods are being evicted for this one right now."""
         return self.evictions is not None and self.evictions.preempting(uid)
 
+    def preemptors(self) -> Container[str]:
+        """The uids of pods for which others have still to be evicted; it changes with them."""
+        return () if self.evictions is None else self.evictions.unfinished
+
     @property
     def _points(self) -> Points:
         assert self.points is not None, "plugins are asked only once all is assembled"

@@ -63,6 +63,10 @@ class Handle(Protocol):
         """Whether pods are being evicted for this one right now."""
         ...
 
+    def preemptors(self) -> Container[str]:
+        """The uids of pods for which others have still to be evicted; it changes with them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -156,6 +160,10 @@ class PreEnqueuePlugin(Plugin):
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Return SUCCESS to let the pod into the active queue."""
+
+    def keeps(self) -> Container[str]:
+        """Return the uids of pods that it would keep out now, whatever else: they need not be asked for one by one."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ It decides alone; whoever asked evicts the victims and nominates the pod to the 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -112,6 +112,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         if self._handle.preempting(pod.uid):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return SUCCESS
+
+    def keeps(self) -> Container[str]:
+        """Return the uids of pods for which others have still to be evicted."""
+        return self._handle.preemptors()
 
     # Deciding
 

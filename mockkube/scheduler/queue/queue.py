@@ -17,6 +17,7 @@ from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.plugins import PreEnqueuePlugin, Waiting
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.metrics import Labels, Metrics
+from mockkube.scheduler.queue.aside import Aside, Reason
 from mockkube.scheduler.queue.heap import Heap
 from mockkube.scheduler.queue.hints import Hints, Worth, label
 from mockkube.scheduler.queue.in_flight import InFlight
@@ -58,7 +59,7 @@ class Queue:
         self._active: Heap[Queued] = Heap()
         self._backoff: Heap[Queued] = Heap()
         self._error_backoff: Heap[Queued] = Heap()
-        self._unschedulable: dict[str, Queued] = {}
+        self._unschedulable = Aside()
         self._in_flight = InFlight()
         self._next_flush = clock.monotonic() + FLUSH_SECONDS
         self.bell = Bell()
@@ -160,7 +161,7 @@ class Queue:
         self._active.remove(uid)
         self._backoff.remove(uid)
         self._error_backoff.remove(uid)
-        self._unschedulable.pop(uid, None)
+        self._unschedulable.pop(uid)
 
     def find(self, uid: str) -> Queued | None:
         """Return a pod that waits."""
@@ -182,15 +183,41 @@ class Queue:
         if not any(hints.concerns_any(event) for hints in self._rules.hints.values()):
             return
         if self._unschedulable:
-            self._move([queued for queued in self._unschedulable.values() if only(queued.pod)], event)
+            self._move([queued for queued in self._concerned(event) if only(queued.pod)], event)
         self._in_flight.note(event)
+
+    def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
+        """Return the pods that an event may help, as far as can be said without asking for each."""
+        groups = self._unschedulable.groups()
+        found = [self._not_kept(reason, group) for reason, group in groups if self._concerns(reason, event)]
+        if len(found) == 1:
+            return found[0]
+        return self._unschedulable.in_order([queued for group in found for queued in group])
+
+    def _concerns(self, reason: Reason, event: ClusterEvent) -> bool:
+        """Whether the plugin that keeps pods out of the queue, else one of those that refused them, is interested."""
+        if event.subject is Subject.WILDCARD:
+            return True
+        hints = self._rules.hints[reason.profile]
+        if reason.gate:
+            return hints.concerns(reason.gate, event)
+        return not reason.rejectors or any(hints.concerns(name, event) for name in reason.rejectors)
+
+    def _not_kept(self, reason: Reason, group: Mapping[str, Queued]) -> Sequence[Queued]:
+        gate = self._gate(reason.profile, reason.gate)
+        if gate is None:
+            return list(group.values())
+        kept = gate.keeps()  # hot: per event, per waiting pod
+        return [queued for uid, queued in group.items() if uid not in kept]
+
+    def _gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
+        return next((plugin for plugin in self._rules.gates[profile] if plugin.name == name), None)
 
     def _move(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
         for queued in waiting:
-            hints = self._rules.hints[queued.pod.scheduler_name]
-            if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued, event):
+            if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued):
                 continue
-            worth = hints.worth(queued, event)
+            worth = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
             if worth is not Worth.NOTHING:
                 self._requeue(queued, worth, label(event))
 
@@ -208,7 +235,7 @@ class Queue:
     def _flush_unschedulable(self, now: float) -> None:
         overdue = -(self._clock.monotonic() - self._next_flush) % FLUSH_SECONDS
         self._next_flush = self._clock.monotonic() + (overdue or FLUSH_SECONDS)
-        late = [queued for queued in self._unschedulable.values() if self._is_late(queued, now)]
+        late = self._unschedulable.in_order([queued for queued in self._unschedulable if self._is_late(queued, now)])
         for queued in late:
             queued.flushed_at = now
         self._move(late, TIMED_OUT)
@@ -241,7 +268,7 @@ class Queue:
             return
         if queued.first_tried_at is None:
             queued.first_tried_at = self._now()
-        self._unschedulable.pop(queued.pod.uid, None)
+        self._unschedulable.pop(queued.pod.uid)
         self._active.put(queued.pod.uid, self._rank(queued), queued)
         self._metrics.incoming.add("active", event)
         if event in (_POD_ADDED, _POD_UPDATED):
@@ -252,7 +279,7 @@ class Queue:
         if self._rules.pop_from_backoff and not self._passes_gates(queued):
             self._set_aside(queued, event)
             return
-        self._unschedulable.pop(queued.pod.uid, None)
+        self._unschedulable.pop(queued.pod.uid)
         self._put_in_backoff(queued)
         self._metrics.incoming.add("backoff", event)
         self.bell.ring()
@@ -264,7 +291,7 @@ class Queue:
     def _set_aside(self, queued: Queued, event: str) -> None:
         if queued.pod.uid not in self._unschedulable:
             self._metrics.incoming.add("unschedulable", event)
-        self._unschedulable[queued.pod.uid] = queued
+        self._unschedulable.put(queued)
 
     def _passes_gates(self, queued: Queued) -> bool:
         plugins = self._rules.gates[queued.pod.scheduler_name]
@@ -279,13 +306,10 @@ class Queue:
         queued.gate = ""
         return True
 
-    def _is_kept_out(self, queued: Queued, event: ClusterEvent) -> bool:
-        """Whether the plugin that kept the pod out of the queue still does, whatever else the event helps."""
-        name = queued.pod.scheduler_name
-        if not self._rules.hints[name].concerns(queued.gate, event):
-            return True
-        plugins = self._rules.gates[name]
-        return any(plugin.name == queued.gate and not plugin.pre_enqueue(queued.pod).ok for plugin in plugins)
+    def _is_kept_out(self, queued: Queued) -> bool:
+        """Whether the plugin that kept the pod out of the queue still does."""
+        gate = self._gate(queued.pod.scheduler_name, queued.gate)
+        return gate is not None and not gate.pre_enqueue(queued.pod).ok
 
     # Looking
 
@@ -299,7 +323,7 @@ class Queue:
         return self._clock.now().timestamp()
 
     def _pending(self) -> Mapping[Labels, float]:
-        gated = sum(1 for queued in self._unschedulable.values() if queued.gate)
+        gated = sum(1 for queued in self._unschedulable if queued.gate)
         return {
             ("active",): len(self._active),
             ("backoff",): len(self._backoff) + len(self._error_backoff),
@@ -309,7 +333,7 @@ class Queue:
 
     def _refused(self) -> Mapping[Labels, float]:
         counts: dict[Labels, float] = {}
-        for waiting in (self._active, self._backoff, self._error_backoff, self._unschedulable.values()):
+        for waiting in (self._active, self._backoff, self._error_backoff, self._unschedulable):
             for queued in waiting:
                 for plugin in queued.rejectors:
                     labels = (plugin, queued.pod.scheduler_name)
