@@ -73,4 +73,5 @@ class Crew:
         """Return what a component does that is to run."""
         if name in self._failures:
             return Doing(running=False, reason="Failed", message=self._failures[name])
-        return Doing(running=True, reason="Running", message=f"works with {asked.server}")
+        loops = tuple(self.workshop.loops(name))
+        return Doing(running=True, reason="Running", message=f"works with {asked.server}", loops=loops)

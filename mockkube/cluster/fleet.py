@@ -23,6 +23,7 @@ from mockkube.cluster.control.reporting import Doing, status_of
 from mockkube.cluster.crew import Crew
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.front import Fronts
+from mockkube.cluster.loop_watch import LoopWatch
 from mockkube.cluster.parts import Flags
 from mockkube.cluster.replica import Replica
 from mockkube.cluster.servers import Server, Surroundings
@@ -96,7 +97,8 @@ class Fleet:
 
     def run(self) -> None:
         """Follow the components, in a task of its own, until stopped."""
-        self._tasks.append(self._group.create_task(self._run()))
+        loops = LoopWatch(self._surroundings.clock, self.workshop.looping, self._any_loops, self._wake.set)
+        self._tasks += [self._group.create_task(self._run()), self._group.create_task(loops.run())]
 
     def refuse(self) -> None:
         """Accept no further connections."""
@@ -291,15 +293,18 @@ class Fleet:
     async def _report(self) -> None:
         """Tell of every component what it does."""
         components = self._control.components()
+        doings = {name: self._doing(name, asked) for name, asked in components.items()}
         now = self._surroundings.clock.now()
-        for name, obj in self._control.objects("components").items():
-            doing = self._doing(name, components[name])
-            status = status_of(obj, components, doing, now=now)
+        for obj in self._control.objects("components").values():
+            status = status_of(obj, components, doings, now=now)
             try:
                 await self._control.report("components", obj, status)
             except NotFound:
                 continue  # deleted meanwhile, which wakes us
         self.told()
+
+    def _any_loops(self) -> bool:
+        return any(self.workshop.loops(name) for name in self._control.components())
 
     def _doing(self, name: str, asked: Asked) -> Doing:
         if not asked.running:

@@ -21,7 +21,9 @@ from mockkube.features.versions import Version
 from mockkube.proposals.lending import schema_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import Loop, LoopBoard
 from mockkube.runtime.part import Part
+from mockkube.runtime.steps import Bell
 
 
 class Workshop:
@@ -39,6 +41,9 @@ class Workshop:
         self._metrics: dict[str, CollectorRegistry] = {}
         self._made: dict[str, datetime] = {}
         self._parts: dict[str, Part] = {}
+        self.looping = Bell()
+        """Rings when a part may have begun to get nowhere with something, or ceased to."""
+        self._boards: dict[str, LoopBoard] = {}
 
     def door(self, server: str) -> LocalDoor:
         """The way in to an API server of this name, whether there is one or not."""
@@ -56,14 +61,15 @@ class Workshop:
         describe(metrics, Standing.of(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
-        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns)
+        board = self._boards[name] = LoopBoard(self.looping)
+        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board)
         fleet = name.partition(".")[0]
         part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
         return part
 
     def forget(self, component: str) -> None:
         """Forget what a part was given that is gone."""
-        for known in (self._lines, self._metrics, self._made, self._parts):
+        for known in (self._lines, self._metrics, self._made, self._parts, self._boards):
             known.pop(component, None)
 
     def recheck(self, faults: Iterable[str]) -> None:
@@ -80,6 +86,11 @@ class Workshop:
     def registry(self, component: str) -> CollectorRegistry | None:
         """Return what a part that runs measures."""
         return self._metrics.get(component)
+
+    def loops(self, component: str) -> list[Loop]:
+        """Return what a part gets nowhere with."""
+        board = self._boards.get(component)
+        return [] if board is None else board.current()
 
     def part(self, component: str) -> Part | None:
         """Return the part of a name that was made last."""

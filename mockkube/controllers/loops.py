@@ -14,6 +14,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import Loop
+from mockkube.runtime.steps import Bell
 
 WINDOW_SECONDS: Final = 60.0
 LOOP_MIN: Final = 5
@@ -32,18 +34,6 @@ class Cause(StrEnum):
     CHURNING = "churning"
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A pair that gets nowhere."""
-
-    controller: str
-    object: str
-    cause: Cause
-    per_minute: int
-    message: str = ""
-    """What the last failure said."""
-
-
 @dataclass(slots=True)
 class _Pair:
     failed: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
@@ -57,8 +47,9 @@ class _Pair:
 class Loops(Collector):
     """Counts per controller and object; as a collector of metrics it shows the pairs that are loops now."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
+        """Ring the bell when a loop begins, and when one that failed ends; one that churns ends by itself."""
+        self._clock, self._bell = clock, bell or Bell()
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
 
     def failed(self, controller: str, key: object, message: str) -> None:
@@ -67,20 +58,30 @@ class Loops(Collector):
         pair.failures_in_a_row += 1
         pair.failed.append(self._clock.monotonic())
         pair.message = message
+        if pair.failures_in_a_row == LOOP_MIN:
+            self._bell.ring()
 
     def succeeded(self, controller: str, key: object) -> None:
         """Take note of a reconciliation that went well."""
         pair = self._pairs.get((controller, str(key)))
-        if pair is not None:
-            pair.failures_in_a_row = 0
-            pair.failed.clear()
+        if pair is None:
+            return
+        looped = pair.failures_in_a_row >= LOOP_MIN
+        pair.failures_in_a_row = 0
+        pair.failed.clear()
+        if looped:
+            self._bell.ring()
 
     def created(self, controller: str, key: object) -> None:
         """Take note of something created for an object: a replacement if something was lost before."""
         pair = self._pairs.get((controller, str(key)))
-        if pair is not None and pair.missing:
-            pair.missing -= 1
-            pair.replaced.append(self._clock.monotonic())
+        if pair is None or not pair.missing:
+            return
+        now = self._clock.monotonic()
+        pair.missing -= 1
+        pair.replaced.append(now)
+        if _recent(pair.replaced, now - WINDOW_SECONDS) == LOOP_MIN:
+            self._bell.ring()
 
     def lost(self, controller: str, key: object) -> None:
         """Take note that something created for an object is gone, though it was wanted."""

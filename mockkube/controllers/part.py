@@ -23,7 +23,8 @@ class ControllerManager:
 
     def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
         self._caches = Caches(context.client, context.clock, owner=context.component)
-        self.loops = Loops(context.clock)
+        self.loops = Loops(context.clock, context.loops.bell)
+        context.loops.add(self.loops.current)
         context.metrics.register(self.loops)
         PodChurn(self._caches.of("Pod"), self.loops, context.clock)
         self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)

@@ -48,7 +48,7 @@ class Kubelets:
             pods=pods,
             places=places,
             book=book,
-            reporter=Reporter(self._recorder, context.metrics, context.capabilities.version, clock),
+            reporter=Reporter(self._recorder, context.metrics, context.capabilities.version, clock, context.loops),
         )
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner)

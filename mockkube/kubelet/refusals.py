@@ -13,6 +13,8 @@ from prometheus_client.registry import Collector
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import Loop
+from mockkube.runtime.steps import Bell
 
 METRIC: Final = "mockkube_kubelet_loop_rate"
 WINDOW_SECONDS: Final = 60.0
@@ -24,33 +26,42 @@ _OWNERS_MAX: Final = 1000
 """Owners and reasons remembered; the one that was quiet for longest is dropped first."""
 
 
+_CONTROLLER: Final = "admission"
+
+
 class Refusals(Collector):
     """Refused pods by owner and reason; as a collector of metrics it shows those that are loops now."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
+        """Ring the bell when a loop begins; it ends by itself."""
+        self._clock, self._bell = clock, bell or Bell()
         self._moments: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
     def refused(self, pod: ReadOnlyObject, reason: str) -> None:
         """Take note of a pod that was not let in."""
         pair = (_owner_of(pod), reason)
-        self._moments.setdefault(pair, deque(maxlen=_MOMENTS_MAX)).append(self._clock.monotonic())
+        moments = self._moments.setdefault(pair, deque(maxlen=_MOMENTS_MAX))
+        moments.append(self._clock.monotonic())
         self._moments.move_to_end(pair)
         if len(self._moments) > _OWNERS_MAX:
             self._moments.popitem(last=False)
+        if self._recent(moments) == LOOP_MIN:
+            self._bell.ring()
 
-    def current(self) -> dict[tuple[str, str], int]:
-        """Return how often a minute, by owner and reason, of those that are loops."""
-        since = self._clock.monotonic() - WINDOW_SECONDS
-        rates: dict[tuple[str, str], int] = {}
+    def current(self) -> list[Loop]:
+        """Return those that are loops, with how often a minute, in the order of owners and reasons."""
         for pair, moments in list(self._moments.items()):
-            while moments and moments[0] < since:
-                moments.popleft()
-            if not moments:
+            if not self._recent(moments):
                 del self._moments[pair]
-            elif len(moments) >= LOOP_MIN:
-                rates[pair] = len(moments)
-        return dict(sorted(rates.items()))
+        rates = ((pair, len(moments)) for pair, moments in sorted(self._moments.items()))
+        return [Loop(_CONTROLLER, owner, reason, rate) for (owner, reason), rate in rates if rate >= LOOP_MIN]
+
+    def _recent(self, moments: deque[float]) -> int:
+        """Return how many of the moments are within the window; older ones are dropped."""
+        since = self._clock.monotonic() - WINDOW_SECONDS
+        while moments and moments[0] < since:
+            moments.popleft()
+        return len(moments)
 
     def describe(self) -> Iterator[Metric]:
         """Return nothing: what there is depends on the moment."""
@@ -63,8 +74,8 @@ class Refusals(Collector):
             "Times a minute that kubelets refuse pods of one owner, without end.",
             labels=["controller", "object", "cause"],
         )
-        for (owner, reason), rate in self.current().items():
-            family.add_metric(["admission", owner, reason], rate)
+        for loop in self.current():
+            family.add_metric([loop.controller, loop.object, loop.cause], loop.per_minute)
         yield family
 
 

@@ -11,6 +11,7 @@ from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
 from mockkube.kubelet.refusals import Refusals
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import LoopBoard
 
 _KNOWN_REASONS: Final = frozenset(
     {
@@ -25,9 +26,12 @@ _KNOWN_REASONS: Final = frozenset(
 class Reporter:
     """Tells of pods and nodes in a kubelet's voice."""
 
-    def __init__(self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version, clock: Clock) -> None:
+    def __init__(
+        self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version, clock: Clock, loops: LoopBoard
+    ) -> None:
         self._recorder, self._version = recorder, version
-        self._refusals = Refusals(clock)
+        self._refusals = Refusals(clock, loops.bell)
+        loops.add(self._refusals.current)
         metrics.register(self._refusals)
         self._rejections = Counter(
             "kubelet_admission_rejections",

@@ -5,13 +5,14 @@ component's version or gates is a restart: the part is stopped and dropped, and 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import LoopBoard
 from mockkube.runtime.steps import Worker
 
 ClientT = TypeVar("ClientT")
@@ -38,6 +39,8 @@ class Context(Generic[ClientT, CapabilitiesT]):
 
     The answer may change while the part runs: it asks each time it acts for a node.
     """
+    loops: LoopBoard = field(default_factory=LoopBoard)
+    """Where it shows what it gets nowhere with."""
 
 
 class Part(Protocol):

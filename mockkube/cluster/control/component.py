@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.errors import Forbidden
+from mockkube.api.errors import Conflict, Forbidden
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.printers.ages import since
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text, wide
@@ -26,6 +26,10 @@ from mockkube.features.versions import Version
 SUPPORTED: Final = "Supported"
 """The condition that its version suits those beside it."""
 RUNNING: Final = "Running"
+SERVER_READY: Final = "ServerReady"
+"""The condition that the API server it talks to answers."""
+LOOPING: Final = "Looping"
+"""The condition that it does something again and again, and gets nowhere."""
 
 _API_SERVER_NAME: Final = re.compile(rf"{re.escape(API_SERVER)}(\.[0-9]+)?")
 
@@ -142,6 +146,8 @@ class ComponentStrategy(StatusStrategy):
         texts = [notice.text for notice in asked.settings.judge() if notice.severity == "warning"]
         if self._configuration.skew_policy == "warn":
             texts += self._new_skews(asked)
+        if asked.server and asked.server not in self._everything():
+            texts.append(f"spec.server: there is no {asked.server} yet")
         return texts
 
     def _new_skews(self, asked: Asked) -> list[str]:
@@ -167,14 +173,23 @@ class Keeper(Plugin):
     name = "Keeper"
     operations = (Operation.DELETE,)
 
+    def __init__(self, everything: All) -> None:
+        self._everything = everything
+
     def admit(self, request: Request) -> None:
-        """Refuse their deletion; what they are replicas or overrides of may go."""
+        """Refuse their deletion, and that of an API server others talk to; other replicas and overrides may go."""
         name = request.call.name
         if request.about(GROUP, "components") and name in SINGLE:
             why = "every cluster has it: set spec.running to false to stop it"
             raise Forbidden.object(request.resource.group, request.resource.plural, name, why)
+        if request.about(GROUP, "components") and (users := self._users_of(name)):
+            why = f"{', '.join(users)} would have no API server: change spec.server there first"
+            raise Conflict.object(request.resource.group, request.resource.plural, name, why)
         if request.about(GROUP, "clocks"):
             raise Forbidden.object(request.resource.group, request.resource.plural, name, "every cluster has it")
+
+    def _users_of(self, server: str) -> list[str]:
+        return sorted(name for name, asked in self._everything().items() if asked.server == server)
 
 
 def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -186,10 +201,17 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         gates or NONE,
         str(status.get("running", False)).lower(),
         condition_of(obj, SUPPORTED).get("reason", ""),
+        _trouble(obj) or NONE,
         since(obj["metadata"].get("creationTimestamp", ""), now),
         condition_of(obj, RUNNING).get("reason", ""),
         status.get("url") or NONE,
     ]
+
+
+def _trouble(obj: ReadOnlyObject) -> str:
+    server = condition_of(obj, SERVER_READY)
+    found = [f"Server{server['reason']}"] if server.get("status") == "False" else []
+    return ",".join(found + [LOOPING] * (condition_of(obj, LOOPING).get("status") == "True"))
 
 
 PRINTER: Final = Printer(
@@ -199,6 +221,7 @@ PRINTER: Final = Printer(
         text("Gates", "The gates it is told; all others are as the version has them."),
         Column("Running", description="Whether it runs."),
         text("Skew", "How its version suits those beside it."),
+        text("Trouble", "What else is not as it should be; the conditions tell more."),
         AGE,
         wide("Reason", "Why it runs, or does not."),
         wide("URL", "Where an API server answers."),

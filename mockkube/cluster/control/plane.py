@@ -61,7 +61,7 @@ class ControlPlane:
             chance=chance,
             caps=Capabilities(DEFAULT),
             schema=_schema(),
-            plugins=[Keeper()],
+            plugins=[Keeper(self.components)],
             allocators=Allocators(),
             runtime_config={API_VERSION: True},
             family=family(Facts(configuration, self.components, revision), pages),

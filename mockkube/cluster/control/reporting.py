@@ -1,16 +1,21 @@
 """What is reported of control objects: conditions, and of a component what it does and how its version suits others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from mockkube.api import conditions
 from mockkube.api.conditions import condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.components import skews
-from mockkube.cluster.control.component import RUNNING, SUPPORTED, Asked, running_versions
+from mockkube.cluster.control.component import LOOPING, RUNNING, SERVER_READY, SUPPORTED, Asked, running_versions
 from mockkube.cluster.control.reading import condition_of
+from mockkube.runtime.loop_board import Loop
+
+LOOPS_SHOWN_MAX: Final = 3
+"""How many loops a condition names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +26,26 @@ class Doing:
     reason: str
     message: str
     url: str = ""
+    loops: tuple[Loop, ...] = ()
+    """What it gets nowhere with."""
 
 
-def status_of(obj: ReadOnlyObject, components: Mapping[str, Asked], doing: Doing, *, now: datetime) -> Object:
+def status_of(
+    obj: ReadOnlyObject, components: Mapping[str, Asked], doings: Mapping[str, Doing], *, now: datetime
+) -> Object:
     """Return the status of a component; conditions that did not change keep their time."""
     name = obj["metadata"]["name"]
-    settings = components[name].settings
+    settings, doing, server = components[name].settings, doings[name], components[name].server
+    told = [_running(doing), _skew(name, components)]
+    if server:  # it is no API server itself
+        told += [_server(server, doings.get(server)), _looping(doing.loops)]
     status: Object = {
         "observedGeneration": obj["metadata"]["generation"],
         "phase": "Running" if doing.running else "Failed" if doing.reason == "Failed" else "Stopped",
         "running": doing.running,
         "version": str(settings.version),
         "featureGates": {state.name: state.enabled for state in settings.states()},
-        "conditions": dated(obj, [_running(doing), _skew(name, components)], now),
+        "conditions": dated(obj, told, now),
     }
     return status | ({"url": doing.url} if doing.url else {})
 
@@ -48,6 +60,33 @@ def _skew(name: str, components: Mapping[str, Asked]) -> Object:
     if reasons:
         return condition(SUPPORTED, holds=False, reason="OutsidePolicy", message="; ".join(reasons))
     return condition(SUPPORTED, holds=True, reason="Supported", message="the version skew policy allows it")
+
+
+def _server(name: str, doing: Doing | None) -> Object:
+    """Say whether the API server it talks to is there to answer."""
+    if doing is None:
+        message = f"there is no {name}: create it, or give another spec.server"
+        return condition(SERVER_READY, holds=False, reason="NotFound", message=message)
+    if not doing.running:
+        message = f"{name} does not run: {doing.message}"
+        return condition(SERVER_READY, holds=False, reason=doing.reason, message=message)
+    return condition(SERVER_READY, holds=True, reason="Ready", message=f"{name} answers requests")
+
+
+def _looping(loops: Sequence[Loop]) -> Object:
+    """Say what it does again and again, and gets nowhere with."""
+    if not loops:
+        message = "nothing fails, or is made anew, without end"
+        return condition(LOOPING, holds=False, reason="NoLoops", message=message)
+    texts = [_loop_text(loop) for loop in loops[:LOOPS_SHOWN_MAX]]
+    if len(loops) > LOOPS_SHOWN_MAX:
+        texts.append(f"and {len(loops) - LOOPS_SHOWN_MAX} more: mockkube status --loops")
+    return condition(LOOPING, holds=True, reason="GetsNowhere", message="; ".join(texts))
+
+
+def _loop_text(loop: Loop) -> str:
+    text = f"{loop.controller} {loop.object}: {loop.cause}, {loop.per_minute} a minute"
+    return f"{text}: {loop.message}" if loop.message else text
 
 
 def dated(obj: ReadOnlyObject, told: list[Object], now: datetime) -> list[Object]:

@@ -129,8 +129,8 @@ async def test_kubectl_gets_a_table(control: Any) -> None:
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     table = (await control.ask("GET", COMPONENTS, accept=accept)).body
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
-    assert shown == ["Name", "Version", "Gates", "Running", "Skew", "Age"]
-    assert table["rows"][0]["cells"][:5] == ["kube-apiserver", "1.36", f"{GT}=true", "true", "Supported"]
+    assert shown == ["Name", "Version", "Gates", "Running", "Skew", "Trouble", "Age"]
+    assert table["rows"][0]["cells"][:6] == ["kube-apiserver", "1.36", f"{GT}=true", "true", "Supported", "<none>"]
 
 
 async def test_discovery_and_openapi_know_the_group(control: Any) -> None:

@@ -81,6 +81,74 @@ async def test_it_talks_to_the_server_it_is_told_to(lab: Any) -> None:
     assert await phase(lab, "p") == "Running"
 
 
+async def server_ready(control: Any, **changed: str) -> tuple[str, str]:
+    """What the kubelet says of its server, once anything of that has changed."""
+    async for obj in control.seen("kubelet"):
+        found = next(one for one in obj["status"]["conditions"] if one["type"] == "ServerReady")
+        if found["reason"] == changed["reason"]:
+            return found["status"], found["message"]
+    raise AssertionError("the watch has ended")
+
+
+async def test_it_says_whether_its_server_is_there(lab: Any) -> None:
+    assert await server_ready(lab, reason="Ready") == ("True", "kube-apiserver answers requests")
+    answer = await lab.patch(f"{COMPONENTS}/kubelet", {"spec": {"server": "kube-apiserver.1"}})
+    assert answer.warnings == ["spec.server: there is no kube-apiserver.1 yet"]
+    message = "there is no kube-apiserver.1: create it, or give another spec.server"
+    assert await server_ready(lab, reason="NotFound") == ("False", message)
+    await lab.create(COMPONENTS, {"metadata": {"name": "kube-apiserver.1"}})
+    assert (await server_ready(lab, reason="Ready"))[0] == "True"
+    await lab.tell("kube-apiserver.1", running=False)
+    message = "kube-apiserver.1 does not run: spec.running is false"
+    assert await server_ready(lab, reason="Stopped") == ("False", message)
+    table = (await lab.ask("GET", f"{COMPONENTS}/kubelet", accept="application/json;as=Table;v=v1;g=meta.k8s.io")).body
+    assert "ServerStopped" in table["rows"][0]["cells"]
+
+
+async def test_a_server_that_others_talk_to_cannot_be_deleted(lab: Any) -> None:
+    await lab.create(COMPONENTS, {"metadata": {"name": "kube-apiserver.1"}})
+    for name in ("kubelet", "kube-scheduler"):
+        await lab.tell(name, server="kube-apiserver.1")
+    answer = await lab.ask("DELETE", f"{COMPONENTS}/kube-apiserver.1")
+    assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+    assert answer.message.endswith(
+        '"kube-apiserver.1": kube-scheduler, kubelet would have no API server: change spec.server there first'
+    )
+    for name in ("kubelet", "kube-scheduler"):
+        await lab.tell(name, server="kube-apiserver")
+    assert (await lab.ask("DELETE", f"{COMPONENTS}/kube-apiserver.1")).status == 200
+
+
+async def looping(control: Any, component: str, status: str) -> dict[str, Any]:
+    """The condition, once it has this status."""
+    async for obj in control.seen(component):
+        found = next(one for one in obj["status"]["conditions"] if one["type"] == "Looping")
+        if found["status"] == status:
+            return dict(found)
+    raise AssertionError("the watch has ended")
+
+
+async def test_what_it_gets_nowhere_with_is_a_condition(start: Start) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    wanted = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    match = {"component": "kube-controller-manager", "verbs": ["create"], "resources": ["pods"]}
+    inject = {"status": {"code": 403, "message": "not today"}}
+    async with start(clock="Virtual", without=("scheduler", "kubelets")) as control:
+        assert (await looping(control, "kube-controller-manager", "False"))["reason"] == "NoLoops"
+        await control.create(
+            f"{CONTROL}/faults", {"metadata": {"name": "f"}, "spec": {"match": match, "inject": inject}}
+        )
+        await control.create("/apis/apps/v1/namespaces/default/replicasets", wanted)
+        await wait(control)
+        found = await looping(control, "kube-controller-manager", "True")
+        assert found["message"].startswith("replicaset-controller default/web: failing, ")
+        assert found["message"].endswith(" a minute: not today")
+        assert (await control.ask("DELETE", f"{CONTROL}/faults/f")).status == 200
+        await wait(control, "20m")
+        assert (await looping(control, "kube-controller-manager", "False"))["reason"] == "NoLoops"
+
+
 async def test_a_node_with_a_kubelet_of_its_own_is_not_the_fleets(lab: Any) -> None:
     await lab.create(COMPONENTS, {"metadata": {"name": "kubelet.node-1"}, "spec": {"running": False}})
     await lab.settled("kubelet.node-1")

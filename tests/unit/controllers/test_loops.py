@@ -55,3 +55,38 @@ def test_loops_are_shown_as_a_metric():
     assert sample.name == METRIC
     assert sample.labels == {"controller": "c", "object": "ns/o", "cause": "failing"}
     assert sample.value == LOOP_MIN
+
+
+class Heard:
+    """A bell that counts how often it was rung."""
+
+    def __init__(self):
+        self.times = 0
+
+    def ring(self):
+        self.times += 1
+
+
+def test_a_bell_rings_when_a_loop_begins_and_when_it_ends():
+    bell = Heard()
+    loops = Loops(VirtualClock(), bell)
+    for _ in range(LOOP_MIN - 1):
+        loops.failed("c", "ns/o", "refused")
+    loops.succeeded("c", "ns/o")
+    assert bell.times == 0
+    for _ in range(2 * LOOP_MIN):
+        loops.failed("c", "ns/o", "refused")
+    assert bell.times == 1
+    loops.succeeded("c", "ns/o")
+    loops.succeeded("c", "ns/o")
+    assert bell.times == 2
+
+
+def test_a_bell_rings_when_what_is_made_is_lost_once_too_often():
+    bell = Heard()
+    loops = Loops(VirtualClock(), bell)
+    for _ in range(LOOP_MIN):
+        assert bell.times == 0
+        loops.lost("c", "ns/o")
+        loops.created("c", "ns/o")
+    assert bell.times == 1
