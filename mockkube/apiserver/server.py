@@ -20,6 +20,7 @@ from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
+from mockkube.apiserver.background.chores import Chores
 from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
 from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http import reviews
@@ -130,6 +131,7 @@ class ApiServer:
         plain = PlainPaths(self.registry, self.metrics, checks, answers, subject, self._published)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
+        self._chores = Chores(self.registry)
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
@@ -148,7 +150,9 @@ class ApiServer:
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
             self.registry.services.namespace_created = self._accounts.ensure
             self._running.append(self._group.create_task(self._accounts.run()))
-        self._running += [self._group.create_task(work) for work in self._housekeeping.work()]
+        await self._chores.start()
+        work = [*self._chores.work(), *self._housekeeping.work()]
+        self._running += [self._group.create_task(one) for one in work]
         self._ready = True
 
     def _published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
@@ -169,7 +173,9 @@ class ApiServer:
     def busy(self) -> bool:
         """Whether it has not yet taken in, or acted upon, all that was stored."""
         cache = self.registry.services.cache
-        return cache.revision < cache.store.revision or self._accounts.busy or self._definitions.busy
+        return (
+            cache.revision < cache.store.revision or self._accounts.busy or self._definitions.busy or self._chores.busy
+        )
 
     def end_watches(self) -> None:
         """Let every watch come to a clean end, and those that still open."""
@@ -178,6 +184,7 @@ class ApiServer:
     async def stop(self) -> None:
         """End what runs, also after a start that failed."""
         self._ready = False
+        self._chores.stop()
         self.end_watches()
         for task in self._running:
             task.cancel()

@@ -1,24 +1,32 @@
 """What a new cluster contains before anybody asks for anything: namespaces, the API's own service, system classes."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.apiserver.http.authentication import MASTERS, User
-from mockkube.apiserver.registry import creation, updating
+from mockkube.apiserver.registry import creation, patching
 from mockkube.apiserver.registry.flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call
 
 APISERVER: Final = User("system:apiserver", groups=(MASTERS,))
 MANAGER: Final = "kube-apiserver"
+LEGACY_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
+"""The ConfigMap that says since when the last use of tokens kept in secrets is noted."""
 ADDRESS: Final = "192.0.2.1"
 """Where endpoints say the server is unless told better: they may not name a loopback address."""
 PORT: Final = 6443
 
 _NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
+_FLOW_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
+_FLOW_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
+_CIDR_REPORTER: Final = "kubernetes-service-cidr-controller"
 _IN_DEFAULT: Final = {"name": "kubernetes", "namespace": "default"}
 
 
@@ -36,8 +44,9 @@ async def _create(registry: Registry, obj: Object) -> None:
     if resource is None or resource.record(namespace, metadata["name"]) is not None:
         return
     call = Call(APISERVER, namespace, user_agent=MANAGER)
+    options = WriteOptions(field_manager=_FLOW_PRODUCER if obj["apiVersion"] == FLOW_CONTROL else MANAGER)
     try:
-        await creation.create(resource, call, resource.decode(obj, call, "Ignore"), WriteOptions(field_manager=MANAGER))
+        await creation.create(resource, call, resource.decode(obj, call, "Ignore"), options)
     except AlreadyExists:
         return  # another server of this cluster was faster
 
@@ -51,6 +60,7 @@ def _objects(registry: Registry, address: str, port: int, authority: str) -> lis
         _object("networking.k8s.io/v1", "ServiceCIDR", {"name": "kubernetes"}, spec={"cidrs": [*allocators.cidrs]}),
         *_own_service(allocators.first_address, address, port),
         _authentication(authority),
+        _token_tracking(registry.services.clock.now()),
         *(_object(FLOW_CONTROL, "PriorityLevelConfiguration", **one.parts()) for one in PRIORITY_LEVELS),
         *(_object(FLOW_CONTROL, "FlowSchema", **one.parts()) for one in FLOW_SCHEMAS),
     ]
@@ -114,25 +124,48 @@ def _authentication(authority: str) -> Object:
     return _object("v1", "ConfigMap", metadata, data={"client-ca-file": authority} if authority else {})
 
 
+def _token_tracking(now: datetime) -> Object:
+    # upstream 1.36: pkg/controlplane/controller/legacytokentracking
+    metadata = {"name": LEGACY_TRACKING, "namespace": "kube-system"}
+    return _object("v1", "ConfigMap", metadata, data={"since": f"{now:%Y-%m-%d}"})
+
+
 async def _report_conditions(registry: Registry) -> None:
     """Say what upstream's API server says of some of these objects once they are there."""
     message = "Kubernetes default Service CIDR is ready"
-    await _report(registry, "networking.k8s.io/v1", "ServiceCIDR", "kubernetes", ("Ready", "True", "", message))
+    ready = _Report("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", _CIDR_REPORTER, ("Ready", "True", "", message))
+    await _report(registry, ready)
     for schema in FLOW_SCHEMAS:
-        await _report(registry, FLOW_CONTROL, "FlowSchema", schema.name, ("Dangling", "False", "Found", schema.found))
+        found = ("Dangling", "False", "Found", schema.found)
+        await _report(registry, _Report(FLOW_CONTROL, "FlowSchema", schema.name, _FLOW_CONSUMER, found))
 
 
-async def _report(registry: Registry, api_version: str, kind: str, name: str, said: tuple[str, str, str, str]) -> None:
-    """Write a condition (type, status, reason, message) into an object that has none."""
-    resource = registry.of_kind(api_version, kind)
-    record = resource.record("", name) if resource is not None else None
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """A condition (type, status, reason, message) of one object."""
+
+    api_version: str
+    kind: str
+    name: str
+    manager: str
+    said: tuple[str, str, str, str]
+
+    def status(self, at: str) -> Object:
+        """The status that says so."""
+        condition = dict(zip(("type", "status", "reason", "message"), self.said, strict=True))
+        if not condition["reason"]:
+            del condition["reason"]
+        return {"conditions": [{**condition, "lastTransitionTime": at}]}
+
+
+async def _report(registry: Registry, report: _Report) -> None:
+    """Write a condition into an object that has none."""
+    resource = registry.of_kind(report.api_version, report.kind)
+    record = resource.record("", report.name) if resource is not None else None
     if resource is None or record is None or (record.load().get("status") or {}).get("conditions"):
         return
-    condition = dict(zip(("type", "status", "reason", "message"), said, strict=True))
-    condition["lastTransitionTime"] = render_time(registry.services.clock.now())
-    call = Call(APISERVER, name=name, subresource="status", user_agent=MANAGER)
-
-    def report(current: Object) -> Object:
-        return {**current, "status": {"conditions": [condition]}}
-
-    await updating.update(resource, call, report, WriteOptions(field_manager=MANAGER))
+    status = report.status(render_time(registry.services.clock.now()))
+    document = _object(report.api_version, report.kind, {"name": report.name}, status=status)
+    call = Call(APISERVER, name=report.name, subresource="status", user_agent=MANAGER)
+    options = WriteOptions(field_manager=report.manager, force=True)
+    await patching.apply(resource, call, Patch(PatchType.APPLY, b"", document), options)

@@ -51,6 +51,20 @@ async def test_flow_schemas_lead_to_levels_that_exist(registry):
     assert {schema["status"]["conditions"][0]["status"] for schema in schemas} == {"False"}
 
 
+async def test_who_wrote_a_condition_is_told(registry):
+    await bootstrap(registry)
+    schema = load(registry, "flowcontrol.apiserver.k8s.io", "flowschemas", "", "exempt")
+    written = [(one["manager"], one["operation"]) for one in schema["metadata"]["managedFields"]]
+    prefix = "api-priority-and-fairness-config"
+    assert written == [(f"{prefix}-consumer-v1", "Apply"), (f"{prefix}-producer-v1", "Update")]
+
+
+async def test_it_is_noted_since_when_the_use_of_old_tokens_is(registry):
+    await bootstrap(registry)
+    tracking = load(registry, "", "configmaps", "kube-system", "kube-apiserver-legacy-service-account-token-tracking")
+    assert tracking["data"] == {"since": tracking["metadata"]["creationTimestamp"][:10]}
+
+
 async def test_the_range_of_service_addresses_is_ready(registry):
     await bootstrap(registry)
     service_cidr = load(registry, "networking.k8s.io", "servicecidrs", "", "kubernetes")

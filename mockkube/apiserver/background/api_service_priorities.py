@@ -1,0 +1,52 @@
+"""Where the groups a server serves itself stand among all that are served, and their versions among each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """The more, the further in front."""
+
+    group: int
+    version: int
+
+
+CUSTOM: Final = Priority(1000, 100)
+"""Of what definitions of custom resources bring along."""
+
+# upstream 1.36: cmd/kube-apiserver/app/aggregator.go, pkg/controlplane/apiserver/aggregator.go; and 1.33 to 1.37, which
+# agree on what they share
+_GROUPS: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
+    "": (18000, {"v1": 1}),
+    "apps": (17800, {"v1": 15}),
+    "events.k8s.io": (17750, {"v1": 15, "v1beta1": 5}),
+    "authentication.k8s.io": (17700, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "authorization.k8s.io": (17600, {"v1": 15}),
+    "autoscaling": (17500, {"v2": 30, "v1": 15, "v2beta1": 9, "v2beta2": 1}),
+    "batch": (17400, {"v1": 15, "v1beta1": 9, "v2alpha1": 9}),
+    "certificates.k8s.io": (17300, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "networking.k8s.io": (17200, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "policy": (17100, {"v1": 15, "v1beta1": 9}),
+    "rbac.authorization.k8s.io": (17000, {"v1": 15}),
+    "storage.k8s.io": (16800, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "admissionregistration.k8s.io": (16700, {"v1": 15, "v1beta1": 12, "v1alpha1": 9}),
+    "apiextensions.k8s.io": (16700, {"v1": 15}),
+    "scheduling.k8s.io": (16600, {"v1": 15, "v1beta1": 9, "v1alpha3": 3, "v1alpha2": 2, "v1alpha1": 1}),
+    "coordination.k8s.io": (16500, {"v1": 15, "v1beta1": 13, "v1alpha2": 12}),
+    "node.k8s.io": (16300, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "discovery.k8s.io": (16200, {"v1": 15, "v1beta1": 12}),
+    "resource.k8s.io": (16200, {"v1": 21, "v1beta2": 15, "v1beta1": 9, "v1alpha3": 1}),
+    "flowcontrol.apiserver.k8s.io": (16100, {"v1": 21, "v1beta3": 18, "v1beta2": 15, "v1beta1": 12, "v1alpha1": 9}),
+    "internal.apiserver.k8s.io": (16000, {"v1alpha1": 9}),
+    "storagemigration.k8s.io": (15800, {"v1": 15, "v1beta1": 9, "v1alpha1": 9}),
+    "lifecycle.k8s.io": (15700, {"v1alpha1": 1}),
+}
+
+
+def priority_of(group: str, version: str) -> Priority | None:
+    """Return where a version of a built-in group stands; None for one that is not announced."""
+    whole, versions = _GROUPS.get(group, (0, {}))
+    own = versions.get(version)
+    return None if own is None else Priority(whole, own)

@@ -1,0 +1,75 @@
+import asyncio
+import contextlib
+
+import pytest
+
+from mockkube.api.errors import Internal
+from mockkube.apiserver.background.rounds import RETRY_SECONDS, Rounds
+from mockkube.runtime.virtual import VirtualClock
+
+
+@contextlib.asynccontextmanager
+async def running(rounds):
+    task = asyncio.create_task(rounds.run())
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def rest():
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_key_added_twice_is_seen_to_once():
+    seen = []
+
+    async def see_to(key):
+        seen.append(key)
+
+    rounds = Rounds(see_to, VirtualClock())
+    rounds.add("a", "b", "a")
+    assert not rounds.busy, "nobody makes the rounds yet"
+    async with running(rounds):
+        await rest()
+        assert seen == ["a", "b"]
+        assert not rounds.busy
+
+
+async def test_it_is_busy_while_a_key_is_in_hand():
+    gate = asyncio.Event()
+
+    async def see_to(key):
+        await gate.wait()
+
+    rounds = Rounds(see_to, VirtualClock())
+    async with running(rounds):
+        rounds.add("a")
+        await rest()
+        assert rounds.busy
+        gate.set()
+        await rest()
+        assert not rounds.busy
+
+
+async def test_what_fails_is_seen_to_again_later(caplog: pytest.LogCaptureFixture):
+    clock, seen = VirtualClock(), []
+
+    async def see_to(key):
+        seen.append(key)
+        if len(seen) == 1:
+            raise Internal("not now")
+
+    rounds = Rounds(see_to, clock)
+    rounds.add("a")
+    async with running(rounds):
+        await rest()
+        assert seen == ["a"]
+        assert "not now" in caplog.text
+        clock.move_to(clock.monotonic() + RETRY_SECONDS)
+        await rest()
+        assert seen == ["a", "a"]
