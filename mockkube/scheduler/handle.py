@@ -1,6 +1,6 @@
 """What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import replace
 
 from mockkube.client.events import NORMAL
@@ -10,6 +10,7 @@ from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import Context, CycleState, Scope
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Status
+from mockkube.scheduler.nominations import Nominations
 from mockkube.scheduler.points import PluginFailed, Points
 from mockkube.scheduler.signatures import signature
 
@@ -50,13 +51,9 @@ class ProfileHandle:
             return None
         return signature(pod), frozenset(state.skip_filter)
 
-    def nominated(self) -> Container[str]:
-        """The nodes that pods are nominated to; it changes with them."""
-        return self._points.nominated
-
-    def yields_to(self, pod: PodInfo, node_name: str) -> Sequence[PodInfo]:
-        """Return the pods nominated to a node that this one has to leave room for there."""
-        return self._points.yielded_to(pod, node_name)
+    def nominations(self) -> Nominations:
+        """Return which pods are nominated to which nodes."""
+        return self._points.nominations
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record an event about a pod that is being scheduled: nothing is wrong with it."""

@@ -3,8 +3,9 @@
 upstream 1.36: pkg/scheduler/backend/queue/nominator.go
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable
 
+from mockkube.scheduler.change_log import ChangeLog
 from mockkube.scheduler.framework.pods import PodInfo
 
 Latest = Callable[[PodInfo], PodInfo | None]
@@ -18,19 +19,20 @@ class Nominations:
         self._latest = latest
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._changes = ChangeLog()
+        self.generation = 0
+        """Grows with each change."""
 
     def __bool__(self) -> bool:
         return bool(self._by_node)
 
-    @property
-    def nodes(self) -> list[str]:
-        """The nodes to which pods are nominated."""
-        return list(self._by_node)
+    def __contains__(self, node_name: str) -> bool:
+        """Whether pods are nominated to a node."""
+        return node_name in self._by_node
 
-    @property
-    def crowded(self) -> Container[str]:
-        """The same nodes, to ask for one of them; it changes with them."""
-        return self._by_node
+    def changed_since(self, generation: int) -> Iterable[str]:
+        """Return the nodes to which others, or none, are nominated after a generation."""
+        return self._changes.since(generation)
 
     def on(self, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node, in order of nomination."""
@@ -47,6 +49,7 @@ class Nominations:
         if name and self._latest(pod) is not None:
             self._node_of[pod.uid] = name
             self._by_node.setdefault(name, {})[pod.uid] = pod
+            self._touch(name)
 
     def refresh(self, old: PodInfo, new: PodInfo) -> None:
         """Take another revision; one that does not know of its nomination yet keeps it."""
@@ -62,3 +65,8 @@ class Nominations:
         del pods[uid]
         if not pods:
             del self._by_node[name]
+        self._touch(name)
+
+    def _touch(self, node_name: str) -> None:
+        self.generation += 1
+        self._changes.note(node_name, self.generation)

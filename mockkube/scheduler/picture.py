@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.change_log import ChangeLog
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.requests import PodRequests, RequestReader
@@ -35,8 +36,7 @@ class Picture:
         self._assumed: dict[str, PodInfo] = {}
         self._all: list[NodeInfo] | None = None
         self._slots: dict[str, int] = {}
-        self._changes: dict[str, int] = {}
-        """The generation of each node's last change, the latest last."""
+        self._changes = ChangeLog()
         self._images: dict[str, int] = {}
         self._claims: dict[tuple[str, str], int] = {}
         self._with_affinity: dict[str, int] = {}
@@ -77,10 +77,7 @@ class Picture:
 
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the names of the nodes that were added, changed or removed after a generation, the latest first."""
-        for name in reversed(self._changes):
-            if self._changes[name] <= generation:
-                return
-            yield name
+        return self._changes.since(generation)
 
     def with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
@@ -164,8 +161,7 @@ class Picture:
 
     def _touch(self, name: str) -> int:  # hot: per pod
         self.generation += 1
-        self._changes.pop(name, None)
-        self._changes[name] = self.generation
+        self._changes.note(name, self.generation)
         return self.generation
 
     def _count_images(self, node: NodeInfo, sign: int) -> None:

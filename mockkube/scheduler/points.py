@@ -3,7 +3,7 @@
 upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -47,8 +47,8 @@ class Points:
     def __init__(
         self, profile: Profile, picture: Picture, nominations: Nominations, clock: Clock, metrics: Metrics
     ) -> None:
-        self.profile, self.picture = profile, picture
-        self._nominations, self._clock, self._metrics = nominations, clock, metrics
+        self.profile, self.picture, self.nominations = profile, picture, nominations
+        self._clock, self._metrics = clock, metrics
 
     # Before nodes are looked at
 
@@ -147,23 +147,8 @@ class Points:
 
     def yielded_to(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node that this one leaves room for."""
-        nominated = self._nominations.on(node_name)
+        nominated = self.nominations.on(node_name)
         return [one for one in nominated if one.priority >= pod.priority and one.uid != pod.uid]
-
-    @property
-    def has_nominations(self) -> bool:
-        """Whether any pod is nominated to a node."""
-        return bool(self._nominations)
-
-    @property
-    def nominated(self) -> Container[str]:
-        """The nodes that pods are nominated to; it changes with them."""
-        return self._nominations.crowded
-
-    def nominated_slots(self, pod: PodInfo) -> set[int]:
-        """Return the places of the nodes that others are nominated to and this pod leaves room for."""
-        slots = {self.picture.slot(name) for name in self._nominations.nodes if self.yielded_to(pod, name)}
-        return {slot for slot in slots if slot is not None}
 
     # Supposing
 

@@ -87,8 +87,6 @@ class Search:
 
     def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
         """Return the next nodes without looking at each, when it is known of all whether they fit."""
-        if self._points.has_nominations:
-            return None
         start = self._points.now()
         table = self._table(state, pod)
         if not table.is_complete():
@@ -113,12 +111,12 @@ class Search:
         table, points = self._table(state, pod), self._points
         nodes, entries, fits = points.picture.all, table.entries, table.fits
         live = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
-        awaited = points.nominated_slots(pod)
+        nominations = points.nominations if live else ()
         found: list[int] = []
         refused: dict[str, Status] = {}
         refusals: dict[tuple[int, Code], int] = {}
         for slot in slots:  # hot: per node, per pod
-            if slot in awaited:
+            if nominations and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
                 verdict = table.judge_crowded(points, state, pod, slot)
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
@@ -147,6 +145,8 @@ class Search:
 
     def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
         table = self._tables.filtered(state, pod)
+        if self._points.nominations and not table.live:
+            table = self._tables.filtered(state, pod, crowded=True)
         table.refresh(self._points, state, pod)
         return table
 

@@ -3,7 +3,7 @@
 Only answers that follow from the pod and that one node are kept; the rest is asked in each cycle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 from typing import Final, Generic, TypeVar
@@ -21,7 +21,7 @@ from mockkube.scheduler.signatures import signature
 
 TABLES_MAX: Final = 64
 """How many signatures are remembered; the least recently used one is forgotten."""
-_EAGER_MAX: Final = 16
+_EAGER_MAX: Final = 64
 """How many nodes that are not known are judged at once; more wait until they are looked at."""
 _UNKNOWN: Final = 0
 _FITS: Final = 1
@@ -49,17 +49,19 @@ class Rows(Generic[T]):
             self.entries = [None] * len(picture.all)
             self._structure, self._generation = picture.structure, picture.generation
             return None
-        forgotten = []
-        for name in picture.changed_since(self._generation):
-            slot = picture.slot(name)
-            if slot is not None and (known := self.entries[slot]) is not None:
-                self.entries[slot] = None
-                forgotten.append((slot, known))
+        forgotten = self.forget(picture.changed_since(self._generation))
         self._generation = picture.generation
         return forgotten
 
-
-_NOT_CROWDED: Final[tuple[int, Sequence[PodInfo], Verdict]] = (-1, (), (0, SUCCESS))
+    def forget(self, names: Iterable[str]) -> list[tuple[int, T]]:
+        """Forget what is known of some nodes; return their places and that."""
+        forgotten = []
+        for name in names:
+            slot = self._picture.slot(name)
+            if slot is not None and (known := self.entries[slot]) is not None:
+                self.entries[slot] = None
+                forgotten.append((slot, known))
+        return forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,16 @@ class Stretch:
 
 
 class Filtered:
-    """The verdicts of the filters that judge each node by itself."""
+    """The verdicts of the filters that judge each node by itself; `crowded`: with the pods that are nominated to it."""
 
-    def __init__(self, profile: Profile, pod: PodInfo, skipped: frozenset[str], picture: Picture) -> None:
+    def __init__(
+        self, profile: Profile, pod: PodInfo, skipped: frozenset[str], picture: Picture, *, crowded: bool = False
+    ) -> None:
+        self._crowded = crowded
+        self._nominated = 0
+        """The generation of the nominations that are known."""
+        self._own = ""
+        """The node that the pod asked about last is nominated to itself: for others it is more crowded."""
         self._places = {plugin.name: place for place, plugin in enumerate(profile.filters)}
         asked = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
         self._kept = [(place, one) for place, one in asked if one.scope_of(pod) is not Scope.CLUSTER]
@@ -93,8 +102,6 @@ class Filtered:
         """By place: whether the node fits, else who refuses it; `_UNKNOWN` where that is not known."""
         self._refusers: list[tuple[int, Code]] = []
         """Which filter refuses, and how, where the mark is `_REFUSED` and more."""
-        self._crowded: dict[str, tuple[int, Sequence[PodInfo], Verdict]] = {}
-        """What becomes of the pod where it leaves room for others: by node, its generation and who they are."""
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
@@ -104,14 +111,14 @@ class Filtered:
     def refresh(self, points: Points, state: CycleState, pod: PodInfo) -> None:
         """Take note of what has changed since the last cycle."""
         forgotten = self._rows.refresh()
+        crowded_anew = self._crowded_anew(points, pod) if self._crowded else ()
         if forgotten is None:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
             self._marks = bytearray(self._unfit)
-            self._crowded = {}
             self.refused, self.refusals = {}, {}
             return
-        for slot, known in forgotten:
+        for slot, known in forgotten + self._rows.forget(crowded_anew):
             self._unknown[slot] = None
             self._marks[slot] = _UNKNOWN
             if known is self.fits:
@@ -121,6 +128,14 @@ class Filtered:
         if len(self._unknown) <= _EAGER_MAX:
             for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
+
+    def _crowded_anew(self, points: Points, pod: PodInfo) -> Sequence[str]:
+        """Return the nodes for which it is not the same pods any more that this one leaves room for."""
+        nominations = points.nominations
+        own = nominations.node_of(pod.uid)
+        names = [*nominations.changed_since(self._nominated), self._own, own]
+        self._nominated, self._own = nominations.generation, own
+        return names
 
     def all_fit(self) -> bool:
         """Whether every node is known to fit, and nothing has to be asked in each cycle."""
@@ -147,7 +162,10 @@ class Filtered:
     def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Find out what becomes of the pod on a node of which it is not known. Raises PluginFailed."""
         node = points.picture.all[slot]
-        verdict = self._first_refusal(points, state, pod, node)
+        if self._crowded and points.yielded_to(pod, node.name):
+            verdict = self.judge_crowded(points, state, pod, slot)
+        else:
+            verdict = self._first_refusal(points, state, pod, node)
         if verdict is self.fits:
             self._unfit -= 1
             self._marks[slot] = _FITS
@@ -161,15 +179,9 @@ class Filtered:
         return verdict
 
     def judge_crowded(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
-        """Find out what becomes of the pod on a node where it may have to leave room. Raises PluginFailed."""
-        node = points.picture.all[slot]
-        others = points.yielded_to(pod, node.name)
-        generation, before, verdict = self._crowded.get(node.name, _NOT_CROWDED)
-        if self.live or generation != node.generation or before != others:
-            status = points.filter_with_nominated(state, pod, node)
-            verdict = self.fits if status.ok else (self._places[status.plugin], status)
-            self._crowded[node.name] = node.generation, others, verdict
-        return verdict
+        """Find out what becomes of the pod, all filters asked, where it leaves room for others. Raises PluginFailed."""
+        status = points.filter_with_nominated(state, pod, points.picture.all[slot])
+        return self.fits if status.ok else (self._places[status.plugin], status)
 
     def _mark_of(self, place: int, code: Code) -> int:
         refuser = (place, code)
@@ -231,13 +243,13 @@ class Tables:
         self._filtered: LRUCache[object, Filtered] = LRUCache(TABLES_MAX)
         self._scored: LRUCache[object, Scored] = LRUCache(TABLES_MAX)
 
-    def filtered(self, state: CycleState, pod: PodInfo) -> Filtered:
-        """Return the verdicts about pods like this one."""
+    def filtered(self, state: CycleState, pod: PodInfo, *, crowded: bool = False) -> Filtered:
+        """Return the verdicts about pods like this one; `crowded`: of those as important, where others are awaited."""
         skipped = frozenset(state.skip_filter)
-        key = (signature(pod), skipped)
+        key = (signature(pod), skipped, pod.priority if crowded else None)
         table = self._filtered.get(key)
         if table is None:
-            table = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture)
+            table = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture, crowded=crowded)
         return table
 
     def scored(self, state: CycleState, pod: PodInfo) -> Scored:

@@ -6,7 +6,7 @@ anything about a pod beyond its cycle: that goes into the `CycleState`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -26,6 +26,23 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 
 T = TypeVar("T")
 SCORE_MAX = 100
+
+
+class Nominated(Protocol):
+    """Which pods wait for room on which nodes."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of the latest change."""
+        ...
+
+    def changed_since(self, generation: int) -> Iterable[str]:
+        """Return the nodes to which others, or none, are nominated after a generation."""
+        ...
+
+    def node_of(self, uid: str) -> str:
+        """Return to which node a pod is nominated; empty if to none."""
+        ...
 
 
 class Handle(Protocol):
@@ -51,12 +68,8 @@ class Handle(Protocol):
         """Record an event about a pod that is being scheduled: nothing is wrong with it."""
         ...
 
-    def nominated(self) -> Container[str]:
-        """The nodes that pods are nominated to; it changes with them."""
-        ...
-
-    def yields_to(self, pod: PodInfo, node_name: str) -> Sequence[PodInfo]:
-        """Return the pods nominated to a node that this one has to leave room for there."""
+    def nominations(self) -> "Nominated":
+        """Return which pods are nominated to which nodes."""
         ...
 
     def preempting(self, uid: str) -> bool:

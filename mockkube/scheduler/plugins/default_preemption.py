@@ -20,6 +20,7 @@ from mockkube.scheduler.framework.plugins import (
     Context,
     CycleState,
     Handle,
+    Nominated,
     PostFilterPlugin,
     PreEnqueuePlugin,
     Remedy,
@@ -68,19 +69,23 @@ class _Case:
 
 @dataclass(slots=True)
 class _Memory:
-    """What supposing evictions came to for pods that are alike, by node, as long as the nodes have not changed."""
+    """What supposing evictions came to for pods that are alike, by node, as long as nothing of the node has changed."""
 
-    generation: int
+    generation: int = 0
+    nominated: int = 0
+    """The generation of the nominations."""
+    own: str = ""
+    """The node that the pod asked about last is nominated to itself: others would have to leave room for it."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    crowded: dict[str, tuple[Sequence[PodInfo], Outcome]] = field(default_factory=dict)
-    """The same where room had to be left for other pods, with these."""
 
-    def refresh(self, nodes: Nodes) -> None:
-        """Forget what is known of nodes that have changed."""
-        for name in nodes.changed_since(self.generation):
+    def refresh(self, nodes: Nodes, nominated: Nominated, pod: PodInfo) -> None:
+        """Forget what is known of nodes that have changed, themselves or by who is nominated to them."""
+        own = nominated.node_of(pod.uid)
+        for name in chain(
+            nodes.changed_since(self.generation), nominated.changed_since(self.nominated), (self.own, own)
+        ):
             self.outcomes.pop(name, None)
-            self.crowded.pop(name, None)
-        self.generation = nodes.generation
+        self.generation, self.nominated, self.own = nodes.generation, nominated.generation, own
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
@@ -175,13 +180,12 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         case = _Case(state, pod, Budgets(self._budgets.list()))
         enough = min(max(len(names) * self._share // 100, self._least), len(names))
         offset = self._chance.random.randrange(len(names))
-        memory, nominated = self._remembered(case), self._handle.nominated()
-        known = memory.outcomes
+        known = self._remembered(case)
         harmless, harmful = run.harmless, run.harmful
         for name in chain(names[offset:], names[:offset]):  # hot: per candidate, per pod
             outcome = known.get(name)
-            if outcome is None or name in nominated:
-                outcome = self._suppose(case, name, memory)
+            if outcome is None:
+                outcome = known[name] = self._try(case, name)
             if isinstance(outcome, Status):
                 run.refused[name] = outcome
                 continue
@@ -191,31 +195,17 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
                 break
         return run
 
-    def _remembered(self, case: _Case) -> _Memory:
+    def _remembered(self, case: _Case) -> dict[str, Outcome]:
         """Return what is known of pods like this one; nothing when it follows from more than pod and node."""
         alike = self._handle.alike(case.state, case.pod) if case.budgets.none else None
         if alike is None:
-            return _Memory(self._nodes.generation)
+            return {}
         key = (alike, case.pod.priority)
         memory = self._memories.get(key)
         if memory is None:
-            memory = self._memories[key] = _Memory(self._nodes.generation)
-        memory.refresh(self._nodes)
-        return memory
-
-    def _suppose(self, case: _Case, name: str, memory: _Memory) -> Outcome:
-        """Return the least that has to go from a node, or why nothing helps there; remember it."""
-        others = self._handle.yields_to(case.pod, name)
-        if not others:
-            outcome = memory.outcomes.get(name)
-            if outcome is None:
-                outcome = memory.outcomes[name] = self._try(case, name)
-            return outcome
-        before, outcome = memory.crowded.get(name, (None, _NO_VICTIMS))
-        if before != others:
-            outcome = self._try(case, name)
-            memory.crowded[name] = others, outcome
-        return outcome
+            memory = self._memories[key] = _Memory()
+        memory.refresh(self._nodes, self._handle.nominations(), case.pod)
+        return memory.outcomes
 
     def _try(self, case: _Case, name: str) -> Outcome:
         node = self._nodes.get(name)
