@@ -70,7 +70,7 @@ class Codec:
                 return _list(self.decoder(node.item), empty_of(node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return _map(self.decoder(node.item), empty_of(node.item))
+                return _map(self.decoder(node.item), _empty_value_of(node.item))
             case shape:
                 return _SCALARS[shape]
 
@@ -122,6 +122,11 @@ def empty_of(node: Node) -> Callable[[], Any]:
         (f.name, (lambda: None) if f.pointer else empty_of(f.node)) for f in node.fields.values() if f.always_written
     ]
     return (lambda: {name: make() for name, make in fields}) if fields else dict
+
+
+def _empty_value_of(node: Node) -> Callable[[], Any]:
+    """A maker of the value that null stands for in a map; bytes are stored as none, not as null."""
+    return (lambda: "") if node.shape is Shape.BYTES else empty_of(node)
 
 
 def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
@@ -188,14 +193,13 @@ def _bytes(value: Any, found: Found) -> Any:
     if value.__class__ is not str:
         raise Mismatch
     try:
-        base64.b64decode(value, validate=True)
+        return base64.b64encode(base64.b64decode(value, validate=True)).decode()
     except ValueError:
         stripped = value.replace("\n", "").replace("\r", "")
         try:
             return base64.b64encode(base64.b64decode(stripped, validate=True)).decode()
         except ValueError as error:
             raise Mismatch from error
-    return value
 
 
 def _quantity(value: Any, found: Found) -> Any:

@@ -1,6 +1,5 @@
 """What is wrong with a body, in the words of Go's decoder: the slow second walk after `codec.decode` complained."""
 
-import base64
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 from mockkube.api import quantity, times
 from mockkube.api.schema import Node, Shape
 
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/]")
 _GO_SCALARS: Final = {Shape.BOOL: "bool", Shape.INT32: "int32", Shape.INT64: "int64", Shape.FLOAT: "float64"}
 
 
@@ -30,8 +30,16 @@ def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
 
 
 def mismatch(node: Node, value: Any) -> str:
-    """The first type error, as `encoding/json` words it."""
-    return next(_mismatches(node, value, "", ""), "json: cannot unmarshal the value")
+    """What ends the decoding, or else the first type error, as `encoding/json` words it."""
+    found = list(_mismatches(node, value, "", ""))
+    fatal = next((one for one in found if isinstance(one, _Fatal)), None)
+    return fatal or next(iter(found), "json: cannot unmarshal the value")
+
+
+class _Fatal(str):
+    """A complaint with which decoding ends: of a type that reads its own text. After all others it goes on."""
+
+    __slots__ = ()
 
 
 def _mismatches(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
@@ -45,7 +53,7 @@ def _mismatches(node: Node, value: Any, struct: str, path: str) -> Iterator[str]
             own = node.go.rpartition(".")[2]
             for key, item in value.items():
                 if (field := node.fields.get(key)) is not None:
-                    yield from _mismatches(field.node, item, own, f"{path}.{key}" if path else key)
+                    yield from _mismatches(field.node, item, own, f"{path}.{field.go_path}" if path else field.go_path)
         case Shape.LIST:
             if not isinstance(value, list):
                 yield _cannot(value, struct, path, node.go)
@@ -83,9 +91,9 @@ def _scalar_mismatch(node: Node, value: Any, struct: str, path: str) -> Iterator
             else:
                 yield from _base64(value)
         case Shape.INT_OR_STRING:
-            yield from _int_or_string(value)
+            yield from _int_or_string(value, struct, path)
         case _:
-            yield from _parsed(node.shape, value)
+            yield from _parsed(node.shape, value, struct, path)
 
 
 def _cannot(value: Any, struct: str, path: str, go: str) -> str:
@@ -112,36 +120,54 @@ def _described(value: Any, *, numeric: bool = False) -> str:
 
 def _base64(text: str) -> Iterator[str]:
     """Go's complaint about base64: the offset of the first byte that does not fit."""
-    stripped = re.sub(r"[\r\n]", "", text)
-    try:
-        base64.b64decode(stripped, validate=True)
-    except ValueError:
-        bad = re.search(r"[^A-Za-z0-9+/]", text)
-        offset = bad.start() if bad else len(text) // 4 * 4
-        if bad and bad.group() == "=" and re.fullmatch(r"=*", text[bad.start() :]):
-            offset = len(text)
+    offset = _first_bad_byte(text.encode())
+    if offset is not None:
         yield f"illegal base64 data at input byte {offset}"
 
 
-def _int_or_string(value: Any) -> Iterator[str]:
+def _first_bad_byte(text: bytes) -> int | None:
+    places = [at for at, byte in enumerate(text) if byte not in b"\r\n"]
+    for start in range(0, len(places), 4):
+        quantum = places[start : start + 4]
+        alien = next((index for index, at in enumerate(quantum) if not _BASE64.match(text, at)), len(quantum))
+        if alien == 4:
+            continue
+        if alien == len(quantum):
+            return len(text) - len(quantum)
+        if text[quantum[alien]] != ord("=") or alien < 2:
+            return quantum[alien]
+        rest = places[start + alien + 1 :]
+        if alien == 3:
+            return rest[0] if rest else None
+        if not rest:
+            return len(text)
+        if text[rest[0]] != ord("="):
+            return rest[0] - 1
+        return rest[1] if len(rest) > 1 else None
+    return None
+
+
+def _int_or_string(value: Any, struct: str, path: str) -> Iterator[str]:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        yield f"json: cannot unmarshal {_described(value, numeric=True)} into Go value of type int32"
+        yield _Fatal(_cannot(value, struct, path, "int32"))
 
 
-def _parsed(shape: Shape, value: Any) -> Iterator[str]:
+def _parsed(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
     """Types that parse their own text."""
     try:
         if shape is Shape.QUANTITY:
             quantity.canonical(value if isinstance(value, str | int | float) else "{}")
         elif shape in (Shape.TIME, Shape.MICRO_TIME):
             if not isinstance(value, str):
-                yield f"json: cannot unmarshal {_described(value)} into Go value of type string"
-            else:
+                yield _Fatal(_cannot(value, struct, path, "string"))
+            elif shape is Shape.TIME:
                 times.parse_time(value)
+            else:
+                times.parse_micro_time(value)
     except (ValueError, TypeError) as error:
-        yield str(error)
+        yield _Fatal(error)
 
 
 def misfit(node: Node, value: Any) -> str:

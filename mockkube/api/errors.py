@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError
+from mockkube.api.fields import FieldError, quoted
 from mockkube.api.types import Object
 
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
@@ -81,7 +81,7 @@ class Forbidden(ApiError):
         details = kind_details(group, resource, name)
         if not resource:
             return cls(f"forbidden: {why}", details=details)
-        title = f'{qualified(group, resource)} "{name}"' if name else qualified(group, resource)
+        title = f"{qualified(group, resource)} {quoted(name)}" if name else qualified(group, resource)
         return cls(f"{title} is forbidden: {why}", details=details)
 
 
@@ -93,7 +93,9 @@ class NotFound(ApiError):
     @classmethod
     def object(cls, group: str, resource: str, name: str) -> "NotFound":
         """No object with this name."""
-        return cls(f'{qualified(group, resource)} "{name}" not found', details=kind_details(group, resource, name))
+        return cls(
+            f"{qualified(group, resource)} {quoted(name)} not found", details=kind_details(group, resource, name)
+        )
 
     @classmethod
     def path(cls) -> "NotFound":
@@ -135,7 +137,9 @@ class AlreadyExists(ApiError):
     @classmethod
     def object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
         """An object with this name exists."""
-        return cls(f'{qualified(group, resource)} "{name}" already exists', details=kind_details(group, resource, name))
+        return cls(
+            f"{qualified(group, resource)} {quoted(name)} already exists", details=kind_details(group, resource, name)
+        )
 
 
 class Conflict(ApiError):
@@ -146,7 +150,7 @@ class Conflict(ApiError):
     @classmethod
     def object(cls, group: str, resource: str, name: str, why: str) -> "Conflict":
         """The operation on this object cannot be fulfilled as things stand."""
-        title = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
+        title = f"Operation cannot be fulfilled on {qualified(group, resource)} {quoted(name)}: {why}"
         return cls(title, details=kind_details(group, resource, name))
 
     @classmethod
@@ -180,7 +184,7 @@ class Invalid(ApiError):
     code, reason = 422, "Invalid"
 
     def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
-        title = f'{qualified(group, kind)} "{name}" is invalid'
+        title = f"{qualified(group, kind)} {quoted(name)} is invalid"
         details = kind_details(group, kind, name)
         if errors:
             details["causes"] = [

@@ -7,7 +7,7 @@ fields as an overlay. Nodes are built when first asked for; `codec.py` compiles 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -101,6 +101,8 @@ class Field:
     pointer: bool
     omit_empty: bool
     omit_zero: bool
+    go_path: str = ""
+    """How Go's decoder calls the field in a message: with the embedded structs it stands in."""
 
     @property
     def always_written(self) -> bool:
@@ -127,6 +129,8 @@ class _Row:
     name: str
     go: str
     empty: str
+    embedded: str = ""
+    """The embedded structs the field comes from, each followed by a dot."""
 
 
 class Schema:
@@ -192,14 +196,17 @@ class Schema:
             row = rows.get(name) or _Row(name, "", "omit")
             child = self._child(properties[name], row.go.removeprefix("*"), _package(node.definition))
             pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
-            node.fields[name] = Field(name, child, pointer, row.empty == "omit", row.empty == "zero")
+            node.fields[name] = Field(
+                name, child, pointer, row.empty == "omit", row.empty == "zero", row.embedded + name
+            )
 
     def _child(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
         if "$ref" in raw:
             return self._referenced(raw)
         kind = _type(raw)
         if kind == "array":
-            return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], go[2:], package), raw=raw)
+            items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
+            return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], items[2:], package), raw=raw)
         if kind == "object" and isinstance(raw.get("additionalProperties"), dict):
             item = self._child(raw["additionalProperties"], go.partition("]")[2], package)
             return Node(Shape.MAP, _map_text(go, package), item=item, raw=raw)
@@ -233,7 +240,7 @@ def _go_text(go: str, package: str) -> str:
     prefix, name = re.fullmatch(r"((?:\[\]|\*)*)(.*)", go).groups()  # type: ignore[union-attr]
     if name[:1].isupper():
         return f"{prefix}{package.rpartition('/')[2]}.{name}"
-    return go.replace("metav1.", "v1.").replace("corev1.", "v1.")
+    return go.replace("metav1.", "v1.").replace("corev1.", "v1.").replace("[]byte", "[]uint8")
 
 
 def _map_text(go: str, package: str) -> str:
@@ -280,7 +287,9 @@ def _struct_rows(package: str, name: str) -> Iterator[_Row]:
             yield _Row("kind", "string", "omit")
             yield _Row("apiVersion", "string", "omit")
         else:
-            yield from _struct_rows(_origin(package, go), go.rpartition(".")[2])
+            embedded = go.rpartition(".")[2]
+            for row in _struct_rows(_origin(package, go), embedded):
+                yield replace(row, embedded=f"{embedded}.{row.embedded}")
 
 
 def _origin(package: str, go: str) -> str:

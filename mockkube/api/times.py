@@ -1,12 +1,19 @@
 """Times as they stand in objects: RFC 3339, whole seconds (`Time`) or microseconds (`MicroTime`), in UTC."""
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FULL: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)([.,]\d+)?(Z|[+-]\d\d:\d\d)")
-_GO_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_FULL_MICRO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)([.,]\d{6})(Z|[+-]\d\d:\d\d)")
+_DATE: Final = ((r"\d{4}", "2006"), ("-", "-"), (r"\d\d", "01"), ("-", "-"), (r"\d\d", "02"), ("T", "T"))
+_CLOCK: Final = ((r"\d\d", "15"), (":", ":"), (r"\d\d", "04"), (":", ":"))
+_ZONE: Final = (r"Z|[+-]\d\d:\d\d", "Z07:00")
+_LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d([.,]\d+)?", "05"), _ZONE)
+_MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d", "05"), (r"[.,]\d{6}", ".000000"), _ZONE)
+"""What is read in turn, and the name of that part in Go's layout."""
 
 
 def render_time(moment: datetime) -> str:
@@ -21,22 +28,32 @@ def render_micro_time(moment: datetime) -> str:
 
 def parse_time(text: Any) -> datetime:
     """Read an RFC 3339 time; ValueError with Go's words when it is none."""
+    return _parsed(text, _FULL, _LAYOUT)
+
+
+def parse_micro_time(text: Any) -> datetime:
+    """Read a time that has exactly six digits of a second, as a `MicroTime` must; ValueError as `parse_time`."""
+    # upstream 1.36: apimachinery/pkg/apis/meta/v1/micro_time.go
+    return _parsed(text, _FULL_MICRO, _MICRO_LAYOUT)
+
+
+def _parsed(text: Any, full: re.Pattern[str], layout: Sequence[tuple[str, str]]) -> datetime:
     if not isinstance(text, str):
         raise TypeError("not text")
-    match = _FULL.fullmatch(text)
+    match = full.fullmatch(text)
     if match is None:
-        raise ValueError(f'parsing time "{text}" as "{_GO_LAYOUT}": {_cannot_parse(text)}')
+        raise ValueError(f"parsing time {_quoted(text)}{_first_misfit(text, layout)}")
     year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
     micro = int(f"{(match[7] or '.0')[1:]:0<6.6}")
     try:
-        moment = datetime(year, month, day, hour, minute, second, micro, _zone(match[8]))
+        moment = datetime(year, month, day, hour, minute, second, micro, UTC)
     except ValueError as error:
         part = str(error).partition(" ")[0]
-        raise ValueError(f'parsing time "{text}": {part} out of range') from error
+        raise ValueError(f"parsing time {_quoted(text)}: {part} out of range") from error
     try:
-        return moment.astimezone(UTC)
+        return moment - _offset(match[8], text)
     except OverflowError as error:
-        raise ValueError(f'parsing time "{text}": year out of range') from error
+        raise ValueError(f"parsing time {_quoted(text)}: year out of range") from error
 
 
 def canonical_time(text: Any) -> str:
@@ -48,36 +65,38 @@ def canonical_time(text: Any) -> str:
 
 
 def canonical_micro_time(text: Any) -> str:
-    """The text as a `MicroTime` is written; ValueError as `parse_time`."""
-    return render_micro_time(parse_time(text))
+    """The text as a `MicroTime` is written; ValueError as `parse_micro_time`."""
+    return render_micro_time(parse_micro_time(text))
 
 
-def _zone(text: str) -> timezone:
-    if text == "Z":
-        return UTC
-    sign = -1 if text[0] == "-" else 1
-    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))
+def _offset(zone: str, text: str) -> timedelta:
+    if zone == "Z":
+        return timedelta()
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 24 or minutes > 60:
+        part = "hour" if hours > 24 else "minute"
+        raise ValueError(f"parsing time {_quoted(text)}: time zone offset {part} out of range")
+    return (-1 if zone[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes)
 
 
-def _cannot_parse(text: str) -> str:
+def _first_misfit(text: str, layout: Sequence[tuple[str, str]]) -> str:
     """Name the first part of the layout that the text fails to give."""
     rest = text
-    for pattern, layout in (
-        (r"\d{4}", "2006"),
-        ("-", "-"),
-        (r"\d\d", "01"),
-        ("-", "-"),
-        (r"\d\d", "02"),
-        ("T", "T"),
-        (r"\d\d", "15"),
-        (":", ":"),
-        (r"\d\d", "04"),
-        (":", ":"),
-        (r"\d\d([.,]\d+)?", "05"),
-        (r"Z|[+-]\d\d:\d\d", "Z07:00"),
-    ):
+    for pattern, part in layout:
         match = re.match(pattern, rest)
         if match is None:
-            return f'cannot parse "{rest}" as "{layout}"'
+            whole = "".join(part for _, part in layout)
+            return f" as {_quoted(whole)}: cannot parse {_quoted(rest)} as {_quoted(part)}"
         rest = rest[match.end() :]
-    return f'extra text: "{rest}"'
+    return f": extra text: {_quoted(rest)}"
+
+
+def _quoted(text: str) -> str:
+    """The text as Go's `time` quotes it: the bytes of all that is not printable ASCII in hexadecimal."""
+    escaped = "".join(
+        ("\\" if char in '"\\' else "") + char
+        if " " <= char < "\x80"
+        else "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))
+        for char in text
+    )
+    return f'"{escaped}"'

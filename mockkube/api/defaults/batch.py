@@ -29,7 +29,8 @@ def default_job(job: Object, caps: Capabilities) -> None:
     template = spec.setdefault("template", {})
     labels = template.get("metadata", {}).get("labels")
     if labels:
-        job["metadata"].setdefault("labels", dict(labels))
+        # one map, as upstream: the labels that the strategy adds to the pods are those of the job too
+        job["metadata"].setdefault("labels", labels)
     _default_failure_policy(spec)
     default_template(template, caps)
 

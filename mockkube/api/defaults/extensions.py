@@ -33,5 +33,5 @@ def default_api_service(api_service: Object, caps: Capabilities) -> None:
 
 def _default_service(client: Object) -> None:
     service = client.get("service")
-    if service:
+    if service is not None:
         service.setdefault("port", 443)

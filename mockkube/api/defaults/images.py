@@ -10,16 +10,26 @@ _HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _DIGEST: Final = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
 _REFERENCE: Final = re.compile(
-    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?", re.ASCII
+    rf"(?P<name>(?:{_HOST}/)?{_PART}(?:/{_PART})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?", re.ASCII
 )
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
+_REGISTRY: Final = re.compile(r"localhost|.*[.:A-Z].*")
+_PATH_LENGTH_MAX: Final = 255
 
 
 @lru_cache(maxsize=4096)
 def pull_policy(image: str) -> str:
     """Return `Always` for what is tagged latest, or not tagged at all; malformed names count as tagged."""
     reference = _REFERENCE.fullmatch(image)
-    if reference is None or _IDENTIFIER.fullmatch(image):
+    if reference is None or _IDENTIFIER.fullmatch(image) or len(_path(reference["name"])) > _PATH_LENGTH_MAX:
         return "IfNotPresent"
     floats = reference["tag"] == "latest" or (reference["tag"] is None and reference["digest"] is None)
     return "Always" if floats else "IfNotPresent"
+
+
+def _path(name: str) -> str:
+    """Return the repository in its registry; one that is in no folder is in the library of Docker Hub."""
+    host, _, rest = name.partition("/")
+    if rest and _REGISTRY.fullmatch(host):
+        return rest
+    return name if rest else f"library/{name}"

@@ -46,7 +46,7 @@ class APIServiceStrategy(StatusStrategy):
         spec = obj.get("spec") or {}
         group, version, name = spec.get("group", ""), spec.get("version", ""), obj["metadata"].get("name", "")
         errors = []
-        if name != f"{version}.{group}" and not names.path_segment(name):
+        if name and name != f"{version}.{group}" and not names.path_segment(name):
             detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
             errors.append(invalid("metadata.name", name, detail))
         return errors + _validate_version(group, version) + _validate_serving(spec)

@@ -102,8 +102,9 @@ def _drop_disabled(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
 def _generate_selector(obj: Object) -> None:
     spec, name, uid = obj["spec"], obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     metadata = spec.setdefault("template", {}).setdefault("metadata", {})
-    own = {LEGACY_NAME: name, NAME: name, LEGACY_UID: uid, UID: uid}
-    metadata["labels"] = {**own, **(metadata.get("labels") or {})}
+    labels = metadata.setdefault("labels", {})
+    for key, value in {LEGACY_NAME: name, NAME: name, LEGACY_UID: uid, UID: uid}.items():
+        labels.setdefault(key, value)
     selector = spec.get("selector") or {}
     spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
 

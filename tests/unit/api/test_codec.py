@@ -50,9 +50,14 @@ def test_emptiness_is_what_go_makes_of_it(definition: str, value: Any, decoded: 
     assert {key: result[key] for key in result if key in decoded or key in value} == decoded
 
 
+def test_bytes_are_written_anew() -> None:
+    assert decode(CORE + "Secret", {"data": {"a": "YR=="}})["data"] == {"a": "YQ=="}
+
+
 def test_null_in_a_list_or_map_is_the_empty_value() -> None:
     assert decode(CORE + "Container", {"args": ["a", None]})["args"] == ["a", ""]
     assert decode(CORE + "ConfigMap", {"data": {"a": None}})["data"] == {"a": ""}
+    assert decode(CORE + "Secret", {"data": {"a": None}})["data"] == {"a": ""}
     assert decode(CORE + "PodSpec", {"containers": [None]})["containers"] == [{"name": "", "resources": {}}]
 
 

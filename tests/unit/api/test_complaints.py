@@ -75,6 +75,28 @@ def test_unknown_fields_are_named_by_their_paths(value: Any, paths: list[str]) -
             "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
             id="a value of a map",
         ),
+        pytest.param(
+            spec(volumes=[{"secret": {"optional": "x"}}]),
+            "json: cannot unmarshal string into Go struct field"
+            " SecretVolumeSource.spec.volumes.VolumeSource.secret.optional of type bool",
+            id="a field of an embedded struct",
+        ),
+        pytest.param(
+            {"metadata": {"creationTimestamp": 5}},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+            id="a time that is no text",
+        ),
+        pytest.param(
+            spec(containers=[{"livenessProbe": {"httpGet": {"port": 1 << 31}}}]),
+            "json: cannot unmarshal number 2147483648 into Go struct field"
+            " HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32",
+            id="a number beyond a port or name",
+        ),
+        pytest.param(
+            spec(nodeName=5, containers=[{"resources": {"limits": {"cpu": "x"}}}]),
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="what ends the decoding comes before what does not",
+        ),
     ],
 )
 def test_a_value_of_another_type_is_told_as_encoding_json_does(value: Any, complaint: str) -> None:
@@ -98,12 +120,30 @@ def test_a_patched_value_is_told_as_the_converter_does(value: Any, complaint: st
 
 @pytest.mark.parametrize(
     ("text", "offset"),
-    [("!", 0), ("YQ=!", 2), ("YWI", 0), ("YWJjZA", 4)],
-    ids=["no letter", "after the end", "too short", "too short for the second four"],
+    [("!", 0), ("YQ=!", 2), ("YWI", 0), ("YWJjZA", 4), ("Y===", 1), ("YQ==YQ==", 4), ("YWI= ", 4), ("YQ=", 3)],
+    ids=[
+        "no letter",
+        "after the end",
+        "too short",
+        "too short for the second four",
+        "an early end",
+        "more after two signs of the end",
+        "more after one",
+        "one sign of the end where two are due",
+    ],
 )
 def test_base64_is_refused_with_the_place(text: str, offset: int) -> None:
     node = SCHEMA.node(CORE + "Secret")
     assert complaints.mismatch(node, {"data": {"a": text}}) == f"illegal base64 data at input byte {offset}"
+
+
+def test_types_are_named_as_reflection_does() -> None:
+    node = SCHEMA.node(CORE + "Secret")
+    complaint = "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8"
+    assert complaints.mismatch(node, {"data": []}) == complaint
+    review = SCHEMA.node("io.k8s.api.authorization.v1.SubjectAccessReviewSpec")
+    complaint = "json: cannot unmarshal bool into Go struct field SubjectAccessReviewSpec.extra of type string"
+    assert complaints.mismatch(review, {"extra": {"a": [True]}}) == complaint
 
 
 odd = st.recursive(

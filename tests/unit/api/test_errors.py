@@ -70,6 +70,7 @@ def test_an_invalid_object_tells_every_complaint_as_a_cause() -> None:
 def test_a_single_complaint_stands_without_brackets_and_none_stands_alone() -> None:
     one = errors.Invalid("", "Pod", "a", [fields.required("spec", "")])
     assert one.message == 'Pod "a" is invalid: spec: Required value'
+    assert errors.Invalid("", "Pod", "a\n", []).message == r'Pod "a\n" is invalid'
     assert errors.Invalid("", "Pod", "a", []).message == 'Pod "a" is invalid'
 
 

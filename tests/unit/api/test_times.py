@@ -27,8 +27,33 @@ def test_a_time_is_whole_seconds_in_utc(text: str, canonical: str) -> None:
 
 
 def test_a_micro_time_keeps_six_digits() -> None:
-    assert times.canonical_micro_time("2026-01-02T03:04:05.1234567+01:00") == "2026-01-02T02:04:05.123456Z"
-    assert times.canonical_micro_time("2026-01-02T03:04:05Z") == "2026-01-02T03:04:05.000000Z"
+    assert times.canonical_micro_time("2026-01-02T03:04:05.123456+01:00") == "2026-01-02T02:04:05.123456Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("2026-01-02T03:04:05Z", 'cannot parse "Z" as ".000000"', id="none"),
+        pytest.param("2026-01-02T03:04:05.12345Z", 'cannot parse ".12345Z" as ".000000"', id="five"),
+        pytest.param("2026-01-02T03:04:05.1234567Z", 'cannot parse "7Z" as "Z07:00"', id="seven"),
+    ],
+)
+def test_a_micro_time_with_other_than_six_digits_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match="parsing time") as caught:
+        times.canonical_micro_time(text)
+    assert str(caught.value) == f'parsing time "{text}" as "2006-01-02T15:04:05.000000Z07:00": {complaint}'
+
+
+def test_extra_text_is_told_without_the_layout() -> None:
+    with pytest.raises(ValueError, match="extra") as caught:
+        times.parse_time("2026-01-02T03:04:05Zx")
+    assert str(caught.value) == 'parsing time "2026-01-02T03:04:05Zx": extra text: "x"'
+
+
+def test_what_is_not_printable_is_quoted_by_its_bytes() -> None:
+    with pytest.raises(ValueError, match="cannot parse") as caught:
+        times.parse_time('ü"\n')
+    assert str(caught.value).endswith(r'cannot parse "\xc3\xbc\"\x0a" as "2006"')
 
 
 @pytest.mark.parametrize(
@@ -43,6 +68,7 @@ def test_a_micro_time_keeps_six_digits() -> None:
         pytest.param("2026-13-02T03:04:05Z", "month out of range", id="a month"),
         pytest.param("2026-02-30T03:04:05Z", "day out of range", id="a day"),
         pytest.param("2026-01-02T24:00:00Z", "hour out of range", id="an hour"),
+        pytest.param("2026-01-02T00:00:00+25:00", "time zone offset hour out of range", id="an offset"),
     ],
 )
 def test_what_is_no_time_is_refused_in_gos_words(text: str, complaint: str) -> None:
@@ -78,7 +104,7 @@ def test_what_is_canonical_stays(moment: datetime) -> None:
 
 @pytest.mark.parametrize("year", ["0001", "0999"])
 def test_a_year_has_four_digits(year: str) -> None:
-    assert times.canonical_micro_time(f"{year}-01-01T00:00:00Z") == f"{year}-01-01T00:00:00.000000Z"
+    assert times.canonical_micro_time(f"{year}-01-01T00:00:00.000000Z") == f"{year}-01-01T00:00:00.000000Z"
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])

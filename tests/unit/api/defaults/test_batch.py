@@ -68,7 +68,7 @@ def test_the_replacement_policy_had_a_gate(version, gates, says):
 def test_labels_come_from_the_template():
     obj = job(labels={"app": "a"})
     assert obj["metadata"]["labels"] == {"app": "a"}
-    assert obj["metadata"]["labels"] is not obj["spec"]["template"]["metadata"]["labels"]
+    assert obj["metadata"]["labels"] is obj["spec"]["template"]["metadata"]["labels"]  # so that it gets what they get
 
 
 def test_a_cron_job_allows_overlaps_and_leaves_its_jobs_alone():

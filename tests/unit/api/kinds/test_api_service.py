@@ -19,6 +19,7 @@ def service(name="v1.a.b", **spec):
             ['metadata.name: Invalid value: "v2.a.b": must be `spec.version+"."+spec.group`: "v1.a.b"'],
             id="name",
         ),
+        pytest.param(service(""), [], id="no name: told for all kinds alike"),
         pytest.param(
             service(versionPriority=1001),
             ["spec.versionPriority: Invalid value: 1001: must be positive and less than 1000"],

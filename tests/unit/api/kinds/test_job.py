@@ -1,5 +1,6 @@
 import pytest
 
+from mockkube.api.defaults.batch import default_job
 from mockkube.api.kinds.job import JobStrategy
 
 STRATEGY = JobStrategy()
@@ -39,6 +40,14 @@ def test_a_job_labels_its_pods_and_selects_them(judge):
         "batch.kubernetes.io/controller-uid": "u",
     }
     assert STRATEGY.validate_create(obj, judge()) == []
+
+
+def test_a_job_with_the_labels_of_its_pods_gets_those_that_are_added_to_them(judge):
+    given = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"metadata": {"labels": {"app": "a"}}}}}
+    default_job(given, judge().caps)
+    STRATEGY.prepare_create(given, judge())
+    assert given["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "j"
+    assert given["metadata"]["labels"] == given["spec"]["template"]["metadata"]["labels"]
 
 
 def test_a_job_without_labels_takes_those_of_its_pods(judge):
