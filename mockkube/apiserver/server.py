@@ -124,14 +124,14 @@ class ApiServer:
         self._webhooks = WebhookClient()
         services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
-        authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry))
+        self._chores = Chores(self.registry, options.certificate_authority)
+        authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry, self._chores.tokens.used))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
         answers = reviews.table(self.registry, authorizer, authenticator)
         subject = Subject("apiserver", options.caps, options.flags, clock.now())
         plain = PlainPaths(self.registry, self.metrics, checks, answers, subject, self._published)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
-        self._chores = Chores(self.registry)
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()

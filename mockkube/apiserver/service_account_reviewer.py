@@ -1,7 +1,7 @@
 """Whether a service account's token is still good: it has not expired, and all it speaks of is still there."""
 
 # upstream 1.36: pkg/serviceaccount/claims.go, pkg/serviceaccount/jwt.go
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,8 +9,10 @@ from mockkube.api.errors import NotFound
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authorization.rules import go_list
-from mockkube.apiserver.http.authentication import CREDENTIAL_ID, Authenticated, InvalidCredentials, User
+from mockkube.apiserver.http.authentication import AUDIENCE, CREDENTIAL_ID, Authenticated, InvalidCredentials, User
+from mockkube.apiserver.kept_tokens import KeptTokens
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.service_account_tokens import LEGACY
 
 LEEWAY: Final = timedelta(minutes=1)
 """How far clocks may differ, and how long something may have been gone."""
@@ -23,20 +25,26 @@ _INVALIDATED: Final = "service account token has been invalidated"
 class ServiceAccountReviewer:
     """Judges tokens as an authenticator's reviewer."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, used: Callable[[str, str], None] = lambda namespace, name: None) -> None:
+        """Call `used` with the namespace and name of each secret whose token comes by."""
         self._registry = registry
         self._issuer = registry.services.accounts
+        self._kept = KeptTokens(registry, used)
 
     def __call__(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """Return whom the token speaks for; None for a token of somebody else's making."""
         claims = self._issuer.claims(token)
         if claims is None:
             return None
-        own: list[str] = claims["aud"]
+        kept = claims["iss"] == LEGACY
+        own: list[str] = [AUDIENCE] if kept else claims["aud"]
         agreed = tuple(audience for audience in own if audience in audiences)
         if not agreed:
             why = f"token audiences {go_list(own)} is invalid for the target audiences {go_list(audiences)}"
             raise InvalidCredentials(why)
+        if kept:
+            self._kept.judge(token, claims)
+            return Authenticated(_kept_user(claims), agreed)
         self._judge(claims)
         return Authenticated(_user(claims), agreed)
 
@@ -97,6 +105,11 @@ def _user(claims: Object) -> User:
         groups=(_GROUP, f"{_GROUP}:{private['namespace']}"),
         extra=dict(_extra(claims, private)),
     )
+
+
+def _kept_user(claims: Object) -> User:
+    namespace, uid = (claims[f"kubernetes.io/serviceaccount/{name}"] for name in ("namespace", "service-account.uid"))
+    return User(claims["sub"], uid=uid, groups=(_GROUP, f"{_GROUP}:{namespace}"))
 
 
 def _extra(claims: Object, private: Object) -> Iterator[tuple[str, tuple[str, ...]]]:

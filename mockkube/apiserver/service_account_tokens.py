@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 VERIFIED_MAX: Final = 1024
 """How many tokens are remembered whose signature was good."""
 
+LEGACY: Final = "kubernetes/serviceaccount"
+"""Who issues tokens that are kept in secrets, and that end only with them."""
+
 _HALF: Final = 32
 _ALGORITHM: Final = "ES256"
 
@@ -78,8 +81,26 @@ class TokenIssuer:
 
     def issue(self, account: ReadOnlyObject, terms: Terms) -> str:
         """A token that says who the account is."""
+        return self._signed(self._claims(account, terms))
+
+    def issue_legacy(self, account: ReadOnlyObject, secret: str) -> str:
+        """A token to be kept in a secret of this name."""
+        # upstream 1.36: pkg/serviceaccount/legacy.go
+        metadata = account["metadata"]
+        return self._signed(
+            {
+                "iss": LEGACY,
+                "kubernetes.io/serviceaccount/namespace": metadata["namespace"],
+                "kubernetes.io/serviceaccount/secret.name": secret,
+                "kubernetes.io/serviceaccount/service-account.name": metadata["name"],
+                "kubernetes.io/serviceaccount/service-account.uid": metadata["uid"],
+                "sub": _subject(metadata),
+            }
+        )
+
+    def _signed(self, claims: Object) -> str:
         head = {"alg": _ALGORITHM, "kid": self._key_id}
-        signed = f"{_encoded(orjson.dumps(head))}.{_encoded(orjson.dumps(self._claims(account, terms)))}"
+        signed = f"{_encoded(orjson.dumps(head))}.{_encoded(orjson.dumps(claims))}"
         return f"{signed}.{_encoded(self._sign(signed.encode()))}"
 
     def _claims(self, account: ReadOnlyObject, terms: Terms) -> Object:
@@ -100,7 +121,7 @@ class TokenIssuer:
             "jti": terms.identity,
             "kubernetes.io": private,
             "nbf": int(terms.issued.timestamp()),
-            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+            "sub": _subject(metadata),
         }
 
     def _sign(self, text: bytes) -> bytes:
@@ -125,7 +146,7 @@ class TokenIssuer:
         if len(parts) != 3:
             return None
         head, claims = _json(parts[0]), _json(parts[1])
-        if claims is None or claims.get("iss") != self.issuer or head is None:
+        if claims is None or claims.get("iss") not in (self.issuer, LEGACY) or head is None:
             return None
         if head.get("kid", self._key_id) != self._key_id:
             raise InvalidCredentials("invalid signature, no keys found")
@@ -145,6 +166,10 @@ class TokenIssuer:
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+def _subject(metadata: ReadOnlyObject) -> str:
+    return f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}"
 
 
 def _reference(obj: ReadOnlyObject) -> Object:

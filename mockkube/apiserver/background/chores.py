@@ -3,29 +3,40 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from mockkube.apiserver.background.legacy_tokens import LegacyTokens
 from mockkube.apiserver.background.registrations import Registrations
+from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.registry.registry import Registry
 
 
 class Chores:
     """What runs beside the answering of requests. `work` is run by whoever owns the tasks of the server."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, authority: str = "") -> None:
+        """`authority` is the PEM certificate that signs the API, or empty."""
         self._registrations = Registrations(registry)
+        self.tokens = LegacyTokens(registry, authority)
 
     async def start(self) -> None:
         """Do what is to be done before the server answers, and follow what is stored."""
         await self._registrations.start()
+        self.tokens.start()
+
+    @property
+    def _rounds(self) -> tuple[Rounds, ...]:
+        tokens = self.tokens
+        return self._registrations.rounds, tokens.secrets, tokens.references, tokens.uses
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         """Return what is to run until it is cancelled."""
-        return [self._registrations.rounds.run()]
+        return [rounds.run() for rounds in self._rounds]
 
     @property
     def busy(self) -> bool:
         """Whether something that was stored is still to be acted upon."""
-        return self._registrations.rounds.busy
+        return any(rounds.busy for rounds in self._rounds)
 
     def stop(self) -> None:
         """Follow no longer."""
         self._registrations.stop()
+        self.tokens.stop()

@@ -11,6 +11,9 @@ from mockkube.api.errors import ApiError
 from mockkube.runtime.clock import Clock
 
 RETRY_SECONDS: Final = 1.0
+"""After how long what failed is seen to again; from then on twice as long each time."""
+TRIES_MAX: Final = 10
+"""How often in a row; then nothing happens to it until it is added again."""
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -22,6 +25,7 @@ class Rounds:
         self._see_to = see_to
         self._clock = clock
         self._pending: dict[str, None] = {}
+        self._failures: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._running = False
 
@@ -54,11 +58,20 @@ class Rounds:
             try:
                 await self._see_to(key)
             except (ApiError, store_errors.Unavailable) as error:
-                _LOG.warning("%s: %s: next try in %.0f s", key, error, RETRY_SECONDS)
-                group.create_task(self._again(key))
+                group.create_task(self._again(key, str(error)))
+            else:
+                self._failures.pop(key, None)
         if not self._pending:
             self._wake.clear()
 
-    async def _again(self, key: str) -> None:
-        await self._clock.sleep(RETRY_SECONDS)
+    async def _again(self, key: str, why: str) -> None:
+        """Come back to a key that failed, unless it has failed too often."""
+        failures = self._failures.pop(key, 0) + 1
+        if failures >= TRIES_MAX:
+            _LOG.warning("%s: %s: given up", key, why)
+            return
+        self._failures[key] = failures
+        seconds = RETRY_SECONDS * 2 ** (failures - 1)
+        _LOG.info("%s: %s: next try in %.0f s", key, why, seconds)
+        await self._clock.sleep(seconds)
         self.add(key)

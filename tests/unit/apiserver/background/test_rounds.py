@@ -1,10 +1,8 @@
 import asyncio
 import contextlib
 
-import pytest
-
 from mockkube.api.errors import Internal
-from mockkube.apiserver.background.rounds import RETRY_SECONDS, Rounds
+from mockkube.apiserver.background.rounds import RETRY_SECONDS, TRIES_MAX, Rounds
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -56,7 +54,7 @@ async def test_it_is_busy_while_a_key_is_in_hand():
         assert not rounds.busy
 
 
-async def test_what_fails_is_seen_to_again_later(caplog: pytest.LogCaptureFixture):
+async def test_what_fails_is_seen_to_again_later():
     clock, seen = VirtualClock(), []
 
     async def see_to(key):
@@ -69,7 +67,26 @@ async def test_what_fails_is_seen_to_again_later(caplog: pytest.LogCaptureFixtur
     async with running(rounds):
         await rest()
         assert seen == ["a"]
-        assert "not now" in caplog.text
         clock.move_to(clock.monotonic() + RETRY_SECONDS)
         await rest()
         assert seen == ["a", "a"]
+
+
+async def test_what_fails_again_and_again_is_given_up():
+    clock, seen = VirtualClock(), []
+
+    async def see_to(key):
+        seen.append(key)
+        raise Internal("never")
+
+    rounds = Rounds(see_to, clock)
+    rounds.add("a")
+    async with running(rounds):
+        for _ in range(2 * TRIES_MAX):
+            await rest()
+            clock.move_to(clock.monotonic() + RETRY_SECONDS * 2**TRIES_MAX)
+        await rest()
+        assert len(seen) == TRIES_MAX
+        rounds.add("a")
+        await rest()
+        assert len(seen) == TRIES_MAX + 1
