@@ -39,6 +39,11 @@ class LaboratoryWorld(World):
         """Seconds since the cluster's time began."""
         return self.laboratory.clock.monotonic()
 
+    @property
+    def moments(self) -> int:
+        """Return how long the trace is."""
+        return len(self.laboratory.trace.steps)
+
     def client(self, who: Who = ADMINISTRATOR) -> Client:
         """Return the client of somebody; its warnings are kept."""
         writes = WriteOptions(who.dry_run, who.field_manager, who.field_validation)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from mockkube.api.errors import AlreadyExists, ApiError
 from mockkube.client.http import HttpClient
 from mockkube.client.kubeconfig import KubeconfigError
 from mockkube.client.kubeconfig import read as read_kubeconfig
+from mockkube.cluster.components import Settings
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.cluster.laboratory import Laboratory
 from mockkube.cluster.passing import passing_cluster
@@ -25,7 +26,7 @@ from mockkube.scenario.furnishing import complete, laboratory_of, real_configura
 from mockkube.scenario.laboratory_world import LaboratoryWorld
 from mockkube.scenario.live_world import LiveWorld
 from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.results import Outcome, RunResult, StepResult, story_of
+from mockkube.scenario.results import Began, Outcome, RunResult, StepResult, story_of
 from mockkube.scenario.scenario import Block, Cell, Operation, Scenario
 from mockkube.scenario.world import Scene, World
 
@@ -102,6 +103,7 @@ def _begun(run: Run) -> RunResult:
         claim=header.claim,
         observed=header.observed,
         holds=header.holds,
+        planned=sum(len(block.operations) for block in scenario.blocks),
     )
 
 
@@ -112,11 +114,12 @@ async def _in_laboratory(run: Run, manner: Manner, told: Told, result: RunResult
     async with laboratory:
         await complete(laboratory, setup)
         world = LaboratoryWorld(laboratory, scene)
+        begun = {name: world.settings(name) for name in laboratory.components()}
         play = Play(world, run.scenario, told)
         await play.play()
-        return _seen(
-            replace(result, outcome=play.outcome, message=play.message, steps=tuple(play.steps)), laboratory, manner
-        )
+        steps = tuple(play.steps)
+        result = replace(result, outcome=play.outcome, message=play.message, steps=steps, began=_began(begun, steps))
+        return _seen(result, laboratory, manner)
 
 
 async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunResult:
@@ -135,6 +138,16 @@ async def _live(run: Run, manner: Manner, told: Told, result: RunResult) -> RunR
         return replace(
             result, outcome=play.outcome, message=play.message, steps=tuple(play.steps), virtual_seconds=world.now
         )
+
+
+def _began(settings: Mapping[str, Settings], steps: Sequence[StepResult]) -> tuple[Began, ...]:
+    """Return how components begin; of their gates, those that steps change."""
+    told = [one.arguments for one in steps if one.verb == "component" and isinstance(one.arguments, dict)]
+    gates = sorted({gate for one in told for gate in one.get("featureGates") or ()})
+    return tuple(
+        Began(name, str(one.version), tuple(gate for gate in gates if one.capabilities().enabled(gate)))
+        for name, one in settings.items()
+    )
 
 
 def _seen(result: RunResult, laboratory: Laboratory, manner: Manner) -> RunResult:
@@ -226,7 +239,7 @@ class Play:
 
     async def _operation(self, operation: Operation, block: str) -> StepResult:
         world = self._world
-        began, said = world.now, len(world.scene.log)
+        began, said, moment = world.now, len(world.scene.log), world.moments
         world.warnings.clear()
         outcome, message = await self._outcome(operation)
         if failed := world.failed():
@@ -234,7 +247,17 @@ class Play:
             outcome, message = Outcome.BROKEN, "\n".join(filter(None, (message, told)))
         log = (*world.scene.log[said:], *(f"Warning: {text}" for text in dict.fromkeys(world.warnings)))
         result = StepResult(
-            operation.verb, operation.description, block, operation.line, outcome, message, began, world.now, log
+            operation.verb,
+            operation.description,
+            block,
+            operation.line,
+            outcome,
+            message,
+            began,
+            world.now,
+            log,
+            operation.arguments,
+            moment,
         )
         self.steps.append(result)
         self._told(result)

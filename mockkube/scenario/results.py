@@ -37,6 +37,20 @@ class StepResult:
     """Seconds of the cluster's time."""
     ended: float
     log: tuple[str, ...] = ()
+    arguments: Any = None
+    """What it was told, as it stands in the file."""
+    moment: int = 0
+    """How many moments of the story there were before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """What a component is told when a run begins."""
+
+    component: str
+    version: str
+    gates: tuple[str, ...]
+    """Those that are on, of those that the run is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,9 @@ class RunResult:
     worker_steps: int = 0
     digest: str = ""
     """Of the trace: the same for the same run, to the byte."""
+    planned: int = 0
+    """How many steps are written; those that follow a failure are not played."""
+    began: tuple[Began, ...] = ()
     story: tuple[Moment, ...] = ()
     """All that happened, if it was asked for."""
     trace: str = field(default="", repr=False)

@@ -115,6 +115,11 @@ class World(ABC):
     def loops(self) -> list[Mapping[str, Any]]:
         """Return what controllers do again and again without end: controller, object, cause, per_minute."""
 
+    @property
+    def moments(self) -> int:
+        """Return how many moments of the run's story there are so far; 0 where nobody keeps one."""
+        return 0
+
     @abstractmethod
     def writes(self, since: float) -> list[tuple[str, str, str]]:
         """Return worker, verb and resource (`core/pods`) of every write since a moment."""

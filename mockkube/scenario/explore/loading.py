@@ -1,6 +1,7 @@
 """Rollout plans from files: what is written, checked, becomes a plan; a mistake names file, line and remedy."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,12 +38,13 @@ _CLAIMS: Final = {"safe": True, "harmful": False, "none": None}
 
 def load(path: Path) -> Plan:
     """Return the plan of a file; ScenarioError if it cannot be meant."""
-    return _one(read_file(path), str(path))
+    documents = read_file(path)
+    return replace(_one(documents, str(path)), text=path.read_text())
 
 
 def parse(text: str, file: str = "plan.yaml") -> Plan:
     """Return the plan of a text."""
-    return _one(read_text(text, file), file)
+    return replace(_one(read_text(text, file), file), text=text)
 
 
 def _one(documents: Sequence[Any], file: str) -> Plan:

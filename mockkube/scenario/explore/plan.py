@@ -133,6 +133,8 @@ class Plan:
     seconds: int = SECONDS
     creations_max: int = CREATIONS_MAX
     seed: int = 0
+    text: str = field(default="", repr=False, compare=False)
+    """As it stands in its file."""
 
     @property
     def components(self) -> Order:

@@ -25,6 +25,8 @@ class Break:
 
     invariant: str
     text: str
+    workload: str = ""
+    """Whose pods it is about, as `deployment/web`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Known:
     """How many steps were taken on clusters, those that were known already among them."""
     surprises: list[tuple[State, Move]] = field(default_factory=list)
     """Steps that were played again and came out otherwise: what identifies their state leaves out what matters."""
+    doubts: int = 0
+    """How many of these broke other invariants that time."""
 
     def along(self, moves: Moves) -> Sequence[Taken] | None:
         """Return what the moves do one after the other; None if that is not known to the end."""
@@ -75,6 +79,7 @@ class Known:
             known = self.steps.setdefault((state, move), step)
             if known != step:
                 self.surprises.append((state, move))
+                self.doubts += _broken(known) != _broken(step)
             state = known.state
         self.played += len(taken)
 
@@ -82,6 +87,10 @@ class Known:
     def states(self) -> int:
         """How many different states there are."""
         return len({self.start, *(step.state for step in self.steps.values())})
+
+
+def _broken(step: Taken) -> set[str]:
+    return {one.invariant for one in step.breaks}
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,12 +79,14 @@ class Exploration:
     walks: int = 0
     surprises: int = 0
     """Steps that came out otherwise when they were played again from what seemed the same state."""
+    doubts: int = 0
+    """How many of them broke other invariants that time: only these could change a verdict."""
 
     def of(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the verdicts on the orders of one way, the harmless first."""
+        """Return the verdicts on the orders of one way: the safe, then the others from least to most harm."""
         return sorted(
             (one for one in self.orders if one.phase is phase),
-            key=lambda one: (bool(one.prepares), len({b.invariant for b in one.worst.breaks}), one.worst.harm.score),
+            key=lambda one: (bool(one.prepares), not one.safe, one.worst.harm.score),
         )
 
     def written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
@@ -130,6 +132,7 @@ def judge(plan: Plan, play: Play, told: Callable[[int], None] = lambda left: Non
         played=known.played,
         walks=len(ways),
         surprises=len(known.surprises),
+        doubts=known.doubts,
     )
 
 
@@ -180,15 +183,16 @@ def _orders(plan: Plan, found: Found) -> Iterable[OrderVerdict]:
 
 
 def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
-    """Yield the shortest for each invariant; of those of equal length one without loops, or one somebody wrote."""
+    """Yield the shortest for each invariant; of equally short ones after a safe way up, or a written one."""
     written = {(one.phase, one.order) for one in plan.orders}
     best: dict[str, tuple[tuple[int, int, bool, int], Counterexample]] = {}
     for number, (walk, taken) in enumerate(found):
         for index, step in enumerate(taken[:-1]):
             for broken in step.breaks:
                 phase, order = (Phase.UP, walk.up) if index < walk.turning else (Phase.DOWN, walk.down)
-                loops = sum(one.harm.loops for one in taken[:index])
-                rank = (index, loops, (phase, order) not in written, number)
+                risen = taken[: walk.turning] if index > walk.turning else ()
+                troubles = sum(one.harm.loops for one in taken[:index]) + sum(bool(one.breaks) for one in risen)
+                rank = (index, troubles, (phase, order) not in written, number)
                 example = Counterexample(broken.invariant, broken.text, walk.moves[: index + 1], walk)
                 if broken.invariant not in best or rank < best[broken.invariant][0]:
                     best[broken.invariant] = (rank, example)
