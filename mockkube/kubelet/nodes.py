@@ -56,6 +56,7 @@ class NodeWorker:
         if change.type is EventType.DELETED:
             self._let_go(name)
             self._places.leave(name)
+            self._reporter.leave(name)
         else:
             self._queue.add(name)
             if old is not None and name in self._reported:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from mockkube.client.cache import Caches, ListWatch
 from mockkube.client.protocol import Client, Key, Selection
-from mockkube.client.recorder import EventRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import binary_text
 from mockkube.kubelet.desk import KubeletRules
@@ -18,6 +17,7 @@ from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.functions import Machine, Surroundings
+from mockkube.kubelet.voices import Voices
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
@@ -29,7 +29,7 @@ class Kubelets:
         client, clock, owner = context.client, context.clock, context.component
         node = owner.partition(".")[2]
         self._caches = Caches(client, clock, owner=owner)
-        self._recorder = EventRecorder(client, clock, context.chance, component="kubelet", owner=owner)
+        self._voices = Voices(client, clock, context.chance, owner=owner)
         nodes = self._caches.of("Node", Selection(fields=f"metadata.name={node}" if node else ""))
         pods = self._caches.of("Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!="))
         self._workers = self._build(context, nodes, pods)
@@ -48,13 +48,13 @@ class Kubelets:
             pods=pods,
             places=places,
             book=book,
-            reporter=Reporter(self._recorder, context.metrics, context.capabilities.version, clock, context.loops),
+            reporter=Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops),
         )
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner)
         node_rules = NodeRules.of(context.capabilities)
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
-        return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._recorder)
+        return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._voices)
 
     def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:
         """Return what the templates of stages know."""

@@ -6,10 +6,10 @@ from prometheus_client import CollectorRegistry, Counter
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import reference_to
-from mockkube.client.recorder import EventRecorder
 from mockkube.features.versions import Version
 from mockkube.kubelet.containers import Note
 from mockkube.kubelet.refusals import Refusals
+from mockkube.kubelet.voices import Voices
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import LoopBoard
 
@@ -27,9 +27,9 @@ class Reporter:
     """Tells of pods and nodes in a kubelet's voice."""
 
     def __init__(
-        self, recorder: EventRecorder, metrics: CollectorRegistry, version: Version, clock: Clock, loops: LoopBoard
+        self, voices: Voices, metrics: CollectorRegistry, version: Version, clock: Clock, loops: LoopBoard
     ) -> None:
-        self._recorder, self._version = recorder, version
+        self._voices, self._version = voices, version
         self._refusals = Refusals(clock, loops.bell)
         loops.add(self._refusals.current)
         metrics.register(self._refusals)
@@ -54,7 +54,7 @@ class Reporter:
         else:
             host = obj["spec"].get("nodeName", "")
             about = reference_to(obj, _field_path(obj["spec"], note.container) if note.container else "")
-        self._recorder.record(about, note.type, note.reason, note.message, host=host)
+        self._voices.record(about, note.type, note.reason, note.message, host=host)
 
     def _node_reference(self, node: ReadOnlyObject) -> Object:
         """Return the reference to a node; what stands for its uid has changed twice."""
@@ -64,6 +64,10 @@ class Reporter:
             return {"kind": "Node", "name": name, "uid": name}
         reference: Object = {"kind": "Node", "apiVersion": "v1", "name": name}
         return reference if self._version < Version(1, 37) else {**reference, "uid": node["metadata"]["uid"]}
+
+    def leave(self, node: str) -> None:
+        """Forget a node that is gone."""
+        self._voices.leave(node)
 
     def refused(self, pod: ReadOnlyObject, reason: str) -> None:
         """Count a pod that was not let in."""
