@@ -110,7 +110,7 @@ class Decider:
         answers = tried.answers | found.answers
         refused = {**tried.refused, **found.refused} if tried.refused else found.refused
         curable = all(code is Code.UNSCHEDULABLE for _, code in answers)
-        verdicts = Verdicts(refused, absent, all_curable=curable)
+        verdicts = Verdicts(refused, absent, all_curable=curable, counted=found.reasons)
         rejectors = Rejectors.of(answers, candidates.narrowed_by)
         return Refusal(total, verdicts, rejectors=rejectors), found
 

@@ -166,7 +166,7 @@ class Picture:
 
     def _count_images(self, node: NodeInfo, sign: int) -> None:
         for image in image_names(node):
-            _count(self._images, image, sign)
+            tally(self._images, image, sign)
 
     # Pods
 
@@ -242,11 +242,11 @@ class Picture:
     def _count_traits(self, pod: PodInfo, sign: int) -> None:
         traits = pod.part(_Traits, _Traits)
         if traits.affinity:
-            _count(self._with_affinity, pod.node_name, sign)
+            tally(self._with_affinity, pod.node_name, sign)
         if traits.required_anti_affinity:
-            _count(self._with_anti_affinity, pod.node_name, sign)
+            tally(self._with_anti_affinity, pod.node_name, sign)
         for claim in traits.claims:
-            _count(self._claims, (pod.namespace, claim), sign)
+            tally(self._claims, (pod.namespace, claim), sign)
 
 
 class _Traits:
@@ -282,7 +282,8 @@ def image_names(node: NodeInfo) -> list[str]:
     return list(dict.fromkeys(name for image in images for name in image.get("names") or ()))
 
 
-def _count(counts: dict[Any, int], key: object, sign: int) -> None:
+def tally(counts: dict[Any, int], key: object, sign: int) -> None:
+    """Count one more, or one less; what is at zero is forgotten."""
     count = counts.get(key, 0) + sign
     if count:
         counts[key] = count

@@ -54,7 +54,10 @@ class Refusal:
 def told(verdicts: Verdicts, nodes: int) -> str:
     """Return the reasons with how many nodes each holds for, sorted as text."""
     reasons: Counter[str] = Counter()
-    for several, count in Counter([status.reasons for status in verdicts.by_node.values()]).items():
+    counted = verdicts.counted
+    if counted is None:
+        counted = Counter([status.reasons for status in verdicts.by_node.values()])
+    for several, count in counted.items():
         for reason in several:
             reasons[reason] += count
     absent = nodes - len(verdicts.by_node)

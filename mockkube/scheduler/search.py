@@ -49,6 +49,8 @@ class Found:
     """Which filters refused nodes, and how."""
     seen: int = 0
     """How many nodes were looked at."""
+    reasons: Mapping[tuple[str, ...], int] | None = None
+    """How many nodes are refused for which reasons, where that has been counted."""
 
 
 class Search:
@@ -93,7 +95,7 @@ class Search:
             return None
         first = self._rotation.start % total
         if table.none_fits():
-            found = Found((), dict(table.refused), self._answers(table.refusals), total)
+            found = Found((), dict(table.refused), self._answers(table.refusals), total, dict(table.reasons))
             self._tally(state, table.refusals, total)
         elif table.all_fit():
             whole = range(first, min(first + count, total))

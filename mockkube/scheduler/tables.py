@@ -14,7 +14,7 @@ from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import CycleState, Scope, ScorePlugin
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.picture import Picture, tally
 from mockkube.scheduler.points import Points
 from mockkube.scheduler.profiles import Profile
 from mockkube.scheduler.signatures import signature
@@ -98,6 +98,8 @@ class Filtered:
         """What is said of each node that does not fit; of use when none does."""
         self.refusals: dict[tuple[int, Code], int] = {}
         """How many nodes each filter refuses, and how; of use when none fits."""
+        self.reasons: dict[tuple[str, ...], int] = {}
+        """How many nodes do not fit for which reasons; of use when none fits."""
         self._marks = bytearray()
         """By place: whether the node fits, else who refuses it; `_UNKNOWN` where that is not known."""
         self._refusers: list[tuple[int, Code]] = []
@@ -116,7 +118,7 @@ class Filtered:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
             self._marks = bytearray(self._unfit)
-            self.refused, self.refusals = {}, {}
+            self.refused, self.refusals, self.reasons = {}, {}, {}
             return
         for slot, known in forgotten + self._rows.forget(crowded_anew):
             self._unknown[slot] = None
@@ -124,7 +126,7 @@ class Filtered:
             if known is self.fits:
                 self._unfit += 1
             else:
-                self.refusals[known[0], known[1].code] -= 1
+                self._count(known, -1)
         if len(self._unknown) <= _EAGER_MAX:
             for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
@@ -170,10 +172,9 @@ class Filtered:
             self._unfit -= 1
             self._marks[slot] = _FITS
         else:
-            place, status = verdict
-            self.refused[node.name] = status
-            self.refusals[place, status.code] = self.refusals.get((place, status.code), 0) + 1
-            self._marks[slot] = self._mark_of(place, status.code)
+            self.refused[node.name] = verdict[1]
+            self._count(verdict, 1)
+            self._marks[slot] = self._mark_of(verdict[0], verdict[1].code)
         self._rows.entries[slot] = verdict
         del self._unknown[slot]
         return verdict
@@ -182,6 +183,11 @@ class Filtered:
         """Find out what becomes of the pod, all filters asked, where it leaves room for others. Raises PluginFailed."""
         status = points.filter_with_nominated(state, pod, points.picture.all[slot])
         return self.fits if status.ok else (self._places[status.plugin], status)
+
+    def _count(self, refusal: Verdict, sign: int) -> None:
+        place, status = refusal
+        self.refusals[place, status.code] = self.refusals.get((place, status.code), 0) + sign
+        tally(self.reasons, status.reasons, sign)
 
     def _mark_of(self, place: int, code: Code) -> int:
         refuser = (place, code)

@@ -245,6 +245,8 @@ class Verdicts:
     absent: Status = field(default_factory=lambda: Status.unresolvable())
     all_curable: bool = False
     """Whether evictions may help on every node listed, as far as known without looking at each."""
+    counted: Mapping[tuple[str, ...], int] | None = field(default=None, compare=False)
+    """How many of the nodes listed were refused for which reasons, where that is known without looking at each."""
 
     def get(self, node_name: str) -> Status:
         """Return the status of a node."""

@@ -5,9 +5,9 @@ It decides alone; whoever asked evicts the victims and nominates the pod to the 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from cachetools import LRUCache
@@ -42,20 +42,6 @@ _TELLS_SUCCESS_SINCE: Final = Version(1, 37)
 
 Outcome = Candidate | Status
 """Who would have to go from a node, or why nothing helps there."""
-
-
-@dataclass(slots=True)
-class _DryRun:
-    """What supposing evictions on node after node has come to."""
-
-    harmless: list[Candidate] = field(default_factory=list)
-    harmful: list[Candidate] = field(default_factory=list)
-    refused: dict[str, Status] = field(default_factory=dict)
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """All of them, those that violate no budget first."""
-        return self.harmless + self.harmful
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +114,12 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         """Return the node and the victims, or why preemption does not help."""
         if reason := self._not_eligible(pod, verdicts):
             return Remedy(Status.unschedulable(f"preemption: {reason}"))
-        run = self._dry_run(state, pod, self._worth_trying(verdicts))
-        if not run.candidates:
-            return self._no_remedy(run)
-        best = cheapest(run.candidates)
+        case, names = _Case(state, pod, Budgets(self._budgets.list())), self._worth_trying(verdicts)
+        known = self._remembered(case)
+        candidates = self._candidates(case, names, known)
+        if not candidates:
+            return self._no_remedy({name: one for name in names if isinstance(one := known[name], Status)})
+        best = cheapest(candidates)
         status = SUCCESS
         if self._tells_success:
             count, node = len(best.victims), best.node_name
@@ -145,13 +133,13 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         pods = node.pods if node else {}
         return tuple(pods.get(victim.uid, victim) for victim in best.victims)
 
-    def _no_remedy(self, run: _DryRun) -> Remedy:
-        errors = [status.message for status in run.refused.values() if status.code is Code.ERROR]
+    def _no_remedy(self, refused: Mapping[str, Status]) -> Remedy:
+        errors = [status.message for status in refused.values() if status.code is Code.ERROR]
         if errors:
             text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
             return Remedy(Status.error(f"preemption: {text}"))
         total = len(self._nodes.all)
-        text = f"0/{total} nodes are available:{told(Verdicts(run.refused, _NO_HELP), total)}"
+        text = f"0/{total} nodes are available:{told(Verdicts(refused, _NO_HELP), total)}"
         return Remedy(Status.unschedulable(f"preemption: {text}"), node_name="")
 
     def _not_eligible(self, pod: PodInfo, verdicts: Verdicts) -> str:
@@ -173,27 +161,24 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _dry_run(self, state: CycleState, pod: PodInfo, names: Sequence[str]) -> _DryRun:
-        run = _DryRun()
+    def _candidates(self, case: _Case, names: Sequence[str], known: dict[str, Outcome]) -> list[Candidate]:
+        """Suppose evictions on node after node until there are enough candidates, one of them without a violation.
+
+        When there are none, it is known of all nodes why.
+        """
         if not names:
-            return run
-        case = _Case(state, pod, Budgets(self._budgets.list()))
+            return []
         enough = min(max(len(names) * self._share // 100, self._least), len(names))
         offset = self._chance.random.randrange(len(names))
-        known = self._remembered(case)
-        harmless, harmful = run.harmless, run.harmful
-        for name in chain(names[offset:], names[:offset]):  # hot: per candidate, per pod
-            outcome = known.get(name)
-            if outcome is None:
-                outcome = known[name] = self._try(case, name)
-            if isinstance(outcome, Status):
-                run.refused[name] = outcome
-                continue
-            (harmful if outcome.violations else harmless).append(outcome)
-            enough -= 1
-            if enough <= 0 and harmless:
+        left = chain(names[offset:], names[:offset])
+        candidates: list[Candidate] = []
+        while batch := list(islice(left, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
+            for name in [name for name in batch if name not in known]:
+                known[name] = self._try(case, name)
+            candidates += [outcome for name in batch if isinstance(outcome := known[name], Candidate)]
+            if len(candidates) >= enough and not all(candidate.violations for candidate in candidates):
                 break
-        return run
+        return candidates
 
     def _remembered(self, case: _Case) -> dict[str, Outcome]:
         """Return what is known of pods like this one; nothing when it follows from more than pod and node."""

@@ -67,7 +67,7 @@ def outline(decision):
     if isinstance(decision, Placement):
         return decision.nodes_seen, decision.nodes_feasible
     assert isinstance(decision, Refusal)
-    return decision.verdicts.by_node
+    return decision.verdicts.by_node, decision.message
 
 
 def test_a_pod_does_not_leave_room_for_itself_nor_for_less_important_ones(schedulers, nodes, pods):
