@@ -14,7 +14,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver import local_subresources
+from mockkube.apiserver import local_reviews, local_subresources
 from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http.authentication import User
@@ -93,6 +93,8 @@ class LocalClient:
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create the object, or post it to the subresource of the object called `name`."""
+        if kind == local_reviews.REVIEW:
+            return local_reviews.answer(self._door.desk().authorizer, self._user, obj)
         metadata = obj.get("metadata", {})
         key = Key(metadata.get("namespace", ""), (name or metadata.get("name", "")) if subresource else "")
         with self._ask("create", kind, key, subresource=subresource) as asked:

@@ -22,7 +22,7 @@ from mockkube.cluster.fleet import Fleet, Means
 from mockkube.cluster.front import Fronts
 from mockkube.cluster.inheritance import settle_in
 from mockkube.cluster.pages import ComponentPages
-from mockkube.cluster.parts import Flags, told
+from mockkube.cluster.parts import Flags, signing, told
 from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.snapshot_keeper import Renew, SnapshotKeeper
 from mockkube.cluster.stage import RealStage, Stage
@@ -65,7 +65,7 @@ class Interior:
         """Use a stage that somebody else takes the steps of, or one of its own."""
         self._basis = basis
         configuration, clock, chance = basis.configuration, basis.clock, basis.chance
-        flags = told(configuration, basis.flags)
+        flags = signing(basis.credentials, told(configuration, basis.flags))
         self._pages = ComponentPages(configuration, clock)
         self._why = WhyPage(clock, flags.get(SCHEDULER, {}))
         self.control = ControlPlane(

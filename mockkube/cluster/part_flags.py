@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from mockkube.api.names import dns_subdomain
@@ -56,6 +57,12 @@ def _name(value: Any) -> str:
     return value
 
 
+def _file(value: Any) -> str:
+    if not isinstance(value, str) or not Path(value).is_file():
+        raise ValueError("give a file that is there")
+    return value
+
+
 def _switch(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("give true or false")
@@ -89,6 +96,9 @@ _CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
     "resource-quota-sync-period": _Flag("quota_sync_seconds", _seconds),
     "default-storage-class": _Flag("default_storage_class", _name),  # differs: upstream has none
     "enable-garbage-collector": _Flag("garbage_collection", _switch),
+    "cluster-signing-cert-file": _Flag("signing_certificate", _file),
+    "cluster-signing-key-file": _Flag("signing_key", _file),
+    "cluster-signing-duration": _Flag("signing_seconds", _seconds),
 }
 _CONFIG: Final = "config"
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {

@@ -8,6 +8,7 @@ from mockkube.client.protocol import Client
 from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.component import Asked
+from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.stage import Stage
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.part import Context, Part
@@ -29,6 +30,18 @@ def told(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None =
     from mockkube.cluster.part_flags import flags_of
 
     return flags_of(configuration, more)
+
+
+def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str, Flags]:
+    """Return the flags with the authority of the cluster as that which signs, unless they name one."""
+    certificates = credentials.certificates
+    if certificates is None:
+        return flags
+    own = {
+        "cluster-signing-cert-file": str(certificates.authority),
+        "cluster-signing-key-file": str(certificates.authority_key),
+    }
+    return {**flags, CONTROLLER_MANAGER: {**own, **flags.get(CONTROLLER_MANAGER, {})}}
 
 
 def _scheduler(context: PartContext, flags: Flags) -> Part:

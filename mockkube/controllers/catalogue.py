@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.controllers import (
+    csr_signing,
     device_taint_eviction,
     disruption,
     garbage_collector,
@@ -19,6 +20,8 @@ from mockkube.controllers import (
 )
 from mockkube.controllers.controller import Controller, Setting
 from mockkube.controllers.cronjob import CronJobs
+from mockkube.controllers.csr_approving import Approving
+from mockkube.controllers.csr_cleaner import Cleaner
 from mockkube.controllers.daemonset import DaemonSets
 from mockkube.controllers.deployment import Deployments
 from mockkube.controllers.endpoint_mirror import EndpointSliceMirroring
@@ -98,9 +101,9 @@ CONTROLLERS: Final = (
     Entry("disruption-controller", "disruption", disruption.build),
     Entry("statefulset-controller", "statefulset", one(StatefulSets)),
     Entry("cronjob-controller", "cronjob", one(CronJobs)),
-    Entry("certificatesigningrequest-signing-controller", "csrsigning"),
-    Entry("certificatesigningrequest-approving-controller", "csrapproving"),
-    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    Entry("certificatesigningrequest-signing-controller", "csrsigning", csr_signing.build),
+    Entry("certificatesigningrequest-approving-controller", "csrapproving", one(Approving)),
+    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner", one(Cleaner)),
     Entry("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
     Entry("ttl-controller", "ttl", one(TTL)),
     Entry("bootstrap-signer-controller", "bootstrapsigner", by_default=False),

@@ -46,6 +46,11 @@ class Options:
     """The name of a default storage class of the fake provisioner, made at the start; empty: none is made."""
     quota_sync_seconds: float = 300.0
     garbage_collection: bool = True
+    signing_certificate: str = ""
+    """The file of the authority that signs certificates; empty: none are signed."""
+    signing_key: str = ""
+    signing_seconds: float = 365 * 24 * 3600.0
+    """How long a certificate lasts at the most."""
 
     @classmethod
     def of(cls, version: Version) -> Self:

@@ -36,6 +36,16 @@ async def test_what_is_sent_stays_the_senders(client: Client) -> None:
     assert (sent, patch) == (kept, {"metadata": {"labels": {"more": "yes"}}})
 
 
+async def test_whether_somebody_may_do_something_can_be_asked(client: Client) -> None:
+    wanted = {"verb": "get", "resource": "pods", "namespace": "default"}
+    for groups, allowed in (["system:masters"], True), (["nobody"], False):
+        spec = {"user": "joe", "groups": groups, "resourceAttributes": wanted}
+        answer = await client.create("SubjectAccessReview", {"metadata": {}, "spec": spec})
+        assert answer["status"]["allowed"] is allowed
+    with pytest.raises(Invalid, match="at least one of user or group must be specified"):
+        await client.create("SubjectAccessReview", {"metadata": {}, "spec": {"resourceAttributes": wanted}})
+
+
 async def test_a_name_is_taken_once(client: Client) -> None:
     await client.create("Pod", pod())
     with pytest.raises(AlreadyExists, match='pods "p" already exists'):

@@ -1,5 +1,6 @@
 """What components beside the API servers are told: read once, and every mistake named before anything starts."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,15 @@ def test_flags_of_the_controller_manager_reach_it() -> None:
     assert told.nodes.monitor_grace_seconds == 90
     assert (told.terminated_pods_max, told.default_storage_class) == (3, "standard")
     assert told.controllers == ("*", "-daemonset")
+
+
+def test_an_authority_that_signs_is_told_by_its_files(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").touch()
+    said = {"cluster-signing-cert-file": str(tmp_path / "ca.crt"), "cluster-signing-duration": "1h"}
+    told = options(controller_manager=said)
+    assert (told.signing_certificate, told.signing_seconds) == (str(tmp_path / "ca.crt"), 3600)
+    with pytest.raises(ConfigurationError, match="--cluster-signing-key-file='/nowhere': give a file that is there"):
+        options(controller_manager={"cluster-signing-key-file": "/nowhere"})
 
 
 def test_what_is_said_beside_the_configuration_counts_more() -> None:

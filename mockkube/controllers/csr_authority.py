@@ -1,0 +1,161 @@
+"""The authority that signs certificates: a certificate and a key in files, read when the first is asked for."""
+
+# upstream 1.36: pkg/controller/certificates/authority
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mockkube.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+
+BACKDATE: Final = timedelta(minutes=5)
+SHORT: Final = timedelta(hours=8)
+"""What lasts less than this ends as late as it was asked for, although it began earlier."""
+LEAST: Final = timedelta(minutes=10)
+
+_KEY_USAGES: Final = {
+    "signing": "digital_signature",
+    "digital signature": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "key agreement": "key_agreement",
+    "data encipherment": "data_encipherment",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+_EXTENDED_USAGES: Final = {
+    "any": "2.5.29.37.0",
+    "server auth": "1.3.6.1.5.5.7.3.1",
+    "client auth": "1.3.6.1.5.5.7.3.2",
+    "code signing": "1.3.6.1.5.5.7.3.3",
+    "email protection": "1.3.6.1.5.5.7.3.4",
+    "s/mime": "1.3.6.1.5.5.7.3.4",
+    "ipsec end system": "1.3.6.1.5.5.7.3.5",
+    "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+    "ipsec user": "1.3.6.1.5.5.7.3.7",
+    "timestamping": "1.3.6.1.5.5.7.3.8",
+    "ocsp signing": "1.3.6.1.5.5.7.3.9",
+    "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+    "netscape sgc": "2.16.840.1.113730.4.1",
+}
+_PARTS: Final = {f"2.5.4.{part}": place for place, part in enumerate((6, 10, 11, 7, 8, 9, 17, 3, 5))}
+"""Country, organization, unit, locality, province, street, postal code, common name, serial number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for beside the request itself."""
+
+    usages: Sequence[str]
+    lasts: timedelta
+
+
+def duration(asked: int | None, longest: timedelta) -> timedelta:
+    """Return how long a certificate lasts that is asked for so many seconds."""
+    return longest if asked is None else max(min(timedelta(seconds=asked), longest), min(LEAST, longest))
+
+
+class Authority:
+    """Signs with what two files hold."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._paths = certificate, key
+
+    def sign(self, request: "x509.CertificateSigningRequest", order: Order, now: datetime) -> bytes:
+        """Return a certificate for the request, in PEM; ApiError if that cannot be."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        authority = self._certificate
+        until = min(
+            now + order.lasts - (BACKDATE if order.lasts >= SHORT else timedelta()), authority.not_valid_after_utc
+        )
+        if now >= authority.not_valid_after_utc:
+            ended = authority.not_valid_after_utc
+            raise ApiError(f"refusing to sign a certificate that expired in the past: NotAfter={ended}")
+        builder = (
+            x509.CertificateBuilder(authority.subject, _ordered(request.subject), request.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - BACKDATE)
+            .not_valid_after(until)
+        )
+        for extension, critical in self._extensions(request, order):
+            builder = builder.add_extension(extension, critical=critical)
+        return builder.sign(self._key, self._digest).public_bytes(Encoding.PEM)
+
+    def _extensions(
+        self, request: "x509.CertificateSigningRequest", order: Order
+    ) -> "list[tuple[x509.ExtensionType, bool]]":
+        from cryptography import x509
+
+        found: list[tuple[x509.ExtensionType, bool]] = []
+        if (usage := _key_usage(order.usages)) is not None:
+            found.append((usage, True))
+        extended = dict.fromkeys(_EXTENDED_USAGES[one] for one in order.usages if one in _EXTENDED_USAGES)
+        if extended:
+            oids = [x509.ObjectIdentifier(oid) for oid in extended]
+            found.append((x509.ExtendedKeyUsage(oids), False))
+        found.append((x509.BasicConstraints(ca=False, path_length=None), True))
+        public = self._key.public_key()
+        found.append((x509.AuthorityKeyIdentifier.from_issuer_public_key(public), False))
+        try:
+            found.append((request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value, False))
+        except x509.ExtensionNotFound:
+            return found
+        return found
+
+    @cached_property
+    def _certificate(self) -> "x509.Certificate":
+        from cryptography import x509
+
+        return x509.load_pem_x509_certificate(_read(self._paths[0]))
+
+    @cached_property
+    def _key(self) -> "CertificateIssuerPrivateKeyTypes":
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        key: Any = load_pem_private_key(_read(self._paths[1]), None)
+        issuer: CertificateIssuerPrivateKeyTypes = key
+        return issuer
+
+    @property
+    def _digest(self) -> Any:
+        """What is signed of a certificate; keys of Edwards curves choose for themselves."""
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+        own = isinstance(self._key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey)
+        return hashes.SHA256() if own else None
+
+
+def _ordered(subject: "x509.Name") -> "x509.Name":
+    """The parts of a name in the order in which Go writes them."""
+    from cryptography import x509
+
+    return x509.Name(sorted(subject, key=lambda part: _PARTS.get(part.oid.dotted_string, len(_PARTS))))
+
+
+def _key_usage(usages: Sequence[str]) -> "x509.KeyUsage | None":
+    from cryptography import x509
+
+    wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
+    if not wanted:
+        return None
+    if "key_agreement" not in wanted:
+        wanted -= {"encipher_only", "decipher_only"}  # they say nothing without it, and cannot be written
+    return x509.KeyUsage(**{name: name in wanted for name in _KEY_USAGES.values()})
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ApiError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,163 @@
+"""Requests for certificates: how they stand, what each signer asks of them, and until when they are kept."""
+
+# upstream 1.36: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer, .../cleaner
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
+KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
+KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
+CLIENT: Final = "kubernetes.io/kube-apiserver-client"
+LEGACY_UNKNOWN: Final = "kubernetes.io/legacy-unknown"
+
+_NODES: Final = ["system:nodes"]
+_NODE_PREFIX: Final = "system:node:"
+_SERVING_USAGES: Final = ("digital signature", "key encipherment", "server auth")
+_CLIENT_USAGES: Final = ("client auth", "digital signature", "key encipherment")
+_KEPT: Final = timedelta(hours=1)
+_KEPT_PENDING: Final = timedelta(hours=24)
+
+
+def conditions(csr: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    """Return what was decided about a request."""
+    found: Sequence[ReadOnlyObject] = (csr.get("status") or {}).get("conditions") or ()
+    return found
+
+
+def decided(csr: ReadOnlyObject) -> bool:
+    """Whether it was approved or denied."""
+    return any(one["type"] in ("Approved", "Denied") for one in conditions(csr))
+
+
+def approved(csr: ReadOnlyObject) -> bool:
+    """Whether it was approved, and not denied."""
+    return {"Approved"} == {one["type"] for one in conditions(csr)} & {"Approved", "Denied"}
+
+
+def failed(csr: ReadOnlyObject) -> bool:
+    """Whether its signer has given it up."""
+    return any(one["type"] == "Failed" and one.get("status", "True") == "True" for one in conditions(csr))
+
+
+def issued(csr: ReadOnlyObject) -> bool:
+    """Whether it has its certificate."""
+    return bool((csr.get("status") or {}).get("certificate"))
+
+
+def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+    """Return why a signer of Kubernetes' own does not sign a request; None if it does."""
+    match signer:
+        case "kubernetes.io/kubelet-serving":
+            return _serving_complaint(request, usages)
+        case "kubernetes.io/kube-apiserver-client-kubelet":
+            return kubelet_client_complaint(request, usages)
+        case "kubernetes.io/kube-apiserver-client":
+            return _client_complaint(usages)
+        case _:
+            return None
+
+
+def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+    """Return what keeps a request from being that of a kubelet for itself."""
+    from mockkube.api.kinds.certificate_signing_request import common_name, organizations  # with it comes cryptography
+
+    if organizations(request) != _NODES:
+        return "subject organization is not system:nodes"
+    names = alternative_names(request)
+    for kind in ("DNS", "Email", "IP", "URI"):
+        if names[kind]:
+            return f"{kind} subjectAltNames are not allowed"
+    if not common_name(request).startswith(_NODE_PREFIX):
+        return "subject common name does not begin with system:node:"
+    return _usage_complaint(usages, _CLIENT_USAGES)
+
+
+def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+    from mockkube.api.kinds.certificate_signing_request import common_name, organizations
+
+    if organizations(request) != _NODES:
+        return "subject organization is not system:nodes"
+    names = alternative_names(request)
+    if not names["DNS"] and not names["IP"]:
+        return "DNS or IP subjectAltName is required"
+    for kind in ("Email", "URI"):
+        if names[kind]:
+            return f"{kind} subjectAltNames are not allowed"
+    if (wrong := _usage_complaint(usages, _SERVING_USAGES)) is not None:
+        return wrong
+    if not common_name(request).startswith(_NODE_PREFIX):
+        return "subject common name does not begin with system:node:"
+    return None
+
+
+def _usage_complaint(usages: Sequence[str], needed: Sequence[str]) -> str | None:
+    """Judge usages; one for keys of a kind that cannot encipher may be missing."""
+    if {*usages} | {"key encipherment"} == {*needed}:
+        return None
+    return f"usages did not match [{' '.join(needed)}]"
+
+
+def _client_complaint(usages: Sequence[str]) -> str | None:
+    for usage in usages:
+        if usage not in _CLIENT_USAGES:
+            return f"invalid usage for client certificate: {usage}"
+    return None if "client auth" in usages else "missing required usage for client certificate: client auth"
+
+
+def alternative_names(request: "CertificateSigningRequest") -> dict[str, list[str]]:
+    """Return the further names a request asks for, by kind."""
+    from cryptography import x509
+
+    kinds: dict[type[x509.GeneralName], str] = {
+        x509.DNSName: "DNS",
+        x509.RFC822Name: "Email",
+        x509.IPAddress: "IP",
+        x509.UniformResourceIdentifier: "URI",
+    }
+    found: dict[str, list[str]] = {kind: [] for kind in kinds.values()}
+    try:
+        extension = request.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return found
+    for name in extension.value:
+        if (kind := kinds.get(type(name))) is not None:
+            found[kind].append(str(name.value))
+    return found
+
+
+def kept_until(csr: ReadOnlyObject) -> datetime | None:
+    """Return until when a request is kept; None if nothing says so."""
+    return min(_ends(csr), default=None)
+
+
+def _ends(csr: ReadOnlyObject) -> Iterator[datetime]:
+    decisions = conditions(csr)
+    if not decisions:
+        yield parse_time(csr["metadata"]["creationTimestamp"]) + _KEPT_PENDING
+    for one in decisions:
+        if not (at := one.get("lastUpdateTime")):
+            continue
+        if one["type"] in ("Denied", "Failed"):
+            yield parse_time(at) + _KEPT
+        elif one["type"] == "Approved":
+            yield parse_time(at) + (_KEPT if issued(csr) else _KEPT_PENDING)
+    if issued(csr) and any(one["type"] == "Approved" for one in decisions):
+        yield from _expiry(csr["status"]["certificate"])
+
+
+def _expiry(certificate: str) -> Iterator[datetime]:
+    """When an issued certificate ends, if it can be read."""
+    from base64 import b64decode
+
+    from cryptography import x509
+
+    try:
+        yield x509.load_pem_x509_certificates(b64decode(certificate))[0].not_valid_after_utc
+    except ValueError:
+        return
