@@ -62,6 +62,8 @@ _BY_TYPE: Final = {
 }
 
 
+_ALIAS: Final = re.compile(r"\b[a-z]+(?=v\d|types\.)")
+"""What a file that imports a package puts before its name: `corev1`."""
 _STRUCTS: Final = (Shape.STRUCT, Shape.TIME, Shape.MICRO_TIME, Shape.QUANTITY, Shape.INT_OR_STRING)
 
 
@@ -240,15 +242,14 @@ def _go_text(go: str, package: str) -> str:
     prefix, name = re.fullmatch(r"((?:\[\]|\*)*)(.*)", go).groups()  # type: ignore[union-attr]
     if name[:1].isupper():
         return f"{prefix}{package.rpartition('/')[2]}.{name}"
-    return go.replace("metav1.", "v1.").replace("corev1.", "v1.").replace("[]byte", "[]uint8")
+    return _ALIAS.sub("", go).replace("[]byte", "[]uint8")
 
 
 def _map_text(go: str, package: str) -> str:
     if go.startswith("map["):
         key, _, value = go[4:].partition("]")
         return f"map[{_go_text(key, package)}]{_go_text(value, package)}"
-    named = _facts()["names"].get(package, {}).get(go, "")
-    return _go_text(go, package) if named else go
+    return _go_text(go, package)
 
 
 @cache

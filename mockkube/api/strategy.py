@@ -44,7 +44,7 @@ class Strategy:
     keeps_requester = False
     """`Judge.requester` says who creates an object."""
     native = True
-    """Its finalizers must be Kubernetes' own or qualified; kinds of other servers are not judged so."""
+    """Its finalizers must be Kubernetes' own or qualified; some groups do not ask that of their kinds."""
     tracks_generation = False
     """`metadata.generation` starts at 1 and rises when `spec` changes."""
 

@@ -16,6 +16,7 @@ _STATUSES: Final = ("True", "False", "Unknown")
 class APIServiceStrategy(StatusStrategy):
     """A version of a group, served here or elsewhere."""
 
+    native = False
     tracks_generation = False
     allow_unconditional_update = False
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from cryptography import x509
 from cryptography.x509 import NameOID
 
+from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.kinds.signer_names import validate_signer_name
 from mockkube.api.strategy import Judge, StatusStrategy
@@ -45,8 +46,8 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Any name will do."""
-        return []
+        """Any step in a path will do."""
+        return names.path_segment(name)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Start without a status; who asks is whom the server knows them to be."""

@@ -3,8 +3,8 @@
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, forbidden, not_supported, required, too_long
-from mockkube.api.kinds.formats import domain_prefixed_path, formed, immutable
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long
+from mockkube.api.kinds.formats import domain_prefixed_path, formed
 from mockkube.api.kinds.ingress import validate_reference
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
@@ -32,7 +32,8 @@ class IngressClassStrategy(Strategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Refuse another controller, and judge as on creation."""
-        changed = immutable(new.get("spec") or {}, old.get("spec") or {}, "controller", "spec")
+        before, after = ((obj.get("spec") or {}).get("controller", "") for obj in (old, new))
+        changed = [] if before == after else [invalid("spec.controller", after, "field is immutable")]
         return changed + self.validate_create(new, judge)
 
 

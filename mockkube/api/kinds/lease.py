@@ -18,6 +18,7 @@ _SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?
 class LeaseStrategy(Strategy):
     """A lock that expires; a PUT may create it, and must know what it overwrites."""
 
+    native = False
     allow_create_on_update = True
     allow_unconditional_update = False
 
@@ -57,6 +58,7 @@ class LeaseStrategy(Strategy):
 class LeaseCandidateStrategy(Strategy):
     """Somebody who would lead."""
 
+    native = False
     allow_create_on_update = True
     allow_unconditional_update = False
 

@@ -9,7 +9,7 @@ from mockkube.api.kinds.formats import qualified
 from mockkube.api.kinds.resource_names import validate_container_name
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.resources import allows_overcommit, validate_resource_name
 
 _TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
@@ -20,6 +20,12 @@ class LimitRangeStrategy(Strategy):
     """Limits; a PUT may create them."""
 
     allow_create_on_update = True
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Name what has no name."""
+        super().prepare_create(obj, judge)
+        if not obj["metadata"].get("name"):
+            obj["metadata"]["name"] = obj["metadata"]["uid"]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge each limit, and that no type occurs twice."""

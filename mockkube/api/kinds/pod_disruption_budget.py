@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported
 from mockkube.api.kinds.conditions import validate_conditions
 from mockkube.api.kinds.internal_form import Shape, internal
@@ -23,7 +24,12 @@ _SPEC: Final[Shape] = (
 class PodDisruptionBudgetStrategy(StatusStrategy):
     """A budget; a PUT must know what it overwrites."""
 
+    native = False
     allow_unconditional_update = False
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A name is judged as a step in a path, which is all that upstream asks here."""
+        return names.path_segment(name)
 
     def empty_status(self) -> Object:
         """Nobody has counted yet."""

@@ -2,6 +2,8 @@
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_selector
@@ -68,4 +70,8 @@ def _validate_aggregation(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldEr
     errors = [] if selectors else [required(at, detail)]
     for index, selector in enumerate(selectors):
         errors += validate_label_selector(selector, f"{at}[{index}]", allow_invalid_values=lenient)
+        try:
+            from_label_selector(selector)
+        except BadSelector:
+            errors.append(invalid(f"{at}[{index}]", None, "invalid label selector."))
     return errors

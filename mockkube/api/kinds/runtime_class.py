@@ -26,6 +26,7 @@ _TOLERATION: Final[Shape] = (
 class RuntimeClassStrategy(Strategy):
     """A way to run pods, with a fixed handler; a PUT may create it, and must know what it overwrites."""
 
+    native = False
     allow_create_on_update = True
     allow_unconditional_update = False
 

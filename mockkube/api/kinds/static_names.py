@@ -17,6 +17,8 @@ _RESERVED: Final = (
 class StaticNameStrategy(Strategy):
     """A kind that may also come from manifests: it warns of names that are theirs."""
 
+    native = False
+
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of a reserved name, where it is not refused."""
         return [] if judge.caps.enabled(GATE) else _warnings(obj)

@@ -176,7 +176,11 @@ def validate_ephemeral_containers(
         target = container.get("targetContainerName")
         if target and target not in others:
             found.append(not_found(f"{here}.targetContainerName", target))
-        found += [forbidden(f"{here}.{name}", _EPHEMERAL_TEXT) for name in _EPHEMERAL_REFUSED if container.get(name)]
+        found += [
+            forbidden(f"{here}.{name}", _EPHEMERAL_TEXT)
+            for name in _EPHEMERAL_REFUSED
+            if container.get(name) or (name != "resources" and name in container)
+        ]
         for j, mount in enumerate(container.get("volumeMounts", ())):
             paths = [name for name in ("subPath", "subPathExpr") if mount.get(name)]
             found += [forbidden(f"{here}.volumeMounts[{j}].{name}", _EPHEMERAL_TEXT) for name in paths]

@@ -141,6 +141,9 @@ def test_types_are_named_as_reflection_does() -> None:
     node = SCHEMA.node(CORE + "Secret")
     complaint = "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8"
     assert complaints.mismatch(node, {"data": []}) == complaint
+    overhead = SCHEMA.node("io.k8s.api.node.v1.Overhead")
+    complaint = "json: cannot unmarshal string into Go struct field Overhead.podFixed of type v1.ResourceList"
+    assert complaints.mismatch(overhead, {"podFixed": "a"}) == complaint
     review = SCHEMA.node("io.k8s.api.authorization.v1.SubjectAccessReviewSpec")
     complaint = "json: cannot unmarshal bool into Go struct field SubjectAccessReviewSpec.extra of type string"
     assert complaints.mismatch(review, {"extra": {"a": [True]}}) == complaint

@@ -23,3 +23,16 @@ def test_every_strategy_answers_for_the_fields_it_names():
     minimal = {"metadata": {"name": "n"}, "spec": {}, "status": {}}
     for (group, kind), strategy in STRATEGIES.items():
         assert set(strategy.fields(minimal)) >= set(strategy.selectable), (group, kind)
+
+
+def test_some_groups_let_finalizers_be_any_qualified_name():
+    asked = {name for name, strategy in STRATEGIES.items() if not strategy.native}
+    groups = {group for group, kind in asked}
+    assert groups == {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+    }

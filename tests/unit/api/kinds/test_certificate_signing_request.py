@@ -74,3 +74,8 @@ def test_the_spec_never_changes(judge, request_text):
     new, old = csr(request_text, usages=["any"]), csr(request_text)
     STRATEGY.prepare_update(new, old, judge())
     assert new["spec"] == old["spec"]
+
+
+def test_a_request_is_named_like_a_step_in_a_path():
+    assert STRATEGY.validate_name("Some Name") == []
+    assert STRATEGY.validate_name("a/b") == ["may not contain '/'"]

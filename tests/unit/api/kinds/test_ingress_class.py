@@ -38,3 +38,8 @@ def test_parameters_are_judged(judge, parameters, complaints):
 def test_the_controller_never_changes(judge):
     (error,) = STRATEGY.validate_update(ingress_class(controller="a.b/d"), ingress_class(), judge())
     assert str(error) == 'spec.controller: Invalid value: "a.b/d": field is immutable'
+
+
+def test_a_controller_that_is_gone_is_shown_as_the_empty_text(judge):
+    errors = STRATEGY.validate_update({"metadata": {"name": "c"}}, ingress_class(), judge())
+    assert str(errors[0]) == 'spec.controller: Invalid value: "": field is immutable'

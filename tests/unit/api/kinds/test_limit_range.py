@@ -63,3 +63,9 @@ def test_a_type_stands_once(judge):
     assert [str(error) for error in STRATEGY.validate_create(limits(item, item), judge())] == [
         'spec.limits[1].type: Duplicate value: "Container"'
     ]
+
+
+def test_limits_without_a_name_are_called_by_their_uid(judge):
+    obj = {"metadata": {"uid": "u"}, "spec": {"limits": []}}
+    LimitRangeStrategy().prepare_create(obj, judge())
+    assert obj["metadata"]["name"] == "u"

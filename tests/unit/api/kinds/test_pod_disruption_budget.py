@@ -44,3 +44,8 @@ def test_a_new_budget_has_counted_nothing(judge):
     STRATEGY.prepare_create(obj, judge())
     assert set(obj["status"].values()) == {0}
     assert obj["metadata"]["generation"] == 1
+
+
+def test_a_budget_is_named_like_a_step_in_a_path():
+    assert STRATEGY.validate_name("*") == []
+    assert STRATEGY.validate_name("a/b") == ["may not contain '/'"]

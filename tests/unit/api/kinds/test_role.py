@@ -43,6 +43,16 @@ def test_a_role_put_together_needs_parts(judge):
     assert error.field == "aggregationRule.clusterRoleSelectors"
 
 
+def test_a_selector_that_cannot_be_used_is_told_beside_what_is_wrong_with_it(judge):
+    rule = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "k", "operator": "In"}]}]}
+    errors = ClusterRoleStrategy().validate_create({"metadata": {"name": "r"}, "aggregationRule": rule}, judge())
+    assert [str(error) for error in errors] == [
+        "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values: Required value: "
+        "must be specified when `operator` is 'In' or 'NotIn'",
+        "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.",
+    ]
+
+
 def test_a_role_is_named_like_a_step_in_a_path():
     assert ROLE.validate_name("system:odd") == []
     assert ROLE.validate_name("a/b") == ["may not contain '/'"]

@@ -137,13 +137,14 @@ def test_only_sidecars_restart_on_resize_unless_stored_otherwise():
 
 
 def test_an_ephemeral_container_has_little():
-    container = {**GOOD, "name": "e", "image": " i", "lifecycle": {"preStop": {}}, "targetContainerName": "x"}
+    container = {**GOOD, "name": "e", "image": " i", "lifecycle": {}, "restartPolicy": "", "targetContainerName": "x"}
     mount = {"name": "v", "mountPath": "/a", "subPath": "b"}
     errors = validate_ephemeral_containers([{**container, "volumeMounts": [mount]}], "e", around(), {"c"})
     assert [str(error) for error in errors] == [
         'e[0].volumeMounts[0].name: Not found: "v"',
         'e[0].image: Invalid value: " i": must not have leading or trailing whitespace',
         'e[0].targetContainerName: Not found: "x"',
+        "e[0].restartPolicy: Forbidden: cannot be set for an Ephemeral Container",
         "e[0].lifecycle: Forbidden: cannot be set for an Ephemeral Container",
         "e[0].volumeMounts[0].subPath: Forbidden: cannot be set for an Ephemeral Container",
     ]
