@@ -7,6 +7,8 @@ import pytest
 from mockkube.api.errors import Unavailable
 from mockkube.api.types import Object
 from mockkube.client.outbox import QUEUED_MAX
+from mockkube.client.protocol import Key, key_of
+from mockkube.kubelet import voices as remembering
 from mockkube.kubelet.voices import BATCH_MAX, Voices
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
@@ -24,6 +26,11 @@ class Shelf:
             raise Unavailable("the server is not running")
         self.events.append(obj)
         return obj
+
+    async def patch(self, kind: str, key: Key, patch: Any, **how: Any) -> Object:
+        event = next(one for one in self.events if key_of(one) == key)
+        event.update(patch)
+        return event
 
 
 @pytest.fixture
@@ -105,3 +112,21 @@ async def test_what_a_node_that_is_gone_had_to_tell_is_told(voices: Voices, shel
     voices.leave("n0")
     await send(voices)
     assert len(shelf.events) == 1
+
+
+async def test_equal_events_of_a_node_are_counted(voices: Voices, shelf: Any) -> None:
+    for _ in range(2):
+        tell(voices, 0)
+        await send(voices)
+    assert [event["count"] for event in shelf.events] == [2]
+
+
+async def test_who_was_silent_for_longest_forgets_when_there_is_too_much(
+    voices: Voices, shelf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembering, "TOLD_MAX", 4)
+    for node in (0, 1, 2, 3, 0, 4, 0, 1):  # with 4 there is one too many, and 1 has been silent for longest
+        tell(voices, node)
+        await send(voices)
+    counts = [(event["source"]["host"], event["count"]) for event in shelf.events]
+    assert counts == [("n0", 3), ("n1", 1), ("n2", 1), ("n3", 1), ("n4", 1), ("n1", 1)]
