@@ -6,11 +6,10 @@ upstream 1.36: pkg/scheduler/framework/preemption/preemption.go, pkg/scheduler/u
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
-from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.times import parse_time
-from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.budgets import Budget
 from mockkube.scheduler.framework.pods import PodInfo
 
 DISRUPTION: Final = "DisruptionTarget"
@@ -32,15 +31,20 @@ class Candidate:
     """What decides between candidates, the first difference first."""
     violations: int = 0
     """How many victims a disruption budget protects."""
+    budgets: tuple[Budget, ...] = ()
+    """The budgets that were looked at."""
 
     @classmethod
-    def of(cls, node_name: str, victims: Sequence[PodInfo], violations: int) -> "Candidate":
+    def of(
+        cls, node_name: str, victims: Sequence[PodInfo], violations: int, budgets: tuple[Budget, ...] = ()
+    ) -> "Candidate":
         """Return a candidate with its cost."""
         ordered = tuple(sorted(victims, key=importance))
         highest = ordered[0].priority
         earliest = min(started_at(pod) for pod in ordered if pod.priority == highest)
         total = sum(pod.priority + _PRIORITY_SPAN for pod in ordered)
-        return cls(node_name, ordered, (violations, highest, total, len(ordered), -earliest), violations)
+        cost = (violations, highest, total, len(ordered), -earliest)
+        return cls(node_name, ordered, cost, violations, budgets)
 
 
 def started_at(pod: PodInfo) -> float:
@@ -62,55 +66,6 @@ def is_going(pod: PodInfo) -> bool:
         if condition.get("type") == DISRUPTION:
             return bool(condition.get("status") == "True" and condition.get("reason") == BY_SCHEDULER)
     return False
-
-
-class Budgets:
-    """Disruption budgets, as far as they still allow disruptions."""
-
-    def __init__(self, budgets: Iterable[ReadOnlyObject]) -> None:
-        self._budgets = [_Budget(one) for one in budgets]
-
-    @property
-    def none(self) -> bool:
-        """Whether there are no budgets at all."""
-        return not self._budgets
-
-    def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
-        """Return the pods that may not be disrupted and those that may, if it happened in this order."""
-        left = [budget.allowed for budget in self._budgets]
-        protected: list[PodInfo] = []
-        free: list[PodInfo] = []
-        for pod in pods:
-            violated = False
-            for index, budget in enumerate(self._budgets):
-                if budget.counts(pod):
-                    left[index] -= 1
-                    violated = violated or left[index] < 0
-            (protected if violated else free).append(pod)
-        return protected, free
-
-
-class _Budget:
-    def __init__(self, budget: ReadOnlyObject) -> None:
-        status = budget.get("status") or {}
-        self.allowed: int = status.get("disruptionsAllowed", 0)
-        self._namespace = budget["metadata"].get("namespace", "")
-        self._disrupted = status.get("disruptedPods") or {}
-        self._selector = _selector(budget["spec"].get("selector"))
-
-    def counts(self, pod: PodInfo) -> bool:
-        """Whether disrupting the pod would use the budget up; an empty selector selects nothing here."""
-        if not pod.labels or pod.namespace != self._namespace or self._selector is None:
-            return False
-        return self._selector.matches(pod.labels) and pod.name not in self._disrupted
-
-
-def _selector(given: ReadOnlyObject | None) -> Any:
-    try:
-        selector = from_label_selector(given)
-    except ValueError:
-        return None
-    return None if selector.empty else selector
 
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate:

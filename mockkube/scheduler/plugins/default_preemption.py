@@ -5,7 +5,7 @@ It decides alone; whoever asked evicts the victims and nominates the pod to the 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
@@ -14,6 +14,7 @@ from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
+from mockkube.scheduler.budgets import Budgets
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
@@ -28,7 +29,7 @@ from mockkube.scheduler.framework.plugins import (
 )
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.preemption import Budgets, Candidate, cheapest, importance, is_going
+from mockkube.scheduler.preemption import Candidate, cheapest, importance, is_going
 from mockkube.scheduler.refusals import told
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -44,15 +45,6 @@ Outcome = Candidate | Status
 """Who would have to go from a node, or why nothing helps there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """The pod for which evictions are supposed, and what they may not violate."""
-
-    state: CycleState
-    pod: PodInfo
-    budgets: Budgets
-
-
 @dataclass(slots=True)
 class _Memory:
     """What supposing evictions came to for pods that are alike, by node, as long as nothing of the node has changed."""
@@ -62,6 +54,9 @@ class _Memory:
     """The generation of the nominations."""
     own: str = ""
     """The node that the pod asked about last is nominated to itself: others would have to leave room for it."""
+    budgets: int = 0
+    breadth: int = 0
+    """The generation of the budgets, and their breadth."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def refresh(self, nodes: Nodes, nominated: Nominated, pod: PodInfo) -> None:
@@ -73,6 +68,16 @@ class _Memory:
             self.outcomes.pop(name, None)
         self.generation, self.nominated, self.own = nodes.generation, nominated.generation, own
 
+    def respect(self, budgets: Budgets) -> None:
+        """Forget what follows from budgets that have changed."""
+        if self.breadth != budgets.breadth:
+            self.outcomes.clear()
+        elif self.budgets != budgets.generation:
+            for name, outcome in list(self.outcomes.items()):
+                if isinstance(outcome, Candidate) and any(one not in budgets for one in outcome.budgets):
+                    del self.outcomes[name]
+        self.budgets, self.breadth = budgets.generation, budgets.breadth
+
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     """Finds the node where the least important pods would have to go; keeps the pod waiting while they do."""
@@ -82,7 +87,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._nodes, self._chance = context.nodes, context.chance
         self._context_handle = context.handle
-        self._budgets = context.caches.of("PodDisruptionBudget")
+        self._seen_budgets, self._budgets = context.caches.of("PodDisruptionBudget"), Budgets()
         self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
         self._memories: LRUCache[object, _Memory] = LRUCache(_REMEMBERED_MAX)
         self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
@@ -114,9 +119,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         """Return the node and the victims, or why preemption does not help."""
         if reason := self._not_eligible(pod, verdicts):
             return Remedy(Status.unschedulable(f"preemption: {reason}"))
-        case, names = _Case(state, pod, Budgets(self._budgets.list())), self._worth_trying(verdicts)
-        known = self._remembered(case)
-        candidates = self._candidates(case, names, known)
+        self._budgets.take(self._seen_budgets.list())
+        names, known = self._worth_trying(verdicts), self._remembered(state, pod)
+        candidates = self._candidates(names, known, lambda name: self._try(state, pod, name))
         if not candidates:
             return self._no_remedy({name: one for name in names if isinstance(one := known[name], Status)})
         best = cheapest(candidates)
@@ -161,7 +166,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _candidates(self, case: _Case, names: Sequence[str], known: dict[str, Outcome]) -> list[Candidate]:
+    def _candidates(
+        self, names: Sequence[str], known: dict[str, Outcome], suppose: Callable[[str], Outcome]
+    ) -> list[Candidate]:
         """Suppose evictions on node after node until there are enough candidates, one of them without a violation.
 
         When there are none, it is known of all nodes why.
@@ -172,35 +179,39 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         offset = self._chance.random.randrange(len(names))
         left = chain(names[offset:], names[:offset])
         candidates: list[Candidate] = []
+        harmless = False
         while batch := list(islice(left, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
             for name in [name for name in batch if name not in known]:
-                known[name] = self._try(case, name)
-            candidates += [outcome for name in batch if isinstance(outcome := known[name], Candidate)]
-            if len(candidates) >= enough and not all(candidate.violations for candidate in candidates):
+                known[name] = suppose(name)
+            found = [outcome for name in batch if isinstance(outcome := known[name], Candidate)]
+            candidates += found
+            harmless = harmless or not all(candidate.violations for candidate in found)
+            if harmless and len(candidates) >= enough:
                 break
         return candidates
 
-    def _remembered(self, case: _Case) -> dict[str, Outcome]:
+    def _remembered(self, state: CycleState, pod: PodInfo) -> dict[str, Outcome]:
         """Return what is known of pods like this one; nothing when it follows from more than pod and node."""
-        alike = self._handle.alike(case.state, case.pod) if case.budgets.none else None
+        alike = self._handle.alike(state, pod)
         if alike is None:
             return {}
-        key = (alike, case.pod.priority)
+        key = (alike, pod.priority)
         memory = self._memories.get(key)
         if memory is None:
             memory = self._memories[key] = _Memory()
-        memory.refresh(self._nodes, self._handle.nominations(), case.pod)
+        memory.refresh(self._nodes, self._handle.nominations(), pod)
+        memory.respect(self._budgets)
         return memory.outcomes
 
-    def _try(self, case: _Case, name: str) -> Outcome:
+    def _try(self, state: CycleState, pod: PodInfo, name: str) -> Outcome:
         node = self._nodes.get(name)
         assert node is not None, "a node that was asked about exists"
         try:
-            return self._least_victims(case.state.clone(), case.pod, node.clone(), case.budgets)
+            return self._least_victims(state.clone(), pod, node.clone())
         except ValueError as error:
             return Status.error(str(error))
 
-    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets) -> Outcome:
+    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Outcome:
         """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
         handle = self._handle
         gone = [other for other in node.pods.values() if other.priority < pod.priority]
@@ -210,19 +221,19 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             handle.take(state, pod, other, node)
         if not (status := handle.fits(state, pod, node)).ok:
             return status
-        protected, free = budgets.split(sorted(gone, key=importance))
+        split = self._budgets.split(sorted(gone, key=importance))
         victims: list[PodInfo] = []
         violations = 0
-        for other in (*protected, *free):
+        for other in (*split.protected, *split.free):
             handle.put(state, pod, other, node)
             if handle.fits(state, pod, node).ok:
                 continue
             handle.take(state, pod, other, node)
             victims.append(other)
-            violations += other in protected
+            violations += other in split.protected
         if not victims:
             return Status.error(f'expected at least one victim pod on node "{node.name}"')
-        return Candidate.of(node.name, victims, violations)
+        return Candidate.of(node.name, victims, violations, split.budgets)
 
 
 def _helps_nobody(pod: PodInfo, event: ClusterEvent) -> bool:

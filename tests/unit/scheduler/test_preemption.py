@@ -1,9 +1,9 @@
-"""The arithmetic of preemption: importance, budgets, and the cheapest node."""
+"""The arithmetic of preemption: importance, and the cheapest node."""
 
 import pytest
 
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.preemption import Budgets, Candidate, cheapest, importance, is_going
+from mockkube.scheduler.preemption import Candidate, cheapest, importance, is_going
 
 
 def pod(name, priority=0, started="", **fields):
@@ -34,39 +34,6 @@ def test_priority_counts_before_age_and_age_before_none():
 def test_the_cheapest_node_is_chosen(better, worse):
     candidates = [Candidate.of("worse", *worse), Candidate.of("better", *better)]
     assert cheapest(candidates).node_name == "better"
-
-
-def budget(app, allowed, *, disrupted=(), selector=None):
-    return {
-        "metadata": {"name": app, "namespace": "a"},
-        "spec": {"selector": {"matchLabels": {"app": app}} if selector is None else selector},
-        "status": {"disruptionsAllowed": allowed, "disruptedPods": dict.fromkeys(disrupted, EARLY)},
-    }
-
-
-def test_budgets_are_used_up_in_order():
-    pods = [pod("x"), pod("y"), pod("x")]
-    protected, free = Budgets([budget("x", 1)]).split(pods)
-    assert (protected, free) == ([pods[2]], [pods[0], pods[1]])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param(budget("x", 0, selector={}), id="an empty selector"),
-        pytest.param(budget("x", 0, disrupted=["x"]), id="a pod that is disrupted already"),
-        pytest.param({**budget("x", 0), "metadata": {"name": "x", "namespace": "b"}}, id="another namespace"),
-        pytest.param(
-            budget("x", 0, selector={"matchExpressions": [{"key": "app", "operator": "Near"}]}), id="no selector"
-        ),
-    ],
-)
-def test_budgets_that_do_not_count_a_pod(given):
-    assert Budgets([given]).split([pod("x")])[0] == []
-
-
-def test_there_may_be_no_budgets():
-    assert Budgets([]).none
 
 
 @pytest.mark.parametrize(
