@@ -1,102 +1,87 @@
-"""`mockkube why`: why a pod is where it is, or nowhere, and which single change would alter it."""
+"""`mockkube why`: why a pod is where it is, or nowhere, or gone; and which single change would alter it."""
 
 import asyncio
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.live import default_paths
 from mockkube.cli.options import output_option
-from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
 from mockkube.cluster.errors import ConfigurationError, StartError
-from mockkube.features.versions import DEFAULT
 
-if TYPE_CHECKING:
-    from mockkube.client.http import HttpClient
-    from mockkube.scheduler.why import Explanation
-
-_COMPONENT: Final = "Component.control.mockkube.dev"
-_SCHEDULER: Final = "kube-scheduler"
+_PODS: Final = ("", "pod", "pods", "po")
 
 
-@click.command(short_help="Say why a pod is where it is, or nowhere.")
-@click.argument("pod", metavar="pod/NAME")
+@click.command(short_help="Say why a pod is where it is, or nowhere, or gone.")
+@click.argument("pod", metavar="[pod/]NAME")
 @click.option("-n", "--namespace", metavar="NAME", default="default", show_default=True, help="The pod's namespace.")
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster. [as kubectl finds it]")
 @click.option("--context", "context", metavar="NAME", default="", help="The context to use. [the current one]")
-@click.option("--config", metavar="FILE", help="The scheduler's KubeSchedulerConfiguration, if it has one.")
-@click.option("--version", metavar="VERSION", help="The scheduler's version. [as the cluster says, or 1.36]")
-@click.option("--feature-gates", "gates", multiple=True, metavar="GATES", help="Its gates. [as the cluster says]")
+@click.option("--config", metavar="FILE", help="Suppose this KubeSchedulerConfiguration. [the cluster's own]")
+@click.option("--version", metavar="VERSION", help="Suppose a scheduler of this version. [the cluster's own]")
+@click.option("--feature-gates", "gates", multiple=True, metavar="GATES", help="Suppose these gates of it. [its own]")
 @output_option("table", "json", "yaml")
 def command(pod: str, output: str, **asked: Any) -> Exit:
-    """Say why a pod is where it is, or nowhere.
+    """Say why a pod is where it is, or nowhere, or gone.
 
-    The decision is made again, node by node. For a pod that fits nowhere, single changes are tried: gates and versions
-    of the scheduler, tolerations, taints, cordons, room. The exit code is 1 when the pod fits nowhere.
+    What scheduler, kubelet and controller manager decide is decided again. For a pod that does not get on, single
+    changes are tried: gates and versions of one component, tolerations, taints, room, wishes given up. The exit code
+    is 1 for a pod that is stopped by something, 2 for one that is not there. Of what makes pods, like
+    deployment/NAME, it is told whether they would be stored and, of a daemonset, on which nodes one is wanted.
     """
-    name = pod.removeprefix("pod/").removeprefix("pods/")
-    explanation = asyncio.run(_explain(name, asked))
-    _print(explanation, output)
-    return Exit.OK if explanation.node else Exit.FAILED
+    kind, _, name = pod.rpartition("/")
+    report = _report(kind if kind not in _PODS else "", name, asked)
+    _print(report, output)
+    return _exit(report)
 
 
-async def _explain(name: str, asked: dict[str, Any]) -> "Explanation":
-    from mockkube.api.errors import ApiError, NotFound
+def _exit(report: Mapping[str, Any]) -> Exit:
+    if "maker" in report:
+        return Exit.FAILED if report["refusals"] or not report["pods"] else Exit.OK
+    if report["gone"]:
+        return Exit.USAGE
+    from mockkube.cluster.why.happened import TURNED_AWAY
+
+    return Exit.FAILED if report["obstacle"] or report["fate"] in TURNED_AWAY else Exit.OK
+
+
+def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
+    """Return what is told of a pod, or of what is of another kind and makes pods."""
+    from mockkube.api.errors import ApiError
+    from mockkube.cli.why_sources import Asked, report_made_here, report_of_cluster, report_of_maker
     from mockkube.client import kubeconfig
-    from mockkube.client.http import HttpClient
-    from mockkube.client.protocol import Key
-    from mockkube.runtime.clock import RealClock
     from mockkube.scheduler.configuration import ConfigurationError as Unusable
-    from mockkube.scheduler.what_if import what_if
-    from mockkube.scheduler.why import case_of, explain
 
-    path = Path(asked["kubeconfig"]) if asked["kubeconfig"] else default_paths(os.environ)[0]
-    clock = RealClock()
+    path = Path(given.pop("kubeconfig") or default_paths(os.environ)[0])
+    asked = Asked(name=name, path=path, **given)
     try:
-        async with HttpClient(kubeconfig.read(path, asked["context"]), "mockkube-why", clock=clock) as client:
-            version, gates = await _standing(client, asked)
-            caps = capabilities_of(version_of(version), gates, component=_SCHEDULER, flag="--feature-gates")
-            given = scheduler_configuration(asked["config"])
-            case = await case_of(client, Key(asked["namespace"], name), caps, clock, given)
-            return await what_if(case, await explain(case), gates)
+        if kind:
+            return asyncio.run(report_of_maker(asked, kind))
+        report = None if asked.supposing else report_of_cluster(asked)
+        return asyncio.run(report_made_here(asked)) if report is None else report
     except kubeconfig.KubeconfigError as error:
         raise ConfigurationError(f"--kubeconfig: {error}") from None
     except Unusable as error:
         raise ConfigurationError(f"--config: {error}") from None
-    except NotFound as error:
-        raise ConfigurationError(f"{error}: name a pod, and its namespace with -n") from None
     except ApiError as error:
         raise StartError(f"the cluster does not answer: {error}") from None
 
 
-async def _standing(client: "HttpClient", asked: dict[str, Any]) -> tuple[str, dict[str, bool]]:
-    """Return version and gates of the scheduler: as given, else as a cluster of ours says, else the usual ones."""
-    from mockkube.api.errors import ApiError
-    from mockkube.client.protocol import Key
+def _print(report: Mapping[str, Any], output: str) -> None:
+    match output:
+        case "json":
+            click.echo(json.dumps(report, indent=2, default=str))
+        case "yaml":
+            import yaml
 
-    gates = gates_of(asked["gates"], "--feature-gates")
-    try:
-        spec = (await client.get(_COMPONENT, Key("", _SCHEDULER)))["spec"]
-    except ApiError:
-        spec = {}
-    version = asked["version"] or spec.get("version") or str(DEFAULT)
-    return version, gates or dict(spec.get("featureGates") or {})
+            plain = json.loads(json.dumps(report, default=str))
+            click.echo(yaml.safe_dump(plain, sort_keys=False, width=1000), nl=False)
+        case _:
+            from mockkube.cluster.why.text import lines, lines_of_maker
 
-
-def _print(explanation: "Explanation", output: str) -> None:
-    if output == "table":
-        from mockkube.scheduler.why_text import lines
-
-        click.echo("\n".join(lines(explanation)))
-        return
-    report = explanation.as_json()
-    if output == "json":
-        click.echo(json.dumps(report, indent=2, default=str))
-        return
-    import yaml
-
-    click.echo(yaml.safe_dump(json.loads(json.dumps(report, default=str)), sort_keys=False, width=1000), nl=False)
+            click.echo("\n".join((lines_of_maker if "maker" in report else lines)(report)))

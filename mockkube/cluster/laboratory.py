@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mockkube_storage.engines.memory import MemoryStore
 
@@ -17,8 +17,9 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.local import Heard, LocalClient
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
+from mockkube.client.protocol import Key
 from mockkube.cluster.certificates import ADMIN
-from mockkube.cluster.components import API_SERVER, KUBELET, is_api_server, judge
+from mockkube.cluster.components import API_SERVER, KUBELET, SCHEDULER, is_api_server, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.definitions import GROUP
@@ -29,17 +30,21 @@ from mockkube.cluster.image import images
 from mockkube.cluster.interior import Basis, Interior
 from mockkube.cluster.nodes import register
 from mockkube.cluster.part_flags import judge as judge_flags
-from mockkube.cluster.parts import Flags
+from mockkube.cluster.parts import Flags, told
 from mockkube.cluster.readings import VIRTUAL
 from mockkube.cluster.servers import build_api_server
 from mockkube.cluster.trace import Trace
 from mockkube.cluster.turns import Turns
 from mockkube.cluster.vault import MemoryVault
+from mockkube.cluster.why_page import WhyPage
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Part
 from mockkube.runtime.steps import Chooser, InOrder, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
+
+if TYPE_CHECKING:
+    from mockkube.cluster.why.account import Account
 
 STEPS_MAX: Final = 100_000
 """Steps at one moment after which it is said that there is no end to them."""
@@ -245,6 +250,13 @@ class Laboratory:
         """Return the part that a component is at the moment; None for an API server, or when it does not run."""
         asked = self.components().get(component)
         return self._interior.fleet.workshop.part(component) if asked is not None and asked.running else None
+
+    async def why(self, pod: Key) -> "Account":
+        """Return what is to be said of a pod, by asking everybody again; NotFound if nobody has heard of it."""
+        flags = told(self.setup.configuration, self.setup.flags)
+        page = WhyPage(self.clock, flags.get(SCHEDULER, {}))
+        page.fleet = self._interior.fleet
+        return await page.account(pod)
 
     def failed(self) -> dict[str, str]:
         """Return the components that are to run and do not, for a bug of theirs; with what it says of itself."""

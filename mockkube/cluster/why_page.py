@@ -1,10 +1,10 @@
-"""Why a pod is where it is, or nowhere: asked of the control API, decided as this cluster's scheduler would."""
+"""Why a pod is where it is, or nowhere: asked of the control API, decided as the components of this cluster would."""
 
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from mockkube.api.errors import BadRequest, Unavailable
+from mockkube.api.errors import BadRequest, NotFound, Unavailable
 from mockkube.apiserver.http.asked import Asked as Request
 from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, clauses
@@ -18,14 +18,15 @@ from mockkube.cluster.parts import Flags
 from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
-    from mockkube.scheduler.why import Explanation
+    from mockkube.cluster.why.account import Account
+    from mockkube.cluster.why.team import Team
 
 _FORMATS: Final = ("json", "text")
 _READER: Final = Identity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube")
 
 
 class WhyPage:
-    """Answers for the pods of a cluster, once there is a fleet; whether its scheduler runs makes no difference."""
+    """Answers for the pods of a cluster, once there is a fleet; whether its components run is part of the answer."""
 
     def __init__(self, clock: Clock, flags: Flags) -> None:
         """Decide with these flags of the scheduler."""
@@ -34,30 +35,58 @@ class WhyPage:
         self.fleet: Fleet | None = None
 
     async def answer(self, request: Request) -> web.StreamResponse:
-        """Answer with the explanation of a pod, as JSON or as text."""
+        """Answer with the account of a pod, as JSON or as text."""
         exchange = request.exchange
         output = _format_of(exchange)
-        explanation = await self._explain(Key(request.call.namespace, request.call.name))
+        account = await self.account(Key(request.call.namespace, request.call.name))
+        report = account.as_json()
         if output == "json":
-            return exchange.json(explanation.as_json())
-        from mockkube.scheduler.why_text import lines
+            return exchange.json(report)
+        from mockkube.cluster.why.text import lines
 
-        return exchange.respond("".join(f"{line}\n" for line in lines(explanation)).encode(), media=TEXT)
+        return exchange.respond("".join(f"{line}\n" for line in lines(report)).encode(), media=TEXT)
 
-    async def _explain(self, key: Key) -> "Explanation":
+    async def account(self, key: Key) -> "Account":
+        """Return what is to be said of a pod; NotFound, with what may have been meant, if nobody has heard of it."""
         from mockkube.cluster.part_flags import scheduler_configuration
-        from mockkube.scheduler import configuration, what_if, why
+        from mockkube.cluster.why.asking import Question
+        from mockkube.cluster.why.owners import instead_of
+        from mockkube.scheduler.configuration import ConfigurationError
 
         assert self.fleet is not None, "requests come when the fleet listens"
         asked = self.fleet.asked(SCHEDULER)
-        settings = asked.settings
         client = LocalClient(self.fleet.workshop.door(asked.server), _READER)
-        given = scheduler_configuration(self._flags)
+        question = Question(client, _team_of(self.fleet), self._clock, scheduler_configuration(self._flags))
         try:
-            case = await why.case_of(client, key, settings.capabilities(), self._clock, given)
-            return await what_if.what_if(case, await why.explain(case), settings.feature_gates)
-        except configuration.ConfigurationError as error:
-            raise Unavailable(f"{SCHEDULER} of version {settings.version} cannot be configured so: {error}") from None
+            return await question.account(key)
+        except NotFound as error:
+            raise NotFound(f"{error}{await instead_of(client, key)}", details=error.details) from None
+        except ConfigurationError as error:
+            version = asked.settings.version
+            raise Unavailable(f"{SCHEDULER} of version {version} cannot be configured so: {error}") from None
+
+
+def _team_of(fleet: Fleet) -> "Team":
+    """Return the components of a fleet, as they are now."""
+    from mockkube.cluster.why.team import team_of
+
+    asked = {summary.name: fleet.asked(summary.name) for summary in fleet.summaries()}
+    return team_of(asked, {name: _idle(fleet, name) for name in asked})
+
+
+def _idle(fleet: Fleet, name: str) -> str:
+    doing = fleet.doing(name)
+    return _unheard(fleet.workshop.part(name)) if doing.running else doing.message or doing.reason
+
+
+def _unheard(part: object) -> str:
+    """Return what a scheduler still waits to hear of before it decides anything; empty if it waits for nothing."""
+    from mockkube.scheduler.part import Scheduler
+
+    if not isinstance(part, Scheduler):
+        return ""
+    kinds = sorted(cache.kind for cache in part.caches.workers if not cache.synced)
+    return f"it waits until its API server has listed {', '.join(kinds)}" if kinds else ""
 
 
 def _format_of(exchange: Exchange) -> str:

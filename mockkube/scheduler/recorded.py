@@ -54,6 +54,11 @@ class Recording:
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
         return Recording({**self.objects, kind: objects}, seen)
 
+    def adding(self, kind: str, obj: ReadOnlyObject) -> "Recording":
+        """Return the same cluster with one object more."""
+        seen = {at: found for at, found in self._seen.items() if at[1] != kind}
+        return Recording({**self.objects, kind: (*self.objects[kind], obj)}, seen)
+
     def without(self, kind: str, uid: str) -> "Recording":
         """Return the same cluster without one object."""
         objects = tuple(obj for obj in self.objects[kind] if obj["metadata"].get("uid") != uid)

@@ -79,6 +79,12 @@ def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]
         yield Attempt(edit.kind, "", edit.told, _edited(case, edit))
 
 
+def upgrades(case: Case, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
+    """Yield schedulers of other versions with the gate of a proposal turned over; for when nothing simpler helps."""
+    for one in Standing(NAME, case.caps, overrides).upgrades():
+        yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
+
+
 def _edited(case: Case, edit: Edit) -> Case:
     kind = edit.obj["kind"]
     if kind == "Pod":
@@ -124,6 +130,16 @@ def _of_nodes(case: Case, refused: Sequence[NodeAnswer]) -> Iterator[Edit]:
     for answer in _first_few(refused, "NodeResourcesFit", order=lambda one: _missing(one.status.facts["shortages"][0])):
         missing = {one["resource"]: _missing(one) for one in answer.status.facts["shortages"]}
         yield why_changes.roomier(nodes[answer.node], missing)
+    for answer in (*_first_few(refused, "NodeAffinity"), *_first_few(refused, "VolumeBinding")):
+        for labels in why_changes.labels_for(*_wishes(answer.status.facts)):
+            yield why_changes.labelled(nodes[answer.node], labels)
+
+
+def _wishes(facts: Mapping[str, Any]) -> tuple[ReadOnlyObject, ReadOnlyObject]:
+    """Return what a pod, or its volume, asks of the labels of nodes: the selector and the terms."""
+    if "required" in facts:
+        return facts["node_selector"], facts["required"]
+    return {}, (facts.get("node_affinity") or {}).get("required") or {}
 
 
 def _missing(shortage: Mapping[str, int]) -> int:

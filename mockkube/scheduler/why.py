@@ -145,7 +145,7 @@ async def explain(case: Case) -> Explanation:
     """Return the decision about a pod, node by node."""
     pod, scheduler = case.subject(), await case.scheduler()
     decider = scheduler.deciders.get(pod.scheduler_name)
-    key, state = pod.key, _state(case.pod)
+    key, state = pod.key, state_of(case.pod)
     if decider is None:
         known = tuple(scheduler.deciders)
         told = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(known)}'
@@ -167,7 +167,8 @@ def _told(decision: Decision) -> str:
             return decision.message
 
 
-def _state(pod: ReadOnlyObject) -> str:
+def state_of(pod: ReadOnlyObject) -> str:
+    """Return what has become of a pod so far, in a line."""
     status: dict[str, Any] = dict(pod.get("status") or {})
     node = pod["spec"].get("nodeName", "")
     if status.get("phase") == "Failed":

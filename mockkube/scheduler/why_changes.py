@@ -1,6 +1,6 @@
 """Objects as they might be: a taint less, a toleration more, more room, a wish given up. Nothing here decides."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ class Edit:
     """One object with one thing changed, and how that is told."""
 
     kind: str
-    """`toleration`, `taint`, `cordon`, `capacity`, `volume`, `constraint`, `profile` or `schedulingGate`."""
+    """`toleration`, `constraint`, `priority`, `profile` or `schedulingGate` of the pod; `taint`, `cordon`, `capacity`
+    or `label` of a node; `volume`."""
     told: str
     obj: Object
 
@@ -37,7 +38,8 @@ def _same(toleration: ReadOnlyObject, taint: ReadOnlyObject) -> bool:
 
 def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
     """Return the node without a taint."""
-    left = [one for one in node["spec"].get("taints") or () if one != taint]
+    present = node["spec"].get("taints") or ()
+    left = [one for one in present if any(one.get(name) != taint.get(name) for name in ("key", "effect"))]
     told = f"node {node['metadata']['name']} loses its taint {taint_text(taint)}"
     return Edit("taint", told, _with(node, taints=left))
 
@@ -61,6 +63,26 @@ def roomier(node: ReadOnlyObject, missing: Mapping[str, int]) -> Edit:
 
 def _quantity(resource: str, amount: int) -> str:
     return f"{amount}m" if resource == "cpu" else str(amount)
+
+
+def labelled(node: ReadOnlyObject, labels: Mapping[str, str]) -> Edit:
+    """Return the node with some labels."""
+    metadata = node["metadata"]
+    told = ", ".join(f"{key}={value}" if value else key for key, value in labels.items())
+    changed = {**node, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
+    return Edit("label", f"node {metadata['name']} has {'labels' if len(labels) > 1 else 'label'} {told}", changed)
+
+
+def labels_for(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterator[dict[str, str]]:
+    """Yield labels by which a node may be what is asked for; whether it then is, is for the scheduler to say."""
+    terms: Sequence[ReadOnlyObject] = required.get("nodeSelectorTerms") or ({},)
+    for term in terms:
+        wished = {key: str(value) for key, value in selector.items()}
+        for wish in term.get("matchExpressions") or ():
+            if wish["operator"] in ("In", "Exists"):
+                wished.setdefault(wish["key"], (wish.get("values") or ("",))[0])
+        if wished:
+            yield wished
 
 
 def free(volume: ReadOnlyObject) -> Edit:

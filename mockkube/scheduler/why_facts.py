@@ -12,7 +12,11 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 def detail_of(status: Status) -> str:
     """Return what a plugin compared, in a line; empty where the reasons say it all."""
-    facts = status.facts
+    return text_of(status.facts)
+
+
+def text_of(facts: Mapping[str, Any]) -> str:
+    """Return facts in a line."""
     tell = next((tell for name, tell in _TELLERS.items() if name in facts), None)
     if tell is not None:
         return "; ".join(tell(facts))
@@ -37,7 +41,7 @@ def near_text(near: ReadOnlyObject) -> str:
 def amount_text(resource: str, amount: int) -> str:
     """Return an amount as manifests have it."""
     if resource == "cpu":
-        return f"{amount}m"
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
     if resource in _BYTES:
         for suffix, size in _UNITS:
             if amount and not amount % size:

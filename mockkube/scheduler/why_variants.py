@@ -1,6 +1,6 @@
 """A component as it would be with one gate turned over, or of another version."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockkube.features.capabilities import Capabilities
@@ -8,7 +8,7 @@ from mockkube.features.gates import effective, states
 from mockkube.features.table import SPECIAL
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
-from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.catalogue import PROPOSALS, TRAINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,20 @@ class Standing:
             version = Version(OLDEST.major, minor)
             if version != self.caps.version:
                 yield Variant("version", str(version), self._with(version, self.overrides))
+
+    def upgrades(self) -> Iterator[Variant]:
+        """Yield it at every other version with the gate of a proposal turned over there: one restart, two flags."""
+        for one in self.variants(()):
+            for gate in (proposal.gate for proposal in PROPOSALS):
+                on = not one.caps.enabled(gate)
+                caps = self._with(one.caps.version, {**self.overrides, gate: on})
+                if caps.enabled(gate) is on:
+                    yield Variant(one.kind, f"{one.change} with {gate}={str(on).lower()}", caps)
+
+    def helpful(self, helps: Callable[[Capabilities], bool]) -> Sequence[Variant]:
+        """Return the single changes that help; only if there are none, other versions with a proposal switched on."""
+        found = [one for one in self.variants() if helps(one.caps)]
+        return found or [one for one in self.upgrades() if helps(one.caps)]
 
     @property
     def _trains(self) -> tuple[ReleaseTrain, ...]:

@@ -38,7 +38,7 @@ async def test_each_node_is_told_with_its_first_refusal_and_the_facts(lab) -> No
     }
     assert [answer.detail for answer in found.refused] == [
         "taint sla=950:NoSchedule",
-        "cpu: 2000m asked for, 0m of 1000m used",
+        "cpu: 2 asked for, 0 of 1 used",
     ]
     assert answers["n1"].facts["taint"]["value"] == "950"
     assert answers["n2"].facts["shortages"][0]["requested"] == 2000
@@ -52,7 +52,7 @@ async def test_a_toleration_a_taint_less_or_room_would_help(lab) -> None:
     found = await why(lab)
     assert changes(found, "toleration") == {"the pod tolerates sla=950:NoSchedule": "n1"}
     assert changes(found, "taint") == {"node n1 loses its taint sla=950:NoSchedule": "n1"}
-    assert changes(found, "capacity") == {"node n2 has 1000m more cpu": "n2"}
+    assert changes(found, "capacity") == {"node n2 has 1 more cpu": "n2"}
 
 
 async def test_what_does_not_help_is_not_told(lab) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ NODE = {
     "spec": {"taints": [TAINT]},
     "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
 }
-POD = {
+POD: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default", "uid": "web"},
     "spec": {"containers": [{"name": "c", "image": "i"}], "schedulerName": "default-scheduler"},
     "status": {"phase": "Pending"},
@@ -27,49 +28,113 @@ POD = {
 OBJECTS = {"nodes": [NODE], "pods": [POD]}
 
 
+REPORT = {
+    "pod": {"namespace": "default", "name": "web"},
+    "state": "failed on n1: TaintToleration",
+    "fate": "refused",
+    "gone": False,
+    "deeds": ["Who: kubelet 1.36 refused it on n1."],
+    "obstacle": {
+        "stage": "Admitted",
+        "component": "kubelet",
+        "reason": "refuses it",
+        "detail": "taint sla=950:NoExecute",
+    },
+    "decision": "goes to n1: 1 of the nodes fit",
+    "node": "n1",
+    "nodes": [],
+    "scores": {},
+    "notes": ["It would happen again."],
+    "whatIf": [
+        {"kind": "version", "component": "kubelet", "change": version, "node": "n1", "but": ""}
+        for version in ("1.36", "1.37")
+    ],
+    "events": ["Scheduled by default-scheduler: Successfully assigned default/web to n1"],
+}
+
+
 class Server(BaseHTTPRequestHandler):
     """Lists a node and a pod, and nothing else."""
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0].strip("/").split("/")
-        body = orjson.dumps(answer(path))
-        self.send_response(200)
+        found = self.answer(path)
+        missing = {"kind": "Status", "message": f"{' '.join(path[-2:])} not found", "reason": "NotFound", "code": 404}
+        body = orjson.dumps(missing if found is None else found)
+        self.send_response(404 if found is None else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def answer(self, path: list[str]) -> Any:
+        match path:
+            case ["version"]:
+                return {"major": "1", "minor": "36"}
+            case ["api"]:
+                return {"items": [{"metadata": {"name": ""}, "versions": [{"version": "v1", "resources": CORE}]}]}
+            case ["apis"]:
+                return {"items": []}
+            case [*_, "default", "pods", "web"]:
+                return {"apiVersion": "v1", "kind": "Pod", **POD}
+            case [*_, plural] if plural in OBJECTS:
+                return {"metadata": {"resourceVersion": "1"}, "items": OBJECTS[plural]}
+        return None
+
     def log_message(self, *arguments: Any) -> None:
         """Say nothing."""
+
+
+class Ours(Server):
+    """Has a control API too, which says why."""
+
+    def answer(self, path: list[str]) -> Any:
+        match path:
+            case ["apis", "control.mockkube.dev", "v1alpha1"]:
+                return {"kind": "APIResourceList"}
+            case ["apis", *_, "namespaces", "default", "pods", "web", "why"]:
+                return REPORT
+            case ["apis", *_, "why"]:
+                return None
+        return super().answer(path)
 
 
 def resource(kind: str, plural: str, scope: str) -> dict[str, Any]:
     return {"resource": plural, "responseKind": {"kind": kind}, "scope": scope}
 
 
-CORE = [resource("Node", "nodes", "Cluster"), resource("Pod", "pods", "Namespaced")]
+CORE = [
+    resource("Node", "nodes", "Cluster"),
+    resource("Pod", "pods", "Namespaced"),
+    resource("ReplicationController", "replicationcontrollers", "Namespaced"),
+]
 
 
-def answer(path: list[str]) -> Any:
-    match path:
-        case ["api"]:
-            return {"items": [{"metadata": {"name": ""}, "versions": [{"version": "v1", "resources": CORE}]}]}
-        case ["apis"]:
-            return {"items": []}
-    return {"metadata": {"resourceVersion": "1"}, "items": OBJECTS[path[-1]]}
+@contextmanager
+def serving(server: type[Server], path: Path) -> Iterator[str]:
+    """A server at work, and a kubeconfig for it."""
+    listening = HTTPServer(("127.0.0.1", 0), server)
+    thread = threading.Thread(target=listening.serve_forever)
+    thread.start()
+    path.write_text(render(Access("lab", f"http://127.0.0.1:{listening.server_port}")))
+    try:
+        yield str(path)
+    finally:
+        listening.shutdown()
+        listening.server_close()
+        thread.join()
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    path = tmp_path / "kubeconfig"
-    path.write_text(render(Access("lab", f"http://127.0.0.1:{server.server_port}")))
-    yield str(path)
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Server, tmp_path / "kubeconfig") as path:
+        yield path
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Iterator[str]:
+    with serving(Ours, tmp_path / "kubeconfig") as path:
+        yield path
 
 
 def test_a_pending_pod_is_explained_and_what_would_help(mockkube: Mockkube, kubeconfig: str) -> None:
@@ -84,6 +149,7 @@ def test_the_whole_answer_is_for_programs(mockkube: Mockkube, kubeconfig: str) -
     answer = mockkube("why", "web", "--kubeconfig", kubeconfig, "-o", "yaml")
     report = yaml.safe_load(answer.out)
     assert report["nodes"][0]["facts"]["taint"] == TAINT
+    assert report["obstacle"]["component"] == "kube-scheduler"
     assert report["whatIf"]
     assert orjson.loads(mockkube("why", "web", "--kubeconfig", kubeconfig, "-o", "json").out) == report
 
@@ -92,6 +158,47 @@ def test_a_pod_that_is_not_there_is_named(mockkube: Mockkube, kubeconfig: str) -
     answer = mockkube("why", "pod/none", "--kubeconfig", kubeconfig)
     assert answer.code == 2
     assert 'pods "none" not found' in answer.err
+
+
+def test_a_cluster_of_ours_is_asked_itself(mockkube: Mockkube, ours: str) -> None:
+    answer = mockkube("why", "pod/web", "--kubeconfig", ours)
+    assert answer.code == 1
+    assert answer.out == (
+        "Pod default/web failed on n1: TaintToleration.\n"
+        "Who: kubelet 1.36 refused it on n1.\n"
+        "What stops it now: kubelet refuses it (taint sla=950:NoExecute)\n"
+        "Note: It would happen again.\n"
+        "\n"
+        "IT WOULD HAVE HELPED   IF                     THEN ON\n"
+        "version                kubelet 1.36 or 1.37   n1\n"
+        "\n"
+        "What events say, the last at the end:\n"
+        "  Scheduled by default-scheduler: Successfully assigned default/web to n1\n"
+    )
+    assert orjson.loads(mockkube("why", "po/web", "--kubeconfig", ours, "-o", "json").out) == REPORT
+
+
+def test_what_is_supposed_of_the_scheduler_is_decided_here(mockkube: Mockkube, ours: str) -> None:
+    answer = mockkube("why", "pod/web", "--kubeconfig", ours, "--version", "1.33")
+    assert "node(s) had untolerated taint {sla: 950}" in answer.out
+
+
+def test_a_cluster_of_ours_names_what_is_not_there(mockkube: Mockkube, ours: str) -> None:
+    answer = mockkube("why", "pod/none", "--kubeconfig", ours)
+    assert (answer.code, answer.err) == (2, "mockkube: none why not found\n")
+
+
+def test_what_a_cluster_keeps_to_itself_is_told(mockkube: Mockkube, kubeconfig: str) -> None:
+    assert (
+        "Gates of components are taken to be as their versions have them"
+        in mockkube("why", "web", "--kubeconfig", kubeconfig).out
+    )
+
+
+def test_what_makes_no_pods_is_refused(mockkube: Mockkube, kubeconfig: str) -> None:
+    answer = mockkube("why", "configmap/web", "--kubeconfig", kubeconfig)
+    assert answer.code == 2
+    assert "there is no configmap/web that makes pods" in answer.err
 
 
 def test_a_cluster_that_does_not_answer_ends_with_3(mockkube: Mockkube, tmp_path: Path) -> None:

@@ -1,0 +1,175 @@
+"""Where `mockkube why` gets its answer: from the control API of a cluster of ours, else by deciding here."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from mockkube.cli.live import LiveCluster, read_kubeconfig
+from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
+from mockkube.client import kubeconfig
+from mockkube.cluster.components import (
+    API_SERVER,
+    KUBELET,
+    SCHEDULER,
+    SINGLE,
+    Settings,
+)
+from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.features.versions import DEFAULT, NEWEST, Version
+from mockkube.proposals.catalogue import TRAINS
+
+if TYPE_CHECKING:
+    from mockkube.client.protocol import Client
+    from mockkube.cluster.why.team import Team
+
+_CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
+_COMPONENT: Final = "Component.control.mockkube.dev"
+_AGENT: Final = "mockkube-why"
+_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asks, and how the cluster is reached."""
+
+    namespace: str
+    name: str
+    path: Path
+    context: str
+    config: str | None
+    version: str | None
+    gates: tuple[str, ...]
+
+    @property
+    def supposing(self) -> bool:
+        """Whether something is said of the scheduler that the cluster may not know."""
+        return bool(self.config or self.version or self.gates)
+
+
+def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
+    """Return what a cluster of ours says of a pod; None of another's. ConfigurationError when there is no such pod."""
+    access = kubeconfig.read(asked.path, asked.context)
+    try:
+        try:
+            _get(access, _CONTROL)
+        except urllib.error.HTTPError:
+            return None
+        return _get(access, f"{_CONTROL}/namespaces/{quote(asked.namespace)}/pods/{quote(asked.name)}/why")
+    except urllib.error.HTTPError as error:
+        told = _message(error)
+        if error.code == 404:
+            raise ConfigurationError(told) from None
+        raise StartError(f"the cluster does not answer: {told}") from None
+    except (OSError, urllib.error.URLError) as error:
+        raise StartError(f"the cluster does not answer: {error}") from None
+
+
+def _get(access: kubeconfig.Access, path: str) -> dict[str, Any]:
+    headers = {"Accept": "application/json"}
+    if access.token:
+        headers["Authorization"] = f"Bearer {access.token}"
+    request = urllib.request.Request(access.server + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=_SECONDS, context=access.tls()) as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+        return found
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error)
+
+
+async def report_made_here(asked: Asked) -> dict[str, Any]:
+    """Return what the components of any cluster would decide, as far as it tells how they are."""
+    from mockkube.api.errors import NotFound
+    from mockkube.client.http import HttpClient
+    from mockkube.client.protocol import Key
+    from mockkube.cluster.why.asking import Question
+    from mockkube.cluster.why.owners import instead_of
+    from mockkube.runtime.clock import RealClock
+
+    clock, key = RealClock(), Key(asked.namespace, asked.name)
+    async with HttpClient(kubeconfig.read(asked.path, asked.context), _AGENT, clock=clock) as client:
+        question = Question(client, await _team(client, asked), clock, scheduler_configuration(asked.config))
+        try:
+            return (await question.account(key)).as_json()
+        except NotFound as error:
+            raise ConfigurationError(f"{error}{await instead_of(client, key)}") from None
+
+
+async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
+    """Return what would become of the pods of something that makes pods; ConfigurationError if there is none."""
+    from mockkube.client.http import HttpClient
+    from mockkube.client.protocol import Key
+    from mockkube.cluster.why.making import making_of
+    from mockkube.cluster.why.owners import maker_of
+    from mockkube.runtime.clock import RealClock
+
+    clock = RealClock()
+    async with HttpClient(kubeconfig.read(asked.path, asked.context), _AGENT, clock=clock) as client:
+        maker = await maker_of(client, Key(asked.namespace, asked.name), kind.lower())
+        if maker is None:
+            raise ConfigurationError(
+                f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
+            )
+        return (await making_of(client, await _team(client, asked), maker, clock.now())).as_json()
+
+
+async def _team(client: "Client", asked: Asked) -> "Team":
+    from mockkube.api.errors import ApiError
+
+    try:
+        components = (await client.list(_COMPONENT)).items
+    except ApiError:
+        return await _guessed(client, asked)
+    return _of_components({one["metadata"]["name"]: one for one in components}, asked)
+
+
+def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
+    """Return the components as the control API describes them, the scheduler as the user does."""
+    from mockkube.cluster.control.component import Asked as Wish
+    from mockkube.cluster.why.team import team_of
+
+    wishes = {name: Wish.read(one, TRAINS) for name, one in components.items()}
+    wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler(asked, wishes[SCHEDULER].settings))
+    status = {name: one.get("status") or {} for name, one in components.items()}
+    return team_of(wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()})
+
+
+def _scheduler(asked: Asked, usual: Settings) -> Settings:
+    version = version_of(asked.version) if asked.version else usual.version
+    gates = gates_of(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
+    capabilities_of(version, gates, component=SCHEDULER, flag="--feature-gates")
+    return Settings(SCHEDULER, version, gates, TRAINS)
+
+
+async def _guessed(client: "Client", asked: Asked) -> "Team":
+    """Return the components of a cluster that says little of them: its version, and those of its nodes."""
+    from mockkube.cluster.why.team import Member, Team, standing_of
+
+    live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
+    version = _supported(live.version())
+    settings = {name: Settings(name, version, {}, TRAINS) for name in SINGLE}
+    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), TRAINS)
+    settings[SCHEDULER] = _scheduler(asked, settings[SCHEDULER])
+    for node in (await client.list("Node")).items:
+        info = (node.get("status") or {}).get("nodeInfo") or {}
+        name = f"{KUBELET}.{node['metadata']['name']}"
+        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, TRAINS)
+    server = settings[API_SERVER].capabilities()
+    return Team({name: Member(standing_of(own), server) for name, own in settings.items()}, guessed=True)
+
+
+def _supported(text: str) -> Version:
+    """Return a version we know that comes nearest."""
+    try:
+        return min(Version.parse(text.partition("-")[0].partition("+")[0]), NEWEST)
+    except ValueError:
+        return DEFAULT

@@ -1,0 +1,70 @@
+"""What somebody may have meant who asked for a pod by the name of what makes pods."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Client, Key, Selection, key_of
+
+MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment.apps": ("deployment", "deployments", "deploy"),
+    "ReplicaSet.apps": ("replicaset", "replicasets", "rs"),
+    "StatefulSet.apps": ("statefulset", "statefulsets", "sts"),
+    "DaemonSet.apps": ("daemonset", "daemonsets", "ds"),
+    "CronJob.batch": ("cronjob", "cronjobs", "cj"),
+    "Job.batch": ("job", "jobs"),
+    "ReplicationController": ("replicationcontroller", "replicationcontrollers", "rc"),
+}
+"""Kinds that make pods, and what kubectl calls them."""
+_SHOWN_MAX: Final = 5
+
+
+async def instead_of(client: Client, key: Key) -> str:
+    """Return what to ask for instead of a pod that is not there; empty if nobody knows."""
+    maker = await maker_of(client, key)
+    return ": name a pod, and its namespace with -n" if maker is None else await _told(client, maker)
+
+
+async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject | None:
+    """Return what makes pods and has this name; of the kind that is called so, if a kind is given."""
+    for kind, names in MAKERS.items():
+        if called and called.partition(".")[0] not in names:
+            continue
+        try:
+            return await client.get(kind, key)
+        except ApiError:  # not there, or not to be read
+            continue
+    return None
+
+
+async def _told(client: Client, maker: ReadOnlyObject) -> str:
+    title = f"{maker['kind'].lower()} {maker['metadata']['name']}"
+    pods = await pods_of(client, maker)
+    if pods:
+        more = ", ..." if len(pods) > _SHOWN_MAX else ""
+        return (
+            f": {title} is no pod, but has some: ask for {', '.join(f'pod/{name}' for name in pods[:_SHOWN_MAX])}{more}"
+        )
+    return f": {title} has no pods{_failure(maker)}"
+
+
+async def pods_of(client: Client, maker: ReadOnlyObject) -> list[str]:
+    """Return the names of the pods that belong to something, be it by way of others."""
+    space = Selection(maker["metadata"].get("namespace", ""))
+    uids = {maker["metadata"]["uid"]}
+    for kind in ("ReplicaSet.apps", "Job.batch"):
+        uids |= {one["metadata"]["uid"] for one in (await client.list(kind, space)).items if _owners(one) & uids}
+    return [key_of(pod).name for pod in (await client.list("Pod", space)).items if _owners(pod) & uids]
+
+
+def _owners(obj: ReadOnlyObject) -> set[str]:
+    return {one["uid"] for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")}
+
+
+def _failure(maker: ReadOnlyObject) -> str:
+    """Return what its conditions say of pods that could not be made."""
+    for one in (maker.get("status") or {}).get("conditions") or ():
+        if one["type"] in ("ReplicaFailure", "FailureTarget", "Failed") and one["status"] == "True":
+            return f": {one.get('message') or one.get('reason', '')}"
+    return ""

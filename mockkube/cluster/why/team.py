@@ -1,0 +1,85 @@
+"""The components of a cluster as far as they decide about pods: what each can do, sees, and whether it runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, Settings
+from mockkube.cluster.control.component import Asked
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.recorded import see, sight_of
+from mockkube.scheduler.why_variants import Standing
+
+
+def standing_of(settings: Settings) -> Standing:
+    """Return a component as it is told to be."""
+    return Standing(settings.component, settings.capabilities(), settings.feature_gates)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A component, and the API server it sees the cluster through."""
+
+    standing: Standing
+    server: Capabilities
+    idle: str = ""
+    """Why it does nothing; empty if it works."""
+
+    @property
+    def name(self) -> str:
+        """What the control API calls it."""
+        return self.standing.component
+
+    @property
+    def caps(self) -> Capabilities:
+        """What it can do."""
+        return self.standing.caps
+
+    def sees(self, obj: ReadOnlyObject) -> Object:
+        """Return what it sees of an object."""
+        return see(see(obj, sight_of(self.server)), sight_of(self.caps))
+
+    def able(self, caps: Capabilities) -> "Member":
+        """Return it with other abilities."""
+        return replace(self, standing=replace(self.standing, caps=caps))
+
+    def told(self) -> str:
+        """Return its name and version."""
+        return f"{self.name} {self.caps.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """All of them, by name; there is always one each of API server, scheduler, controller manager and kubelets."""
+
+    members: Mapping[str, Member]
+    guessed: bool = False
+    """Whether gates are as each version has them, for want of anybody who knows better."""
+
+    @property
+    def server(self) -> Member:
+        """The API server that the controller manager writes to, or people do."""
+        return self.members[API_SERVER]
+
+    @property
+    def scheduler(self) -> Member:
+        """The scheduler."""
+        return self.members[SCHEDULER]
+
+    @property
+    def manager(self) -> Member:
+        """The controller manager."""
+        return self.members[CONTROLLER_MANAGER]
+
+    def kubelet(self, node: str) -> Member:
+        """Return the kubelet of a node: its own, or the fleet's."""
+        return self.members.get(f"{KUBELET}.{node}") or self.members[KUBELET]
+
+
+def team_of(components: Mapping[str, Asked], idle: Mapping[str, str]) -> Team:
+    """Return the components that the control API has, and why some of them do nothing."""
+    members = {}
+    for name, asked in components.items():
+        server = components.get(asked.server or name, components[API_SERVER]).settings
+        members[name] = Member(standing_of(asked.settings), server.capabilities(), idle.get(name, ""))
+    return Team(members)

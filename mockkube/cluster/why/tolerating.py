@@ -1,0 +1,41 @@
+"""Which taint of a node keeps a pod away, and why the tolerations that could be meant for it do not match."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.proposals.answers import refusal
+from mockkube.proposals.lending import taint_rules
+from mockkube.scheduler.why_facts import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Untolerated:
+    """A taint, and what was compared with it."""
+
+    taint: ReadOnlyObject
+    detail: str
+
+
+def compiled(tolerations: Iterable[ReadOnlyObject], caps: Capabilities) -> tuple[CompiledToleration, ...]:
+    """Return tolerations as a component understands them."""
+    return compile_tolerations(tolerations, taint_rules(caps, ExpressionCache().expression))
+
+
+def first_untolerated(
+    tolerations: Iterable[ReadOnlyObject], node: ReadOnlyObject, caps: Capabilities, effects: Sequence[str]
+) -> Untolerated | None:
+    """Return the first taint with one of the effects that is not tolerated."""
+    own = compiled(tolerations, caps)
+    taint = untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
+    if taint is None:
+        return None
+    near = [
+        {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), caps)}
+        for one in own
+        if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
+    ]
+    return Untolerated(taint, text_of({"taint": taint, "tolerations": near}))

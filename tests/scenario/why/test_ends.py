@@ -1,0 +1,161 @@
+"""Pods that were turned away, or are gone: who did it, why, and what would have spared them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mockkube.api.errors import NotFound
+from mockkube.cluster.why.account import Account
+from mockkube.cluster.why.happened import Fate
+
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def of_objects(account: Account) -> set[tuple[str, str]]:
+    return {(one.kind, one.change) for one in account.remedies if not one.component}
+
+
+async def test_a_pod_evicted_for_a_taint_would_have_stayed_with_a_toleration(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p")
+    await world.taint("node-1", effect="NoExecute")
+    await world.lab.advance(5)
+    account = await world.why()
+    assert (account.gone, account.fate) == (True, Fate.EVICTED)
+    assert account.state == "is gone; it was on node-1, Succeeded: DeletionByTaintManager"
+    assert account.deeds[0].startswith("Who: kube-controller-manager 1.36 (taint-eviction-controller) evicted it")
+    assert of_objects(account) == {
+        ("toleration", "the pod tolerates sla=950:NoExecute"),
+        ("taint", "node node-1 loses its taint sla=950:NoExecute"),
+    }
+    assert any("TaintManagerEviction by taint-eviction-controller" in line for line in account.events)
+
+
+async def test_a_toleration_for_a_while_is_told_with_its_seconds(begin: Any) -> None:
+    world = await begin(nodes=1)
+    tolerations = [{"key": "sla", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]
+    await world.pod("p", tolerations=tolerations)
+    await world.taint("node-1", effect="NoExecute")
+    account = await world.why()
+    assert account.obstacle is not None
+    assert account.obstacle.text == "evicts it 60 s after the taint came"
+    assert ("toleration", "the pod tolerates sla=950:NoExecute") in of_objects(account)
+
+
+async def test_a_pod_of_a_silent_node_is_evicted_for_its_taint(begin: Any) -> None:
+    world = await begin()
+    await world.pod("p", nodeName="node-1")
+    await world.lab.set("kubelet.node-1", running=False)
+    await world.lab.advance(400)
+    account = await world.why()
+    assert account.fate == Fate.EVICTED
+    assert account.obstacle is not None
+    assert "node.kubernetes.io/unreachable:NoExecute" in account.obstacle.detail
+    assert ("running", "kubelet.node-1", "works") in {(one.kind, one.component, one.change) for one in account.remedies}
+
+
+async def test_a_preempted_pod_names_for_whom_and_what_would_have_spared_it(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.create("PriorityClass", "high", namespace="", value=1000)
+    await world.pod("p", cpu="3")
+    await world.pod("winner", cpu="3", priorityClassName="high")
+    await world.lab.advance(5)
+    account = await world.why()
+    assert (account.gone, account.fate) == (True, Fate.PREEMPTED)
+    assert account.obstacle is not None
+    assert account.obstacle.text == "would preempt it again for pod default/winner"
+    assert of_objects(account) == {
+        ("priority", "the pod's priority is 1000"),
+        ("capacity", "node node-1 has 3 more cpu"),
+    }
+
+
+async def test_a_pod_ended_for_a_critical_one_names_it(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", cpu="3")
+    await world.pod("critical", cpu="3", priorityClassName="system-node-critical", nodeName="node-1")
+    account = await world.why()
+    assert account.fate == Fate.DISPLACED
+    assert account.obstacle is not None
+    assert account.obstacle.text == "would end it again for critical pod default/critical"
+    assert ("capacity", "node node-1 has 3 more cpu") in of_objects(account)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "remedy"),
+    [
+        pytest.param({"cpu": "6"}, "OutOfcpu", ("capacity", "node node-1 has 2 more cpu"), id="too little room"),
+        pytest.param(
+            {"nodeSelector": {"disk": "ssd"}},
+            "NodeAffinity",
+            ("constraint", "the pod has no nodeSelector"),
+            id="labels",
+        ),
+    ],
+)
+async def test_a_pod_its_kubelet_refused_says_what_would_let_it_in(
+    begin: Any, spec: Any, reason: str, remedy: tuple[str, str]
+) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", nodeName="node-1", **spec)
+    account = await world.why()
+    assert account.fate == Fate.REFUSED
+    assert account.obstacle is not None
+    assert account.obstacle.text == f"refuses it on node-1: {reason}"
+    assert remedy in of_objects(account)
+
+
+async def test_a_pod_of_a_node_that_is_gone_waits_for_the_collector(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", nodeName="node-9")
+    account = await world.why()
+    assert account.obstacle is not None
+    assert account.obstacle.text.startswith("deletes it: there is no node node-9")
+
+
+async def test_a_pod_that_somebody_deleted_says_so(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p")
+    await world.delete("Pod", "p")
+    account = await world.why()
+    assert account.gone
+    assert account.deeds[0] == "Who: it was deleted; nothing in its status says that a component wanted that."
+
+
+async def test_a_pod_nobody_has_heard_of_is_not_found(begin: Any) -> None:
+    world = await begin()
+    with pytest.raises(NotFound, match=r'pods "none" not found: name a pod'):
+        await world.why("none")
+
+
+async def test_the_name_of_a_deployment_leads_to_its_pods(begin: Any) -> None:
+    world = await begin()
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await world.create("Deployment", "web", spec={"selector": {"matchLabels": labels}, "template": template})
+    with pytest.raises(NotFound, match=r"deployment web is no pod, but has some: ask for pod/web-\w+-\w+$"):
+        await world.why("web")
+
+
+async def test_a_field_that_the_api_server_dropped_is_told_with_the_gate_that_keeps_it(begin: Any) -> None:
+    world = await begin(feature_gates={"NodeDeclaredFeatures": True}, nodes=1)
+    off = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
+    await world.lab.set("kube-apiserver", gates=off)
+    asked = {"spec": {"resources": {"requests": {"cpu": "1"}}, "containers": [{"name": "c", "image": "i"}]}}
+    await world.pod("p", metadata={"annotations": {APPLIED: json.dumps(asked)}})
+    said = "Pod p asks for spec.resources, which is not stored"
+    assert (await world.why()).notes == (
+        f"{said}, nor would be of a new pod; with kube-apiserver PodLevelResources=true it would.",
+    )
+    await world.lab.set("kube-apiserver", gates=dict.fromkeys(off))
+    await world.lab.settle()
+    assert (await world.why()).notes == (f"{said}; a new pod would have it now.",)
+
+
+async def test_nothing_is_written(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", cpu="100")
+    before = world.lab.store.revision
+    assert (await world.why()).remedies
+    assert world.lab.store.revision == before
