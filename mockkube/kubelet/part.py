@@ -17,7 +17,8 @@ from mockkube.kubelet.pods import PodWorker
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.functions import Machine, Surroundings
-from mockkube.kubelet.voices import Voices
+from mockkube.kubelet.stages.verdicts import Verdicts
+from mockkube.kubelet.voices import COMPONENT, Voices
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
@@ -37,7 +38,12 @@ class Kubelets:
     def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
         client, clock, owner = context.client, context.clock, context.component
         places = Places()
-        book = self._book = StageBook(client, clock, self._surroundings(context, nodes, places), owner=owner)
+        surroundings, outages = self._surroundings(context, nodes, places), self._caches.outages
+        book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages)
+        reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops)
+        verdicts = Verdicts(client, clock, reporter, owner=owner)
+        if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
+            book.judged.append(verdicts.judge)
         equipment = Equipment(
             owner=owner,
             client=client,
@@ -48,13 +54,13 @@ class Kubelets:
             pods=pods,
             places=places,
             book=book,
-            reporter=Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops),
+            reporter=reporter,
         )
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner)
         node_rules = NodeRules.of(context.capabilities)
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
-        return (*self._caches.workers, *book.workers, node_worker, pod_worker, heartbeats, self._voices)
+        return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)
 
     def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:
         """Return what the templates of stages know."""

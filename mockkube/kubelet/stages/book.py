@@ -7,12 +7,16 @@ from typing import Final
 from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
+from mockkube.client.outages import Outages
 from mockkube.client.protocol import Client, EventType, Selection
 from mockkube.kubelet.stages.definition import NAME
 from mockkube.kubelet.stages.functions import Surroundings
 from mockkube.kubelet.stages.stage import KIND, Stage, StageError, read_stage
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell, Worker
+
+PLAYED: Final = ("Pod", "Node")
+"""The kinds whose objects are taken from stage to stage."""
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
@@ -78,17 +82,23 @@ class _Permitted(_Gated):
 class StageBook:
     """What stages select and do. `changed` are called when any of them has changed."""
 
-    def __init__(self, client: Client, clock: Clock, surroundings: Surroundings, *, owner: str) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, surroundings: Surroundings, *, owner: str, outages: Outages
+    ) -> None:
         self._surroundings = surroundings
         self._stages: dict[str, Stage] = {}
-        self._cache = ListWatch(client, KIND, clock, owner=owner)
+        self._cache = ListWatch(client, KIND, clock, owner=owner, outages=outages)
         self._gate = _Gated(self._cache)
         selection = Selection(fields=f"metadata.name={NAME}")
-        self._definitions = ListWatch(client, "CustomResourceDefinition", clock, selection=selection, owner=owner)
+        self._definitions = ListWatch(
+            client, "CustomResourceDefinition", clock, selection=selection, owner=owner, outages=outages
+        )
         self._asking = _Permitted(self._definitions, client, selection)
         self._definitions.subscribe(self._defined)
         self._cache.subscribe(self._heed)
         self.changed: list[Callable[[], None]] = []
+        self.judged: list[Callable[[ReadOnlyObject, str], None]] = []
+        """Called with each stage that was read, and what is wrong with it."""
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -130,17 +140,37 @@ class StageBook:
         self._tell()
 
     def _heed(self, change: Change) -> None:
+        if change.type is EventType.MODIFIED and change.old and change.old.get("spec") == change.object.get("spec"):
+            return
         name = change.object["metadata"]["name"]
         stages = {other: stage for other, stage in self._stages.items() if other != name}
-        if change.type is not EventType.DELETED:
-            try:
-                if (stage := read_stage(change.object, self._surroundings)) is not None:
-                    stages[name] = stage
-            except StageError as error:
-                _LOG.warning("stage %s is left out: %s", name, error)
+        if change.type is not EventType.DELETED and (stage := self._read(change.object)) is not None:
+            stages[name] = stage
         self._stages = dict(sorted(stages.items()))
         self._tell()
+
+    def _read(self, obj: ReadOnlyObject) -> Stage | None:
+        """Compile a stage, and tell what came of it."""
+        wrong = ""
+        try:
+            stage = read_stage(obj, self._surroundings)
+        except StageError as error:
+            stage, wrong = None, str(error)
+        else:
+            wrong = _out_of_place(stage)
+        if wrong:
+            _LOG.warning("stage %s is left out: %s", obj["metadata"]["name"], wrong)
+        for judged in self.judged:
+            judged(obj, wrong)
+        return None if wrong else stage
 
     def _tell(self) -> None:
         for told in self.changed:
             told()
+
+
+def _out_of_place(stage: Stage | None) -> str:
+    """Return why a stage that is understood is never played; nothing if it is."""
+    if stage is None:
+        return "it has no selector, so it is for nothing"
+    return "" if stage.kind in PLAYED else f"only {' and '.join(PLAYED)} are played, not {stage.kind or 'no kind'}"

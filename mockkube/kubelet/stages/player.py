@@ -72,6 +72,7 @@ class StagePlayer:
             await self._enter(stage, key, obj)
         except StageError as error:
             _LOG.warning("stage %s of %s %s: %s", stage.name, self._kind, key, error)
+            self._reporter.tell(obj, Note("Warning", "StageFailed", f"Stage {stage.name}: {error}"))
         return None
 
     def _next(self, uid: str, obj: ReadOnlyObject, now: float) -> Stage | None:

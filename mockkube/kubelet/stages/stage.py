@@ -212,7 +212,7 @@ def _event(given: ReadOnlyObject | None) -> StageEvent | None:
 def without_finalizers(obj: ReadOnlyObject, change: ReadOnlyObject) -> list[str] | None:
     """Return the finalizers an object has after a stage; None when they stay as they are."""
     present: list[str] = list(obj["metadata"].get("finalizers") or ())
-    gone = {one["value"] for one in change.get("remove") or ()}
+    gone, added = ([one.get("value", "") for one in change.get(what) or ()] for what in ("remove", "add"))
     wanted = [] if change.get("empty") else [name for name in present if name not in gone]
-    wanted += [one["value"] for one in change.get("add") or () if one["value"] not in wanted]
+    wanted += [name for name in added if name and name not in wanted]
     return None if wanted == present else wanted

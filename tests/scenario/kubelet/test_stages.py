@@ -5,6 +5,7 @@ from textwrap import dedent
 
 import pytest
 
+from mockkube.api.errors import Invalid
 from mockkube.client.protocol import Key
 from mockkube.kubelet.stages.definition import DEFINITION, NAME
 
@@ -145,3 +146,86 @@ async def test_a_stage_that_is_not_understood_is_left_out(staged):
     await add(staged, "bad", selector={"matchExpressions": [{"key": ".a |", "operator": "Exists"}]})
     await staged.pod("p")
     assert (await staged.status("p"))["phase"] == "Running"
+
+
+async def accepted(world, name):
+    """What the stage says is made of it."""
+    (found,) = (await world.get(STAGE, name, ""))["status"]["conditions"]
+    return found["type"], found["status"], found["reason"], found["message"]
+
+
+async def told_of(world, name):
+    listed = await world.client.list("Event")
+    return [one["message"] for one in listed.items if one["involvedObject"]["name"] == name]
+
+
+async def test_a_stage_that_is_understood_says_so(staged):
+    await add(staged, "run", selector={"matchExpressions": PENDING}, next={"statusTemplate": RUNNING})
+    assert await accepted(staged, "run") == ("Accepted", "True", "Accepted", "kubelets play it")
+    assert await told_of(staged, "run") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        pytest.param(
+            {"selector": {"matchExpressions": [{"key": ".a | nosuch", "operator": "Exists"}]}},
+            "'.a | nosuch': there is no nosuch",
+            id="expression",
+        ),
+        pytest.param({"next": {"statusTemplate": "{{ .a"}}, "an action is not closed: }} is missing", id="template"),
+        pytest.param(
+            {"selector": {"matchExpressions": [{"key": ".a", "operator": "In"}]}},
+            "operator In needs values",
+            id="operator without values",
+        ),
+        pytest.param({"selector": None}, "it has no selector, so it is for nothing", id="no selector"),
+        pytest.param({"kind": "Service"}, "only Pod and Node are played, not Service", id="another kind"),
+    ],
+)
+async def test_a_stage_that_is_left_out_says_why(staged, spec, why):
+    await add(staged, "bad", **spec)
+    assert await accepted(staged, "bad") == ("Accepted", "False", "Invalid", why)
+    assert await told_of(staged, "bad") == [f"It is left out: {why}"]
+
+
+async def test_a_stage_that_is_mended_says_so(staged):
+    await add(staged, "run", selector={"matchExpressions": PENDING}, next={"statusTemplate": "{{ .a"})
+    mended = {"spec": {"next": {"statusTemplate": RUNNING}}}
+    await staged.merge(STAGE, "run", mended, "")
+    assert (await accepted(staged, "run"))[1] == "True"
+    await staged.pod("p")
+    assert (await staged.status("p"))["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        pytest.param({"resourceRef": None}, "spec.resourceRef: Required value", id="no kind"),
+        pytest.param(
+            {"selector": {"matchExpressions": [{"key": ".a", "operator": "Is"}]}},
+            'operator: Unsupported value: "Is"',
+            id="operator",
+        ),
+        pytest.param({"delay": {"durationMilliseconds": -1}}, "greater than or equal to 0", id="delay"),
+        pytest.param({"next": {"finalizers": {"add": [{}]}}}, "add[0].value: Required value", id="finalizer"),
+        pytest.param({"steps": [{"patch": {"type": "apply"}}]}, 'patch.type: Unsupported value: "apply"', id="patch"),
+    ],
+)
+async def test_what_can_be_seen_to_be_wrong_is_refused(staged, spec, why):
+    with pytest.raises(Invalid) as refused:
+        await add(staged, "bad", **spec)
+    assert why in refused.value.message
+
+
+async def test_a_stage_that_fails_for_a_pod_is_told_there(staged):
+    await add(staged, "odd", selector={"matchExpressions": PENDING}, next={"statusTemplate": "a: ["})
+    await staged.pod("p")
+    assert "StageFailed" in await staged.reasons("p")
+
+
+async def test_a_server_that_is_away_is_told_of_once(staged, caplog):
+    await staged.lab.set("kube-apiserver", running=False)
+    await staged.lab.advance(60)
+    told = [record.getMessage() for record in caplog.records if record.name == "mockkube.client"]
+    assert len([text for text in told if text.startswith("kubelet")]) == 1
