@@ -22,7 +22,7 @@ STREAM: Final = f"{MEDIA};stream=watch"
 KEPT_MAX: Final = 8192
 """How many objects are kept as messages; the one unused for longest is forgotten."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_META_KINDS: Final = ("DeleteOptions", "Status")
+_META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
 """Kinds that stand in every group and version, and have one type."""
 _FIRST: Final = wire.tag(1, wire.SIZED)
 _SECOND: Final = wire.tag(2, wire.SIZED)
@@ -97,11 +97,11 @@ class Protobuf:
 
     def write(self, obj: ReadOnlyObject) -> bytes:
         """Write an object as its `kind` and `apiVersion` say; UnknownKind when there is no message for it."""
-        return enclose(obj["apiVersion"], obj["kind"], self.content(obj))
+        return enclose(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
 
     def content(self, obj: ReadOnlyObject) -> bytes:
         """An object's own message, as it stands in a list and in its envelope."""
-        return self._encoders.message(self._node(obj["apiVersion"], obj["kind"]))(obj)
+        return self._encoders.message(self._node(obj.get("apiVersion", ""), obj["kind"]))(obj)
 
     def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
         """An object's own message, made once for a source that never changes."""

@@ -98,7 +98,7 @@ class Exchange:
     def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
         """A JSON value in the negotiated format."""
         if representation.media == PROTOBUF:
-            if self.protobuf is not None and self.protobuf.speaks(value["apiVersion"], value["kind"]):
+            if self.protobuf is not None and self.protobuf.speaks(value.get("apiVersion", ""), value["kind"]):
                 return self.respond(self.protobuf.write(value), status=status, media=PROTOBUF)
             representation = PLAIN
         body = rendering.to_bytes(value, representation, pretty=self.view().pretty)

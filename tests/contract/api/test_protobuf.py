@@ -150,3 +150,5 @@ async def test_discovery_is_a_message_for_whoever_prefers_it(api: "Api") -> None
     found = PROTOBUF.read((await api.ask("GET", "/apis/apps/v1", accept=GO)).body)
     assert (found.kind, found.value["groupVersion"]) == ("APIResourceList", "apps/v1")
     assert "deployments" in [one["name"] for one in found.value["resources"]]
+    core = PROTOBUF.read((await api.ask("GET", "/api/v1", accept=GO)).body)
+    assert "pods" in [one["name"] for one in core.value["resources"]], "whose list names no apiVersion"
