@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import pytest_asyncio
 
-from mockkube.api.protobuf.envelope import MEDIA, STREAM, Protobuf
+from mockkube.api.protobuf.envelope import MEDIA, STREAM, GroupVersionKind, Protobuf
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT
 
@@ -150,5 +150,6 @@ async def test_discovery_is_a_message_for_whoever_prefers_it(api: "Api") -> None
     found = PROTOBUF.read((await api.ask("GET", "/apis/apps/v1", accept=GO)).body)
     assert (found.kind, found.value["groupVersion"]) == ("APIResourceList", "apps/v1")
     assert "deployments" in [one["name"] for one in found.value["resources"]]
-    core = PROTOBUF.read((await api.ask("GET", "/api/v1", accept=GO)).body)
+    expected = GroupVersionKind("", "v1", "APIResourceList")
+    core = PROTOBUF.read((await api.ask("GET", "/api/v1", accept=GO)).body, expected)
     assert "pods" in [one["name"] for one in core.value["resources"]], "whose list names no apiVersion"
