@@ -106,7 +106,7 @@ class ApiServer:
             caps=options.caps,
             schema=schema_for(options.caps.version, options.trains),
             plugins=admission.build(options.enable_admission, options.disable_admission),
-            allocators=Allocators(),
+            allocators=Allocators(chance=chance),
             runtime_config=options.runtime_config,
             family=_family(options.caps.version, options.trains),
             accounts=options.accounts,

@@ -35,6 +35,7 @@ from mockkube.controllers.pod_gc import PodGC
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.resource_quota import ResourceQuotas
 from mockkube.controllers.role_aggregation import RoleAggregation
+from mockkube.controllers.service_cidr import ServiceCIDRs
 from mockkube.controllers.statefulset import StatefulSets
 from mockkube.controllers.taint_eviction import TaintEviction
 from mockkube.controllers.ttl import TTL
@@ -144,7 +145,7 @@ CONTROLLERS: Final = (
     ),
     Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
     Entry("validatingadmissionpolicy-status-controller"),
-    Entry("service-cidr-controller", gates=("MultiCIDRServiceAllocator",)),
+    Entry("service-cidr-controller", "", one(ServiceCIDRs), gates=("MultiCIDRServiceAllocator",)),
     Entry("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
     Entry("fake-provisioner", "", one(FakeProvisioner)),  # differs: upstream has none
     Entry("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),

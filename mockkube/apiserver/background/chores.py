@@ -3,6 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from mockkube.apiserver.background.ip_addresses import IPAddresses
 from mockkube.apiserver.background.legacy_tokens import LegacyTokens
 from mockkube.apiserver.background.registrations import Registrations
 from mockkube.apiserver.background.rounds import Rounds
@@ -15,17 +16,26 @@ class Chores:
     def __init__(self, registry: Registry, authority: str = "") -> None:
         """`authority` is the PEM certificate that signs the API, or empty."""
         self._registrations = Registrations(registry)
+        self._addresses = IPAddresses(registry)
         self.tokens = LegacyTokens(registry, authority)
 
     async def start(self) -> None:
         """Do what is to be done before the server answers, and follow what is stored."""
         await self._registrations.start()
+        await self._addresses.start()
         self.tokens.start()
 
     @property
     def _rounds(self) -> tuple[Rounds, ...]:
-        tokens = self.tokens
-        return self._registrations.rounds, tokens.secrets, tokens.references, tokens.uses
+        addresses, tokens = self._addresses, self.tokens
+        return (
+            self._registrations.rounds,
+            addresses.services,
+            addresses.orphans,
+            tokens.secrets,
+            tokens.references,
+            tokens.uses,
+        )
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         """Return what is to run until it is cancelled."""
@@ -39,4 +49,5 @@ class Chores:
     def stop(self) -> None:
         """Follow no longer."""
         self._registrations.stop()
+        self._addresses.stop()
         self.tokens.stop()

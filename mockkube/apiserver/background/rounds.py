@@ -28,12 +28,18 @@ class Rounds:
         self._failures: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._running = False
+        self._later: asyncio.TaskGroup | None = None
 
     def add(self, *keys: str) -> None:
         """Have these seen to."""
         if keys:
             self._pending.update(dict.fromkeys(keys))
             self._wake.set()
+
+    def add_after(self, seconds: float, key: str) -> None:
+        """Have a key seen to in so many seconds, if somebody makes the rounds."""
+        if self._later is not None:
+            self._later.create_task(self._in(seconds, key))
 
     @property
     def busy(self) -> bool:
@@ -44,27 +50,27 @@ class Rounds:
         """Make the rounds until cancelled."""
         self._running = True
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as self._later:
                 while True:
                     await self._wake.wait()
-                    await self._one(group)
+                    await self._one()
         finally:
-            self._running = False
+            self._running, self._later = False, None
 
-    async def _one(self, group: asyncio.TaskGroup) -> None:
+    async def _one(self) -> None:
         key = next(iter(self._pending), None)
         if key is not None:
             del self._pending[key]
             try:
                 await self._see_to(key)
             except (ApiError, store_errors.Unavailable) as error:
-                group.create_task(self._again(key, str(error)))
+                self._come_back(key, str(error))
             else:
                 self._failures.pop(key, None)
         if not self._pending:
             self._wake.clear()
 
-    async def _again(self, key: str, why: str) -> None:
+    def _come_back(self, key: str, why: str) -> None:
         """Come back to a key that failed, unless it has failed too often."""
         failures = self._failures.pop(key, 0) + 1
         if failures >= TRIES_MAX:
@@ -73,5 +79,8 @@ class Rounds:
         self._failures[key] = failures
         seconds = RETRY_SECONDS * 2 ** (failures - 1)
         _LOG.info("%s: %s: next try in %.0f s", key, why, seconds)
+        self.add_after(seconds, key)
+
+    async def _in(self, seconds: float, key: str) -> None:
         await self._clock.sleep(seconds)
         self.add(key)

@@ -238,10 +238,17 @@ class _Allocation:
         if not any(_usable(network, address) for network in self.allocators.networks(self.home, family)):
             raise self._refused_address(asked, "the provided network does not match the current range")
         if not self.dry_run:
-            if self.allocators.has(address):
+            if self._taken(address):
                 raise self._refused_address(asked, "provided IP is already allocated")
             self.reservation.take(address)
         return asked
+
+    def _taken(self, address: Address) -> bool:
+        """Whether somebody has an address: a service, or whoever made an IPAddress of its name."""
+        announced = self.home.services.find("networking.k8s.io", "ipaddresses")
+        return self.allocators.has(address) or (
+            announced is not None and announced.record("", str(address)) is not None
+        )
 
     def _refused_address(self, asked: str, why: str) -> Invalid:
         detail = f"failed to allocate IP {asked}: {why}"
@@ -255,7 +262,7 @@ class _Allocation:
             spread = 0 if size <= _SPREAD_MIN else min(max(_SPREAD_MIN, size // 16), 256)
             for offset in self.allocators.any_of(size, spread):
                 address = network[1 + offset]
-                if not self.allocators.has(address):
+                if not self._taken(address):
                     self.reservation.take(address)
                     return str(address)
         name = self.service["metadata"].get("name", "")

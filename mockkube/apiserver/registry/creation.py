@@ -18,6 +18,7 @@ NAME_TRIES_MAX: Final = 8
 """How often a generated name is drawn before the server gives up."""
 MISPLACED: Final = "the namespace of the provided object does not match the namespace sent on the request"
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+SERVICES: Final = ("", "services")
 _STEM_MAX: Final = 58
 _FOREIGN_METADATA: Final = (
     "selfLink",
@@ -121,6 +122,8 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
         await services.namespace_created(name)
     if services.definition_created is not None and (home.group, home.plural) == DEFINITIONS:
         await services.definition_created(name)
+    if services.service_stored is not None and (home.group, home.plural) == SERVICES:
+        await services.service_stored(new, None)
     return written(home, key, entry.revision)
 
 

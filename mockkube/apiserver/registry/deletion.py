@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.creation import DEFINITIONS, unstored, written
+from mockkube.apiserver.registry.creation import DEFINITIONS, SERVICES, unstored, written
 from mockkube.apiserver.registry.options import DeleteOptions
 from mockkube.apiserver.registry.resource import Call, Resource
 
@@ -239,10 +239,12 @@ async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Delet
 
 
 async def take_along(home: Resource, record: Record) -> None:
-    """Delete what goes with an object that is gone: the endpoints of a service."""
+    """Delete what goes with an object that is gone: the endpoints and addresses of a service."""
     # upstream 1.36: pkg/registry/core/service/storage/storage.go, afterDelete: nobody admits this
-    if (home.group, home.plural) != ("", "services"):
+    if (home.group, home.plural) != SERVICES:
         return
+    if home.services.service_stored is not None:
+        await home.services.service_stored(None, record.load())
     endpoints = home.services.find("", "endpoints")
     assert endpoints is not None, "services and endpoints are served together"
     while (left := endpoints.record(record.namespace, record.name)) is not None:

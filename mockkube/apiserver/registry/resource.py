@@ -103,6 +103,8 @@ class Services:
     """What is awaited before the creation of a namespace is answered."""
     definition_created: Callable[[str], Awaitable[None]] | None = None
     """The same for a definition of custom resources."""
+    service_stored: Callable[[ReadOnlyObject | None, ReadOnlyObject | None], Awaitable[None]] | None = None
+    """What is awaited before the write of a service is answered, with what it is now and was."""
     authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
     """Who may do what, where a plugin asks."""
     call_webhook: webhook_calls.Call = webhook_calls.nobody

@@ -168,6 +168,8 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     services = home.services
     entry = await services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
     await services.cache.reach(entry.revision)
+    if services.service_stored is not None and (home.group, home.plural) == creation.SERVICES:
+        await services.service_stored(new, old)
     return Updated(written(home, record.key, entry.revision))
 
 

@@ -1,0 +1,131 @@
+"""service-cidr-controller: says that ranges of service addresses are ready, and keeps those that are still needed.
+
+upstream 1.36: pkg/controller/servicecidrs/servicecidrs_controller.go
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import ClassVar, Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.kinds.addresses import Network, parse_cidr, parse_ip
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.ownership import terminating
+
+FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
+GRACE: Final = timedelta(seconds=10)
+"""How long a range stays although nothing needs it: whoever allocates is to notice that it goes."""
+_KIND: Final = "ServiceCIDR"
+_ADDRESS: Final = "IPAddress"
+_MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
+_ALLOCATOR: Final = "ipallocator.k8s.io"
+_BLOCKED: Final = (
+    "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
+)
+
+
+def networks(cidr: ReadOnlyObject) -> list[Network]:
+    """Return the ranges of a ServiceCIDR."""
+    found = (parse_cidr(text) for text in cidr["spec"].get("cidrs") or ())
+    return [network for network in found if network is not None]
+
+
+def managed(address: ReadOnlyObject) -> bool:
+    """Whether an address was allocated for a service."""
+    return (address["metadata"].get("labels") or {}).get(_MANAGED_BY) == _ALLOCATOR
+
+
+class ServiceCIDRs(Controller):
+    """Keys are ServiceCIDRs."""
+
+    name: ClassVar[str] = "service-cidr-controller"
+    queue: ClassVar[str] = "ipaddresses"
+    retries_max: ClassVar[int | None] = 15
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.ranges = self.follow(_KIND, self._range_changed)
+        self.addresses = self.follow(_ADDRESS, self._address_changed)
+
+    def _range_changed(self, change: Change) -> None:
+        self.keys.add(key_of(change.object))
+        if change.type is EventType.ADDED:
+            own = networks(change.object)
+            for other in self.ranges.list():
+                if any(_overlap(one, another) for one in own for another in networks(other)):
+                    self.keys.add(key_of(other))
+
+    def _address_changed(self, change: Change) -> None:
+        if change.type is not EventType.MODIFIED and managed(change.object):
+            for one in self._containing(change.object):
+                self.keys.add(key_of(one))
+
+    def _containing(self, address: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+        ip = parse_ip(address["metadata"]["name"])
+        if ip is not None:
+            yield from (one for one in self.ranges.list() if any(ip in network for network in networks(one)))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Keep a range with a finalizer, say that it is ready, or let it go once nothing needs it."""
+        cidr = self.ranges.get(key)
+        if cidr is None:
+            return DONE
+        held = FINALIZER in (cidr["metadata"].get("finalizers") or ())
+        try:
+            if terminating(cidr):
+                return await self._let_go(key, cidr, held=held)
+            if not held:
+                await self.client.patch(_KIND, key, {"metadata": {"finalizers": [FINALIZER]}})
+            await self._say(cidr, {"type": "Ready", "status": "True", "message": "Kubernetes Service CIDR is ready"})
+        except NotFound:
+            return DONE
+        return DONE
+
+    async def _let_go(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> Outcome:
+        if not self._free(cidr):
+            why = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
+            await self._say(cidr, why)
+            return DONE
+        left = parse_time(cidr["metadata"]["deletionTimestamp"]) + GRACE - self.clock.now()
+        if left > timedelta():
+            return Again(after=left.total_seconds())
+        if held:
+            removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+            await self.client.patch(_KIND, key, removal)
+        return DONE
+
+    def _free(self, cidr: ReadOnlyObject) -> bool:
+        """Whether each address in a range is in another one, too."""
+        name, own = cidr["metadata"]["name"], networks(cidr)
+        others = [net for one in self.ranges.list() if one["metadata"]["name"] != name for net in networks(one)]
+        if all(any(_within(network, other) for other in others) for network in own):
+            return True
+        for address in self.addresses.list():
+            ip = parse_ip(address["metadata"]["name"]) if managed(address) else None
+            if ip is not None and any(ip in net for net in own) and not any(ip in net for net in others):
+                return False
+        return True
+
+    async def _say(self, cidr: ReadOnlyObject, condition: Object) -> None:
+        """Write a condition, unless it is there."""
+        told = (cidr.get("status") or {}).get("conditions") or ()
+        present: ReadOnlyObject = next((one for one in told if one["type"] == condition["type"]), {})
+        if all(present.get(field, "") == condition.get(field, "") for field in ("status", "reason", "message")):
+            return
+        said = {"reason": "", **condition, "lastTransitionTime": render_time(self.clock.now())}
+        # differs: upstream applies it, so that managedFields say Apply
+        await self.client.patch(_KIND, key_of(cidr), {"status": {"conditions": [said]}}, subresource="status")
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return _within(one, other) or _within(other, one)
+
+
+def _within(one: Network, other: Network) -> bool:
+    if one.version == 4 and other.version == 4:
+        return one.subnet_of(other)
+    return one.version == 6 and other.version == 6 and one.subnet_of(other)
