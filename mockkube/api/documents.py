@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,11 +36,58 @@ def read_json(body: bytes) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """What stands more than once in a text, told as the decoder of its format tells it."""
+
+    lines: tuple[str, ...] = ()
+    """The complaints about a YAML text."""
+    fields: tuple[tuple[str, bool], ...] = ()
+    """The fields of a JSON text as they stand, and whether each stood before; none unless one did."""
+
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.fields)
+
+    def told(self, unknown: Sequence[str] = (), *, typed: bool = False) -> list[str]:
+        """A complaint for each, and for each unknown field."""
+        return [*self.lines, *self._of_fields(unknown, typed=typed)]
+
+    def told_at_once(self, unknown: Sequence[str] = (), *, typed: bool = False) -> str:
+        """The same in one text."""
+        lines = "".join(f"\n  {line}" for line in self.lines)
+        texts = [f"yaml: unmarshal errors:{lines}"] if lines else []
+        return ", ".join([*texts, *self._of_fields(unknown, typed=typed)])
+
+    def _of_fields(self, unknown: Sequence[str], *, typed: bool) -> list[str]:
+        """Into a type a text is read once: complaints are in its order, and nobody looks into unknown fields."""
+        # upstream 1.36: sigs.k8s.io/json
+        repeated = [path for path, again in self.fields if again]
+        if not typed or not repeated:
+            return _complaints(repeated, unknown)
+        inside = tuple(f"{path}{mark}" for path in unknown for mark in ".[")
+        found = []
+        for path, again in self.fields:
+            if path in unknown:
+                found += _complaints([], [path])
+            elif again and not path.startswith(inside):
+                found += _complaints([path], [])
+        return list(dict.fromkeys(found))
+
+
+NO_REPEATS: Final = Repeats()
+
+
+def _complaints(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    return [f'duplicate field "{path}"' for path in dict.fromkeys(repeated)] + [
+        f'unknown field "{path}"' for path in unknown
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Yaml:
-    """What a YAML text holds, as the JSON it is turned into; and which keys stand twice, in go-yaml's words."""
+    """What a YAML text holds, as the JSON it is turned into."""
 
     value: Any
-    duplicates: tuple[str, ...]
+    repeats: Repeats
 
 
 def read_yaml(body: bytes) -> Yaml:
@@ -66,29 +113,28 @@ def _deeper_than(value: Any, levels: int) -> bool:
     return True
 
 
-def duplicate_fields(body: bytes, value: Any) -> list[str]:
-    """Paths of the fields that stand more than once in a JSON text; `value` is what it parsed to."""
+def repeats(body: bytes, value: Any) -> Repeats:
+    """What stands more than once in a JSON text; `value` is what it parsed to."""
     if _count_keys(value) == _STRINGS.sub(b"", body).count(b":"):
-        return []
-    return list(_duplicates(json.loads(body, object_pairs_hook=_Pairs), ""))
+        return NO_REPEATS
+    return Repeats(fields=tuple(_fields(json.loads(body, object_pairs_hook=_Pairs), "")))
 
 
 class _Pairs(list[tuple[str, Any]]):
     """The members of an object as they stand in the text."""
 
 
-def _duplicates(value: Any, at: str) -> Iterator[str]:
+def _fields(value: Any, at: str) -> Iterator[tuple[str, bool]]:
     if isinstance(value, _Pairs):
         seen = set()
         for key, item in value:
             path = f"{at}.{key}" if at else key
-            if key in seen:
-                yield path
+            yield path, key in seen
             seen.add(key)
-            yield from _duplicates(item, path)
+            yield from _fields(item, path)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _duplicates(item, f"{at}[{index}]")
+            yield from _fields(item, f"{at}[{index}]")
 
 
 def _count_keys(value: Any) -> int:  # hot: every write that is not told to ignore duplicates

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import yaml
 
-from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Unreadable, Yaml
+from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Repeats, Unreadable, Yaml
+from mockkube.api.fields import quoted
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
@@ -16,7 +17,7 @@ def read(body: bytes) -> Yaml:
         _check_extent(body)
         loader = _Loader(body)
         try:
-            return Yaml(_as_json(loader.get_single_data()), tuple(loader.duplicates))
+            return Yaml(_as_json(loader.get_single_data()), Repeats(tuple(loader.repeats)))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -55,7 +56,7 @@ class _Loader(yaml.CSafeLoader):
 
     def __init__(self, stream: bytes) -> None:
         super().__init__(stream)
-        self.duplicates: list[str] = []
+        self.repeats: list[str] = []
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -82,7 +83,8 @@ def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
             raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=place.start_mark)
         text = _key(key)
         if (type(key), text) in seen:
-            loader.duplicates.append(f"line {place.start_mark.line + 1}: key {text} already set in map")
+            shown = quoted(key) if isinstance(key, str) else text
+            loader.repeats.append(f"line {place.start_mark.line + 1}: key {shown} already set in map")
         seen.add((type(key), text))
     loader.flatten_mapping(node)
     return {

@@ -54,6 +54,7 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
         "status.devices",
         lambda device, at: _validate_report(device, at, allocated),
         key=_identity,
+        form=_identity_form,
     )
     if users and allocation is None:
         errors.append(forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
@@ -122,7 +123,7 @@ def _validate_config(config: ReadOnlyObject, at: str, known: Requests) -> list[F
 def _validate_report(device: ReadOnlyObject, at: str, allocated: set[str]) -> list[FieldError]:
     errors = _validate_device(device, at) + _validate_share(device, at)
     if _identity(device) not in allocated:
-        errors.append(invalid(at, _identity(device), "must be an allocated device in the claim"))
+        errors.append(invalid(at, _identity_form(device), "must be an allocated device in the claim"))
     conditions = device.get("conditions") or []
     if len(conditions) > CONDITIONS_MAX:
         errors.append(too_many(f"{at}.conditions", len(conditions), CONDITIONS_MAX))
@@ -145,9 +146,15 @@ def _validate_network(network: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _identity(device: ReadOnlyObject) -> str:
-    """Name a device, or a share of one, in the way a server prints it."""
+    """Name a device, or a share of one."""
     name = "/".join(device.get(part, "") for part in ("driver", "pool", "device"))
     return f"{name}/{device['shareID']}" if device.get("shareID") else name
+
+
+def _identity_form(device: ReadOnlyObject) -> Object:
+    """Return what identifies a device in the way a server prints it."""
+    parts = {name.capitalize(): device.get(name, "") for name in ("driver", "pool", "device")}
+    return {**parts, "ShareID": device.get("shareID") or ""}
 
 
 def _results(status: ReadOnlyObject) -> list[Object]:

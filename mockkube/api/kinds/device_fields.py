@@ -44,9 +44,10 @@ def validate_set(
     check: Check,
     *,
     key: Callable[[Any], Hashable] = lambda item: item,
+    form: Callable[[Any], Any] | None = None,
     items_max: int = -1,
 ) -> list[FieldError]:
-    """Judge each item, then that none has the key of another."""
+    """Judge each item, then that none has the key of another; `form` is how the key is shown."""
     items = items or ()
     errors = validate_items(items, at, check, items_max=items_max)
     if 0 <= items_max < len(items):
@@ -55,7 +56,7 @@ def validate_set(
     for index, item in enumerate(items):
         name = key(item)
         if name in seen:
-            errors.append(duplicate(f"{at}[{index}]", name))
+            errors.append(duplicate(f"{at}[{index}]", form(item) if form else name))
         seen.add(name)
     return errors
 

@@ -68,6 +68,12 @@ class ServiceStrategy(StatusStrategy):
             errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
         return errors + validate_service(new, old, judge)
 
+    def canonicalize(self, obj: Object) -> None:
+        """Drop what a name from outside does not need: a server does so whenever it reads one."""
+        # upstream 1.36: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy
+        if obj["spec"].get("type") == "ExternalName":
+            obj["spec"].pop("internalTrafficPolicy", None)
+
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of what is deprecated or without effect."""
         return service_warnings(obj)

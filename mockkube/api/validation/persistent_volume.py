@@ -4,7 +4,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
@@ -170,7 +170,7 @@ def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
     if "iscsi" not in spec and "local" not in spec:
         return validate_sources(spec, _SOURCES, at)
     checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _local_check_for(spec, at)}
-    sources = [Source(s.field, checks.get(s.field, s.check), s.at, s.second_at) for s in _SOURCES]
+    sources = [replace(source, check=checks.get(source.field, source.check)) for source in _SOURCES]
     return validate_sources(spec, sources, at)
 
 

@@ -24,6 +24,7 @@ from mockkube.matching.cel.libraries import (
     networks,
     operators,
     optionals,
+    patches,
     quantities,
     regexes,
     sets,
@@ -58,6 +59,8 @@ def _all_functions() -> dict[str, Function]:
 
 
 FUNCTIONS: Final[Mapping[str, Function]] = _all_functions()
+_BUILDING: Final[Mapping[str, Function]] = {**FUNCTIONS, **{one.name: one for one in patches.FUNCTIONS}}
+"""The functions of expressions that write out patches."""
 _MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, **macros.LISTS}
 
 
@@ -68,6 +71,7 @@ class Compiler:
         self._schema = schema
         self._sizes = sizes
         self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
+        self._functions = _BUILDING if schema.builds else FUNCTIONS
 
     def compile(self, text: str, *, boolean: bool) -> Compiled:
         """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
@@ -82,10 +86,10 @@ class Compiler:
         if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
             return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
         try:
-            program = Planner(self._schema, FUNCTIONS).plan(tree)
+            program = Planner(self._schema, self._functions).plan(tree)
         except PlanError as failure:
             return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
-        estimate = Estimator(FUNCTIONS, self._sizes).cost(tree)
+        estimate = Estimator(self._functions, self._sizes).cost(tree)
         return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
 
     def _checked(self, source: Source) -> tuple[Node | None, str]:
@@ -97,7 +101,7 @@ class Compiler:
             return None, source.render(syntax_errors.describe(source))
         if parser.issues:
             return None, _rendered(source, parser.issues)
-        checker = Checker(self._schema, FUNCTIONS)
+        checker = Checker(self._schema, self._functions)
         checker.check(tree)
         issues = checker.issues or validate(tree)
         return (None, _rendered(source, issues)) if issues else (tree, "")

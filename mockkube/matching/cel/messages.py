@@ -1,4 +1,4 @@
-"""Messages: what the literals of protobuf's well-known types are worth.
+"""Messages: what the literals of protobuf's well-known types, and of objects and patches, are worth.
 
 upstream 1.36: cel-go common/types/provider.go
 """
@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from mockkube.matching.cel.built import is_built
 from mockkube.matching.cel.gotime import SECOND
-from mockkube.matching.cel.values import CelError, Duration, Timestamp, UInt
+from mockkube.matching.cel.values import Built, CelError, Duration, Timestamp, UInt
 
 Fields = dict[str, Any]
 
@@ -61,4 +62,6 @@ def _nanos(fields: Fields) -> int:
 def build(name: str, fields: Fields) -> Any:
     """Return the value of a message literal."""
     builder = _BUILDERS.get(name)
-    return builder(fields) if builder else CelError(f"unknown type '{name}'")
+    if builder is None:
+        return Built(name, fields) if is_built(name) else CelError(f"unknown type '{name}'")
+    return builder(fields)

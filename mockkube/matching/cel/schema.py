@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.matching.cel import types
+from mockkube.matching.cel import built, types
 from mockkube.matching.cel.types import CelType
 
 _MESSAGES: Final[dict[str, dict[str, CelType]]] = {
@@ -46,6 +46,8 @@ class Schema:
 
     variables: Mapping[str, CelType] = field(default_factory=dict)
     messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
+    builds: bool = False
+    """Whether expressions may write out objects and patches."""
 
     def find(self, name: str) -> CelType | None:
         """Return the type of what a name refers to: a variable, or a type."""
@@ -55,20 +57,29 @@ class Schema:
             return types.type_of_type(types.struct(name))
         if name in _TYPE_NAMES:
             return types.type_of_type(_TYPE_NAMES[name])
+        if self._is_built(name):
+            return types.type_of_type(types.struct(name))
         if name in _MESSAGES:
             return types.type_of_type(types.WELL_KNOWN.get(name, types.struct(name)))
         return types.INT if name in CONSTANTS else None
 
     def fields(self, message: str) -> Mapping[str, CelType] | None:
         """Return the fields of a message, None if there is no such message."""
+        if self._is_built(message):
+            return built.fields(message)
         return self.messages.get(message, _MESSAGES.get(message))
 
     def is_message(self, name: str) -> bool:
         """Whether values of the type can be written `name{...}`."""
-        return name in self.messages or name in _MESSAGES
+        return name in self.messages or name in _MESSAGES or self._is_built(name)
 
     def type_named(self, name: str) -> CelType | None:
         """Return the type a name stands for as a value; upstream knows fewer of them here than the checker does."""
         if name in _TYPE_NAMES:
             return _TYPE_NAMES[name]
+        if self._is_built(name):
+            return types.struct(name)
         return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None
+
+    def _is_built(self, name: str) -> bool:
+        return self.builds and built.is_built(name)

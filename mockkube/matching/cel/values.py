@@ -93,6 +93,16 @@ class OpenMap(dict[Any, Any]):
 _EMPTY: Final[dict[Any, Any]] = {}
 
 
+class Built(dict[str, Any]):
+    """An object or a patch that an expression wrote out, with the name of the type it was written as."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.type_name = type_name
+
+
 @dataclass(frozen=True, slots=True)
 class BoolKey:
     """A boolean as key of a map."""
@@ -135,7 +145,7 @@ class Opaque:
 
     type: CelType
     go_name: str
-    equal: Callable[[Any, Any], bool]
+    equal: Callable[[Any, Any], "bool | CelError"]
 
 
 _RUNTIME_TYPES: Final[dict[type, CelType]] = {
@@ -191,7 +201,7 @@ def is_opaque(value: Any) -> bool:
 
 def type_of(value: Any) -> CelType:
     """Return the type of a value at run time."""
-    return _RUNTIME_TYPES[type(value)]
+    return types.struct(value.type_name) if type(value) is Built else _RUNTIME_TYPES[type(value)]
 
 
 def go_type_name(value: Any) -> str:
@@ -220,7 +230,7 @@ def equal(left: Any, right: Any) -> bool | CelError:
     if isinstance(left, list):
         return isinstance(right, list) and _equal_lists(left, right)
     if isinstance(left, dict):
-        return isinstance(right, dict) and _equal_maps(left, right)
+        return isinstance(right, dict) and _written_as(left) == _written_as(right) and _equal_maps(left, right)
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
     if kind is CelType:
@@ -242,6 +252,10 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
     return all(key in right and equal(value, right[key]) is not False for key, value in left.items())
+
+
+def _written_as(value: dict[Any, Any]) -> str | None:
+    return value.type_name if type(value) is Built else None
 
 
 def _equal_optionals(left: Optional, right: Optional) -> bool | CelError:

@@ -80,7 +80,15 @@ def test_any_text_is_read_as_yaml_or_refused(text: bytes) -> None:
 def test_keys_of_yaml_that_stand_twice_are_told_and_the_last_counts() -> None:
     read = documents.read_yaml(b"a: 1\nb: {c: 1, c: 2}\na: 3\n")
     assert read.value == {"a": 3, "b": {"c": 2}}
-    assert sorted(read.duplicates) == ["line 2: key c already set in map", "line 3: key a already set in map"]
+    lines = read.repeats.told()
+    assert sorted(lines) == ['line 2: key "c" already set in map', 'line 3: key "a" already set in map']
+    at_once = read.repeats.told_at_once(["d"])
+    assert at_once == f'yaml: unmarshal errors:\n  {lines[0]}\n  {lines[1]}, unknown field "d"'
+
+
+def test_a_repeated_key_of_yaml_is_shown_as_what_it_is() -> None:
+    lines = documents.read_yaml(b"1: a\n1: b\ntrue: a\ntrue: b\n").repeats.told()
+    assert lines == ["line 2: key 1 already set in map", "line 4: key true already set in map"]
 
 
 @pytest.mark.parametrize(
@@ -90,12 +98,22 @@ def test_keys_of_yaml_that_stand_twice_are_told_and_the_last_counts() -> None:
         pytest.param(b'{"a": 1, "a": 2}', ["a"], id="at the top"),
         pytest.param(b'{"a": {"b": 1, "b": 2}}', ["a.b"], id="below"),
         pytest.param(b'{"a": [{}, {"b": 1, "b": 1}]}', ["a[1].b"], id="in a list"),
-        pytest.param(b'{"a": 1, "a": 2, "a": 3}', ["a", "a"], id="three times"),
+        pytest.param(b'{"a": 1, "a": 2, "a": 3}', ["a"], id="three times"),
         pytest.param(b'{"a": "b:\\"c\\": d", "e:": 1}', [], id="colons in texts"),
     ],
 )
 def test_fields_that_stand_twice_are_found(text: bytes, paths: list[str]) -> None:
-    assert documents.duplicate_fields(text, json.loads(text)) == paths
+    assert documents.repeats(text, json.loads(text)).told() == [f'duplicate field "{path}"' for path in paths]
+
+
+def test_what_a_type_does_not_fit_is_told_in_the_order_of_the_text() -> None:
+    text = b'{"x": {"b": 1, "b": 1}, "a": {"y": 1, "b": 2, "b": 3}, "a": 4}'
+    found = documents.repeats(text, json.loads(text))
+    unknown = ["x", "a.y"]
+    assert found.told(unknown, typed=True) == [
+        'unknown field "x"', 'unknown field "a.y"', 'duplicate field "a.b"', 'duplicate field "a"'
+    ]  # fmt: skip
+    assert found.told(unknown)[0] == 'duplicate field "x.b"'
 
 
 def written(value: Any) -> str:
@@ -122,4 +140,4 @@ pairs: st.SearchStrategy[Any] = st.recursive(
 @given(pairs)
 def test_as_many_duplicates_are_found_as_there_are(value: Any) -> None:
     text = written(value).encode()
-    assert len(documents.duplicate_fields(text, json.loads(text))) == repeats(value)
+    assert sum(again for _, again in documents.repeats(text, json.loads(text)).fields) == repeats(value)

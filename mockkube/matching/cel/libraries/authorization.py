@@ -1,15 +1,21 @@
-"""Authorization checks: declared, so that their names are known; without the variable they start from, never called.
+"""What somebody may do: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
+Who answers is the `Ask` that the values of the variables are made with.
 upstream 1.36: apiserver/pkg/cel/library/authz.go
 """
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from mockkube.matching.cel import types
-from mockkube.matching.cel.declarations import Function, Overload
+from mockkube.api import names
+from mockkube.matching.cel import types, values
+from mockkube.matching.cel.declarations import Function, Implementation, Overload
 from mockkube.matching.cel.types import BOOL, STRING, CelType
-from mockkube.matching.cel.values import NO_OVERLOAD
+from mockkube.matching.cel.values import NO_OVERLOAD, CelError
 
+CHECK_COST: Final = 350_000
+"""Leaves room for two checks in an expression."""
 _AUTHORIZER: Final = types.struct("kubernetes.authorization.Authorizer")
 _PATH: Final = types.struct("kubernetes.authorization.PathCheck")
 _GROUP: Final = types.struct("kubernetes.authorization.GroupCheck")
@@ -17,29 +23,140 @@ _RESOURCE: Final = types.struct("kubernetes.authorization.ResourceCheck")
 _DECISION: Final = types.struct("kubernetes.authorization.Decision")
 
 
-def _member(overload_id: str, args: tuple[CelType, ...], result: CelType) -> Overload:
-    return Overload(overload_id, args, result, lambda *args: NO_OVERLOAD, member=True, eager=len(args) > 2)
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether the one who asks, or this service account, may do something."""
+
+    verb: str = ""
+    account: tuple[str, str] | None = None
+    """Namespace and name."""
+    path: str | None = None
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer."""
+
+    allowed: bool
+    reason: str = ""
+
+
+Ask = Callable[[Question], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Authorizer:
+    """Where every question begins."""
+
+    ask: Ask
+    question: Question = Question()
+
+
+class PathCheck(Authorizer):
+    """A question about a path that is no resource."""
+
+    __slots__ = ()
+
+
+class GroupCheck(Authorizer):
+    """A question about a group that does not say yet which resource."""
+
+    __slots__ = ()
+
+
+class ResourceCheck(Authorizer):
+    """A question about a resource."""
+
+    __slots__ = ()
+
+
+def _incomparable(one: Any, other: Any) -> CelError:
+    return NO_OVERLOAD
+
+
+for _type, _cel_type in (
+    (Authorizer, _AUTHORIZER),
+    (PathCheck, _PATH),
+    (GroupCheck, _GROUP),
+    (ResourceCheck, _RESOURCE),
+    (Decision, _DECISION),
+):
+    values.register(_type, values.Opaque(_cel_type, f"library.{_type.__name__}", _incomparable))
+
+
+def path(authorizer: Authorizer, text: str) -> Any:
+    """Compute `authorizer.path(text)`."""
+    if not text.strip():
+        return CelError("path must not be empty")
+    return PathCheck(authorizer.ask, replace(authorizer.question, path=text))
+
+
+def group(authorizer: Authorizer, text: str) -> GroupCheck:
+    """Compute `authorizer.group(text)`."""
+    return GroupCheck(authorizer.ask, replace(authorizer.question, group=text))
+
+
+def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
+    """Compute `authorizer.serviceAccount(namespace, name)`."""
+    if names.dns_subdomain(name):
+        return CelError("Invalid service account name")
+    if names.dns_label(namespace):
+        return CelError("Invalid service account namespace")
+    return Authorizer(authorizer.ask, Question(account=(namespace, name)))
+
+
+def check(asked: Authorizer, verb: str) -> Decision:
+    """Compute `check(verb)`."""
+    return asked.ask(replace(asked.question, verb=verb))
+
+
+def _narrowing(field: str) -> Implementation:
+    """What adds one part to a question about a resource."""
+    return lambda asked, text: ResourceCheck(asked.ask, replace(asked.question, **{field: text}))
+
+
+def _charge_check(operands: Sequence[Any], result: Any) -> int:
+    return CHECK_COST
+
+
+def _member(overload_id: str, args: tuple[CelType, ...], result: CelType, run: Implementation) -> Overload:
+    return Overload(overload_id, args, result, run, member=True, eager=len(args) > 2)
+
+
+def _narrow(name: str, overload_id: str, field: str, on: CelType = _RESOURCE) -> Function:
+    return Function(name, (_member(overload_id, (on, STRING), _RESOURCE, _narrowing(field)),))
 
 
 FUNCTIONS: Final = (
-    Function("path", (_member("authorizer_path", (_AUTHORIZER, STRING), _PATH),)),
-    Function("group", (_member("authorizer_group", (_AUTHORIZER, STRING), _GROUP),)),
-    Function("serviceAccount", (_member("authorizer_serviceaccount", (_AUTHORIZER, STRING, STRING), _AUTHORIZER),)),
-    Function("resource", (_member("groupcheck_resource", (_GROUP, STRING), _RESOURCE),)),
-    Function("subresource", (_member("resourcecheck_subresource", (_RESOURCE, STRING), _RESOURCE),)),
-    Function("namespace", (_member("resourcecheck_namespace", (_RESOURCE, STRING), _RESOURCE),)),
-    Function("name", (_member("resourcecheck_name", (_RESOURCE, STRING), _RESOURCE),)),
+    Function("path", (_member("authorizer_path", (_AUTHORIZER, STRING), _PATH, path),)),
+    Function("group", (_member("authorizer_group", (_AUTHORIZER, STRING), _GROUP, group),)),
+    Function(
+        "serviceAccount",
+        (_member("authorizer_serviceaccount", (_AUTHORIZER, STRING, STRING), _AUTHORIZER, service_account),),
+    ),
+    _narrow("resource", "groupcheck_resource", "resource", _GROUP),
+    _narrow("subresource", "resourcecheck_subresource", "subresource"),
+    _narrow("namespace", "resourcecheck_namespace", "namespace"),
+    _narrow("name", "resourcecheck_name", "name"),
     Function(
         "check",
         (
-            _member("pathcheck_check", (_PATH, STRING), _DECISION),
-            _member("resourcecheck_check", (_RESOURCE, STRING), _DECISION),
+            _member("pathcheck_check", (_PATH, STRING), _DECISION, check),
+            _member("resourcecheck_check", (_RESOURCE, STRING), _DECISION, check),
         ),
+        charge=_charge_check,
     ),
-    Function("errored", (_member("decision_errored", (_DECISION,), BOOL),)),
-    Function("error", (_member("decision_error", (_DECISION,), STRING),)),
-    Function("allowed", (_member("decision_allowed", (_DECISION,), BOOL),)),
-    Function("reason", (_member("decision_reason", (_DECISION,), STRING),)),
-    Function("fieldSelector", (_member("authorizer_fieldselector", (_RESOURCE, STRING), _RESOURCE),)),
-    Function("labelSelector", (_member("authorizer_labelselector", (_RESOURCE, STRING), _RESOURCE),)),
+    Function("errored", (_member("decision_errored", (_DECISION,), BOOL, lambda decision: False),)),
+    Function("error", (_member("decision_error", (_DECISION,), STRING, lambda decision: ""),)),
+    Function("allowed", (_member("decision_allowed", (_DECISION,), BOOL, lambda decision: decision.allowed),)),
+    Function("reason", (_member("decision_reason", (_DECISION,), STRING, lambda decision: decision.reason),)),
+    _narrow("fieldSelector", "authorizer_fieldselector", "field_selector"),
+    _narrow("labelSelector", "authorizer_labelselector", "label_selector"),
 )

@@ -43,8 +43,17 @@ def allocation(**fields):
         pytest.param(
             claim(devices=[DEVICE]),
             claim(),
-            ['status.devices[0]: Invalid value: "a.b/p/d": must be an allocated device in the claim'],
+            [
+                'status.devices[0]: Invalid value: {"Driver":"a.b","Pool":"p","Device":"d","ShareID":""}: '
+                "must be an allocated device in the claim"
+            ],
             id="a report about nothing",
+        ),
+        pytest.param(
+            claim(allocation=allocation(), devices=[DEVICE, DEVICE]),
+            claim(),
+            ['status.devices[1]: Duplicate value: {"Driver":"a.b","Pool":"p","Device":"d","ShareID":""}'],
+            id="a report twice",
         ),
         pytest.param(
             claim(allocation=allocation(), reservedFor=[USER, USER]),

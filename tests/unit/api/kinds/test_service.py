@@ -111,6 +111,15 @@ def test_a_name_from_outside_needs_no_address(judge):
     assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & new["spec"].keys()
 
 
+def test_a_name_from_outside_has_no_policy_for_traffic_from_inside(judge):
+    new = service(type="ExternalName", externalName="a.b", internalTrafficPolicy="Local")
+    STRATEGY.canonicalize(new)
+    assert "internalTrafficPolicy" not in new["spec"]
+    kept = service(internalTrafficPolicy="Local")
+    STRATEGY.canonicalize(kept)
+    assert kept["spec"]["internalTrafficPolicy"] == "Local"
+
+
 def test_only_a_load_balancer_reports_addresses(judge):
     new = service()
     new["status"] = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}

@@ -86,6 +86,15 @@ def judge(obj, rules=VolumeRules()):  # noqa: B008 - frozen
             volume(flexVolume={}), ["spec.flexVolume.driver: Required value"], id="flexVolume is looked at all the same"
         ),
         pytest.param(
+            volume(
+                iscsi={"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:a", "lun": 0},
+                flexVolume={},
+                _without=("hostPath",),
+            ),
+            ["spec.flexVolume.driver: Required value"],
+            id="beside iscsi too",
+        ),
+        pytest.param(
             volume(volumeAttributesClassName=""),
             [
                 "spec.volumeAttributesClassName: Required value: an empty string is disallowed",

@@ -1,0 +1,22 @@
+"""Paths of JSON patches.
+
+upstream 1.36: apiserver/pkg/cel/library/jsonpatch.go
+"""
+
+from typing import Final
+
+from mockkube.matching.cel.declarations import Function, global_overload
+from mockkube.matching.cel.types import STRING
+
+
+def escape_key(text: str) -> str:
+    """Compute `jsonpatch.escapeKey(text)`."""
+    return text.replace("~", "~0").replace("/", "~1")
+
+
+FUNCTIONS: Final = (
+    Function(
+        "jsonpatch.escapeKey",
+        (global_overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, escape_key),),
+    ),
+)
