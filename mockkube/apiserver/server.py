@@ -1,7 +1,7 @@
 """An API server: the registry over a store, and the HTTP side over the registry. It owns what runs, not the socket."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -71,6 +71,8 @@ class ApiServerOptions:
     certificate_authority: str = ""
     beside: Registry | None = None
     """Groups to serve besides, from a store of their own; whoever gives them keeps their cache going."""
+    runs: Callable[[str], bool] = lambda component: False
+    """Whether another component of the cluster runs, by its name."""
     accounts: TokenIssuer | None = None
     """Whose tokens are good here; None: a new one, so that tokens end with the server."""
 
@@ -121,6 +123,7 @@ class ApiServer:
         authorizer = Authorizer(self.registry)
         services = self.registry.services
         services.authorize = authorizer.decide
+        services.runs = options.runs
         self._webhooks = WebhookClient()
         services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])

@@ -82,11 +82,22 @@ class Interior:
             stage = self._virtual = VirtualStage(clock, quiet=self._quiet)
         settings = settings_of(configuration, API_SERVER)
         self.around = Surroundings(
-            basis.store, configuration, basis.credentials, clock, chance, settings, self.control.registry, TokenIssuer()
+            basis.store,
+            configuration,
+            basis.credentials,
+            clock,
+            chance,
+            settings,
+            self.control.registry,
+            TokenIssuer(),
+            self._runs,
         )
         means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
         self.fleet = Fleet(self.around, self.control, means)
         self._pages.fleet = self._why.fleet = self.fleet
+
+    def _runs(self, component: str) -> bool:
+        return component in self.control.components() and self.fleet.doing(component).running
 
     async def _quiet(self) -> None:
         await self.fleet.quiet()

@@ -1,5 +1,6 @@
 """What a cluster asks of an API server, what it gives one, and how one is built."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -61,6 +62,8 @@ class Surroundings:
     """The control API."""
     accounts: "TokenIssuer"
     """The issuer of tokens of this cluster, so that they outlive a server's restart."""
+    runs: Callable[[str], bool] = lambda component: False
+    """Whether another component runs, by its name."""
 
 
 def build_api_server(surroundings: Surroundings) -> Server:
@@ -83,5 +86,6 @@ def build_api_server(surroundings: Surroundings) -> Server:
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
         beside=surroundings.beside,
         accounts=surroundings.accounts,
+        runs=surroundings.runs,
     )
     return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)

@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import web
 
 from mockkube.api.errors import MethodNotAllowed, NotFound, UnsupportedMediaType
-from mockkube.apiserver.http import bodies, rendering, streaming
+from mockkube.apiserver.http import bodies, component_statuses, rendering, streaming
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry import creation, deletion, listing, options, patching, updating
@@ -139,6 +139,8 @@ def handler_of(target: Target, resource: Resource) -> Handler:
             raise NotFound.path()
         if not target.namespace and target.verb not in ("list", "watch"):
             raise MethodNotAllowed
+    if (resource.group, resource.plural) == component_statuses.KIND:
+        return component_statuses.handler_of(target)
     needs_name = target.verb in ("get", "update", "patch", "delete")
     if target.verb == "watch" and "watch" in resource.kind.verbs:
         return watch

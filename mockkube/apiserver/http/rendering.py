@@ -125,7 +125,7 @@ def _joined(resource: Resource, records: Sequence[Record]) -> bytes:
 
 
 def _list_metadata(listed: Listed) -> Object:
-    metadata: Object = {"resourceVersion": str(listed.revision)}
+    metadata: Object = {"resourceVersion": str(listed.revision)} if listed.revision else {}
     if listed.continue_token:
         metadata["continue"] = listed.continue_token
         if listed.remaining is not None:
@@ -166,7 +166,7 @@ def table(
 ) -> Object:
     """The records as a table, printed by the server."""
     whole = _table(resource.printer, representation, view, columns=columns)
-    if len(records) == 1:
+    if len(records) == 1 and records[0].revision:
         whole["metadata"] = {"resourceVersion": str(records[0].revision)}
     whole["rows"] = [_row_of(resource, record, representation, view) for record in records]
     return whole

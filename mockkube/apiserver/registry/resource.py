@@ -19,6 +19,7 @@ from mockkube_storage.store import Store
 from mockkube.api import complaints, conversions
 from mockkube.api.catalogue import Kind
 from mockkube.api.codec import Codec, Found, Mismatch
+from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.printers.catalogue import DEFAULT, PRINTERS
 from mockkube.api.printers.table import Printer
@@ -107,6 +108,8 @@ class Services:
     """What is awaited before the write of a service is answered, with what it is now and was."""
     authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
     """Who may do what, where a plugin asks."""
+    runs: Callable[[str], bool] = lambda component: False
+    """Whether another component of the cluster runs, by its name."""
     call_webhook: webhook_calls.Call = webhook_calls.nobody
     """How a plugin reaches a webhook."""
 
@@ -247,18 +250,18 @@ class Resource:
         """Paths of the fields of a value that this version does not have."""
         return list(complaints.unknown_fields(self.node, value))
 
-    def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
+    def decode(self, value: Any, call: Call, validation: str, repeats: Repeats = NO_REPEATS) -> Object:
         """Decode, prune and default a request's value; the object is in this version.
 
-        Unknown fields, and complaints about duplicate ones, are refused, told of or passed over as `validation` says.
+        Unknown fields, and those that stand more than once, are refused, told of or passed over as `validation` says.
         """
         found = Found()
         try:
             obj: Object = self._decode(value, found)
         except Mismatch as error:
             raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
-        if found.unknown or duplicates:
-            self._report(value, call, validation, duplicates)
+        if found.unknown or repeats:
+            self._report(value, call, validation, repeats)
         call.forgets_managers, call.given = empties_managers(value), value
         self.complete(obj)
         return obj
@@ -276,14 +279,14 @@ class Resource:
         given = value.get("kind") if isinstance(value, dict) else None
         return f'{given or self.kind.kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}'
 
-    def _report(self, value: Any, call: Call, validation: str, duplicates: Iterable[str]) -> None:
+    def _report(self, value: Any, call: Call, validation: str, repeats: Repeats) -> None:
         if validation == "Ignore":
             return
-        texts = list(duplicates)
-        texts += [f'unknown field "{path}"' for path in self.unknown_fields(value)]
+        unknown = self.unknown_fields(value)
         if validation == "Strict":
-            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
-        call.warn(texts)
+            why = repeats.told_at_once(unknown, typed=True)
+            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {why}"))
+        call.warn(repeats.told(unknown, typed=True))
 
 
 def empties_managers(value: Any) -> bool:

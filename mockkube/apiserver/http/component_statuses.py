@@ -1,0 +1,78 @@
+"""ComponentStatuses: whether scheduler, controller manager and store are well, asked each time and stored nowhere."""
+
+# upstream 1.36: pkg/registry/core/componentstatus/rest.go
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from mockkube.api.errors import MethodNotAllowed, NotFound
+from mockkube.api.types import Object
+from mockkube.apiserver.http import rendering
+from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.registry import encoding, listing, options
+from mockkube.apiserver.registry.cache import Record
+from mockkube.apiserver.registry.listing import Listed
+from mockkube.apiserver.registry.resource import Resource
+
+KIND: Final = ("", "componentstatuses")
+_WELL: Final = "ok"
+_PORTS: Final[Mapping[str, tuple[str, int]]] = {
+    "scheduler": ("kube-scheduler", 10259),
+    "controller-manager": ("kube-controller-manager", 10257),
+}
+
+
+def handler_of(target: Target) -> Callable[[Asked], Awaitable[web.StreamResponse]]:
+    """The handler of a verb, if there is one."""
+    match target.verb:
+        case "get" if target.name:
+            return get
+        case "list":
+            return list_
+        case "watch":
+            raise MethodNotAllowed.verb("", "componentstatuses", "watch")
+    raise MethodNotAllowed
+
+
+async def get(asked: Asked) -> web.StreamResponse:
+    """Answer with one of them."""
+    for obj in _statuses(asked.resource):
+        if obj["metadata"]["name"] == asked.call.name:
+            return asked.answer(_record(asked.resource, obj))
+    raise NotFound.object("", "componentstatus", asked.call.name)
+
+
+async def list_(asked: Asked) -> web.StreamResponse:
+    """Answer with those that are selected."""
+    representation = asked.representation
+    wanted = options.list_options(asked.exchange.query)
+    chosen = listing.selector(asked.resource, wanted)
+    records = [_record(asked.resource, obj) for obj in _statuses(asked.resource)]
+    found = Listed([record for record in records if chosen is None or chosen(record)], 0)
+    body = rendering.show_list(asked.resource, found, representation, asked.exchange.view())
+    return asked.exchange.respond(body, media=representation.media)
+
+
+def _statuses(resource: Resource) -> list[Object]:
+    runs = resource.services.runs
+    said = {name: _WELL if runs(component) else _refused(port) for name, (component, port) in _PORTS.items()}
+    return [_status(name, text) for name, text in {**said, "etcd-0": _WELL}.items()]
+
+
+def _refused(port: int) -> str:
+    """What upstream hears where no component answers."""
+    address = f"127.0.0.1:{port}"
+    return f'Get "https://{address}/healthz": dial tcp {address}: connect: connection refused'
+
+
+def _status(name: str, said: str) -> Object:
+    healthy = "True" if said == _WELL else "False"
+    return {"metadata": {"name": name}, "conditions": [{"type": "Healthy", "status": healthy, "message": said}]}
+
+
+def _record(resource: Resource, obj: Object) -> Record:
+    head = {"kind": resource.kind.kind, "apiVersion": resource.api_version}
+    body = encoding.dumps(encoding.ordered({**obj, **head}))
+    return Record("", obj["metadata"]["name"], "", 0, resource.head, body[len(resource.head) :], resource.index)
