@@ -1,12 +1,12 @@
 """A custom resource: one version of a definition, served like a built-in kind."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from mockkube.api.custom.codec import CustomCodec
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import Misread
+from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import BadRequest, Forbidden, Internal
 from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
 from mockkube.api.printers.custom import custom_printer
@@ -135,7 +135,7 @@ class CustomResource(Resource):
         self.codec.read(value, unknown)
         return unknown
 
-    def decode(self, value: Any, call: Call, validation: str, duplicates: Iterable[str] = ()) -> Object:
+    def decode(self, value: Any, call: Call, validation: str, repeats: Repeats = NO_REPEATS) -> Object:
         """Read a request's value: as the object of the version it names, which must be this one."""
         if not value.get("kind"):
             raise self._without_kind(value, validation)
@@ -144,11 +144,10 @@ class CustomResource(Resource):
             obj = self.codec.read(value, unknown)
         except Misread as error:
             raise BadRequest(self.cannot_handle(value, str(error))) from error
-        texts = [*duplicates, *(f'unknown field "{path}"' for path in unknown)]
-        if texts and validation == "Strict":
-            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {', '.join(texts)}"))
+        if validation == "Strict" and (repeats or unknown):
+            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {repeats.told_at_once(unknown)}"))
         if validation == "Warn":
-            call.warn(texts)
+            call.warn(repeats.told(unknown))
         given = obj.get("apiVersion") or ""
         if given != self.api_version:
             expected = f"does not match the expected API version ({self.api_version})"

@@ -72,8 +72,8 @@ def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     if not isinstance(value, dict):
         raise BadRequest(_unrecognised(expected, f"json parse error: {_not_an_object(value)}", text))
     check_kind(asked, value)
-    duplicates = () if wanted.field_validation == "Ignore" else document.duplicates()
-    return resource.decode(value, asked.call, wanted.field_validation, duplicates)
+    repeats = documents.NO_REPEATS if wanted.field_validation == "Ignore" else document.repeats()
+    return resource.decode(value, asked.call, wanted.field_validation, repeats)
 
 
 def _unversioned(why: str) -> str:

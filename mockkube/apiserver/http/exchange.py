@@ -9,6 +9,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from mockkube.api import documents
+from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import ApiError, BadRequest, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
@@ -138,13 +139,11 @@ class Document:
     text: bytes
     value: Any
     media: str
-    repeated: Sequence[str] = ()
+    marked: Repeats = NO_REPEATS
 
-    def duplicates(self) -> Sequence[str]:
-        """A complaint for each field that stands twice."""
-        if self.media != JSON:
-            return self.repeated
-        return [f'duplicate field "{path}"' for path in documents.duplicate_fields(self.text, self.value)]
+    def repeats(self) -> Repeats:
+        """What stands more than once in it."""
+        return documents.repeats(self.text, self.value) if self.media == JSON else self.marked
 
 
 def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: GroupVersionKind) -> Document:
@@ -154,7 +153,7 @@ def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: 
         return Document(text, protobuf.read(text, expected).value, media)
     if media == YAML:
         read = documents.read_yaml(text)
-        return Document(text, read.value, media, read.duplicates)
+        return Document(text, read.value, media, read.repeats)
     return Document(text, documents.read_json(text), media)
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from mockkube.api import complaints, documents
 from mockkube.api.codec import Found, Mismatch
+from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
@@ -38,7 +39,7 @@ class Patch:
     type: PatchType
     text: bytes
     document: Any
-    duplicates: tuple[str, ...] = ()
+    repeats: Repeats = NO_REPEATS
     """Complaints about keys that stand twice, where reading notices them."""
 
     @classmethod
@@ -59,17 +60,18 @@ class Patch:
         except documents.Unreadable as error:
             why = re.sub(r"^yaml: line \d+: ", "yaml: ", str(error)) if b"\n" not in text else str(error)
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from error
-        return cls(PatchType.APPLY, text, read.value, read.duplicates)
+        return cls(PatchType.APPLY, text, read.value, read.repeats)
 
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
     if given.type is PatchType.JSON:
         given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
-    duplicates = [] if options.field_validation == "Ignore" else documents.duplicate_fields(given.text, given.document)
+    if options.field_validation != "Ignore":
+        given = replace(given, repeats=documents.repeats(given.text, given.document))
 
     def change(old: Object) -> Object:
-        new = _decode(resource, call, given, patched(resource.node, given, old), options, duplicates)
+        new = _decode(resource, call, given, patched(resource.node, given, old), options)
         updating.check_identity(resource, call, new["metadata"])
         return new
 
@@ -101,10 +103,11 @@ def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, o
     merged = tracking.apply(resource, call, old, given.document, options)
     new = resource.decode(merged, call, "Ignore")
     updating.check_identity(resource, call, new["metadata"])
-    if given.duplicates and options.field_validation == "Strict":
-        raise BadRequest(f"error strict decoding YAML: {', '.join(given.duplicates)}")
+    if given.repeats and options.field_validation == "Strict":
+        why = f"error converting YAML to JSON: {given.repeats.told_at_once()}"
+        raise BadRequest(f"error strict decoding YAML: {why}")
     if options.field_validation == "Warn":
-        call.warn(given.duplicates)
+        call.warn(given.repeats.told())
     return new
 
 
@@ -137,9 +140,7 @@ def patched(node: Node, given: Patch, old: Object) -> Any:
         raise result_without_reason(500, str(error)) from error
 
 
-def _decode(
-    resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions, duplicates: list[str]
-) -> Object:
+def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions) -> Object:
     """Decode what came out; what it does not fit is a complaint about the patch."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = Found()
@@ -149,7 +150,7 @@ def _decode(
         obj = resource.services.codec.decode(resource.node, patched, found)
     except Mismatch as error:
         raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
-    texts = [f'duplicate field "{path}"' for path in duplicates]
+    texts = given.repeats.told()
     if given.type is PatchType.JSON:
         texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
     if found.unknown:
