@@ -29,5 +29,11 @@ class PatchRejected(PatchError):
     """The patch does not fit the object: 422 Invalid with upstream's fixed text; the message is for the log."""
 
 
+class TestFailed(PatchRejected):
+    """A test among the operations of a JSON patch did not hold."""
+
+    __test__ = False
+
+
 class PatchFailed(PatchError):
     """What upstream did not foresee: 500 without a reason, with the message as it is."""

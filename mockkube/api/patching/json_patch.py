@@ -6,12 +6,13 @@ the way to a change are copied, once, and the rest is shared.
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
 
-from mockkube.api.patching.errors import BadPatch, PatchRejected, TooManyOperations
+from mockkube.api.patching.errors import BadPatch, PatchRejected, TestFailed, TooManyOperations
 from mockkube.api.patching.gotext import json_kind
 from mockkube.api.types import ReadOnlyObject
 
@@ -71,7 +72,7 @@ def apply(doc: ReadOnlyObject, operations: Sequence[ReadOnlyObject]) -> Any:
             case "test":
                 target.test(_text(operation, "path"), operation.get("value"))
             case unknown:
-                raise PatchRejected(f"unknown operation: {unknown}")
+                raise PatchRejected(f"Unexpected kind: {unknown or 'unknown'}")
     return target.root
 
 
@@ -90,6 +91,24 @@ def _text(operation: ReadOnlyObject, name: str) -> str:
     return value
 
 
+class _Missing(PatchRejected):
+    """There is nothing to change where the path of an operation leads."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}: missing value")
+
+
+@contextmanager
+def _about(what: str) -> Iterator[None]:
+    """Say of an error what it is about."""
+    try:
+        yield
+    except _Missing:
+        raise
+    except PatchRejected as error:
+        raise PatchRejected(f"{what}: {error}") from error
+
+
 class _Document:
     """A document under change: what it shares with the original is copied before it is written to."""
 
@@ -98,18 +117,24 @@ class _Document:
         self._own: dict[int, Any] = {}
 
     def add(self, path: str, value: Any) -> None:
-        container, key = self._find(path, change=True)
+        container, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"', change=True)
         if isinstance(container, dict):
             container[key] = value
-        else:
+            return
+        with _about(f"error in add for path: '{path}'"):
             container.insert(_insertion(container, key), value)
 
     def remove(self, path: str) -> Any:
-        container, key = self._find(path, change=True)
+        missing = f'remove operation does not apply: doc is missing path: "{path}"'
+        with _about(f"error in remove for path: '{path}'"):
+            return self._taken(path, missing)
+
+    def _taken(self, path: str, missing: str) -> Any:
+        container, key = self._find(path, missing, change=True)
         if isinstance(container, list):
             return container.pop(_index(container, key))
         if key not in container:
-            raise PatchRejected(f"nothing to remove at {path}")
+            raise PatchRejected(f"Unable to remove nonexistent key: {key}: missing value")
         return container.pop(key)
 
     def replace(self, path: str, value: Any) -> None:
@@ -118,40 +143,50 @@ class _Document:
                 raise PatchRejected("the whole document can only be replaced by an object or a list")
             self.root = value
             return
-        container, key = self._find(path, change=True)
+        missing = f"replace operation does not apply: doc is missing path: {path}"
+        container, key = self._find(path, missing, change=True)
         # A key that is not there is replaced all the same.
         container[_index(container, key) if isinstance(container, list) else key] = value
 
     def move(self, source: str, operation: ReadOnlyObject) -> None:
-        value = self.remove(source)
+        with _about(f"error in move for path: '{source.rpartition('/')[2]}'"):
+            value = self._taken(source, f"move operation does not apply: doc is missing from path: {source}")
         self.add(_text(operation, "path"), value)
 
     def copy(self, source: str, path: str) -> None:
         # A key that is not there is copied as null. The copy is deep: later operations may change one of the two.
-        self.add(path, copy.deepcopy(self._get(source)))
+        missing = f"copy operation does not apply: doc is missing from path: {source}"
+        self.add(path, copy.deepcopy(self._get(source, missing)))
 
     def test(self, path: str, value: Any) -> None:
-        found = self.root if path == "" else self._get(path)
+        missing = f"test operation does not apply: is missing path: {path}"
+        found = self.root if path == "" else self._get(path, missing)
         if _written(found) != _written(value):
-            raise PatchRejected(f"the value at {path} is another one")
+            raise TestFailed(f"testing value {path} failed: test failed")
 
-    def _get(self, path: str) -> Any:
-        container, key = self._find(path)
+    def _get(self, path: str, missing: str) -> Any:
+        container, key = self._find(path, missing)
         return container[_index(container, key)] if isinstance(container, list) else container.get(key)
 
-    def _find(self, path: str, *, change: bool = False) -> tuple[Any, str]:
-        """Return the container that holds the last part of a path, and that part; a copy of ours, to `change` it."""
+    def _find(self, path: str, missing: str, *, change: bool = False) -> tuple[Any, str]:
+        """Return the container that holds the last part of a path, and that part; a copy of ours, to `change` it.
+
+        Where there is none the error says `missing`.
+        """
         # What stands before the first slash is not looked at.
         _, *parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/"))
         if not parts:
-            raise PatchRejected(f"no such path: {path}")
+            raise _Missing(missing)
         if change:
             self.root = self._owned(self.root)
         container = self.root
-        for part in parts[:-1]:
-            container = self._step(container, part, change=change)
+        try:
+            for part in parts[:-1]:
+                container = self._step(container, part, change=change)
+        except PatchRejected as error:
+            raise _Missing(missing) from error
         if not isinstance(container, dict | list):
-            raise PatchRejected(f"no such path: {path}")
+            raise _Missing(missing)
         return container, parts[-1]
 
     def _step(self, container: Any, part: str, *, change: bool) -> Any:
@@ -177,7 +212,7 @@ def _index(items: list[Any], key: str) -> int:
     """The place of an item; a negative index counts from the end."""
     index = _number(key)
     if not -len(items) <= index < len(items):
-        raise PatchRejected(f"no such index: {key}")
+        raise PatchRejected(f"Unable to access invalid index: {index}: invalid index referenced")
     return index
 
 
@@ -187,13 +222,13 @@ def _insertion(items: list[Any], key: str) -> int:
         return len(items)
     index = _number(key)
     if not -len(items) - 1 <= index <= len(items):
-        raise PatchRejected(f"no such index: {key}")
+        raise PatchRejected(f"Unable to access invalid index: {index}: invalid index referenced")
     return index if index >= 0 else index + len(items) + 1
 
 
 def _number(key: str) -> int:
     if not _INDEX.fullmatch(key):
-        raise PatchRejected(f"no index: {key}")
+        raise PatchRejected(f'strconv.Atoi: parsing "{key}": invalid syntax')
     return int(key)
 
 

@@ -28,6 +28,7 @@ from mockkube.apiserver.admission.pod_resize_validator import PodResizeValidator
 from mockkube.apiserver.admission.pod_security import PodSecurity
 from mockkube.apiserver.admission.pod_toleration_restriction import PodTolerationRestriction
 from mockkube.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from mockkube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockkube.apiserver.admission.priority import Priority
 from mockkube.apiserver.admission.resource_quota import ResourceQuota
@@ -85,7 +86,7 @@ PLUGINS: Final = (
     Entry("NodeDeclaredFeatureValidator", on=True),
     Entry("JobValidation", on=True),
     Entry("PodResizeValidator", PodResizeValidator, on=True),
-    Entry("MutatingAdmissionPolicy", on=True),
+    Entry("MutatingAdmissionPolicy", MutatingAdmissionPolicy, on=True),
     Entry("MutatingAdmissionWebhook", MutatingAdmissionWebhook, on=True),
     Entry("ValidatingAdmissionPolicy", ValidatingAdmissionPolicy, on=True),
     Entry("ValidatingAdmissionWebhook", ValidatingAdmissionWebhook, on=True),

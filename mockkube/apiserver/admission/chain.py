@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ class Request:
     obj: Object | None
     old: ReadOnlyObject | None
     dry_run: bool = False
+    reinvocable: set[tuple[str, ...]] = field(default_factory=set)
+    """What was played on it and wants to be played again if the object changes after that."""
 
     def about(self, group: str, plural: str, subresource: str = "") -> bool:
         """Whether the request is to this resource and subresource."""

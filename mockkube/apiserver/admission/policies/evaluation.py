@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.api.errors import ApiError, Internal
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.admission.policies.matching import Subject
-from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.admission.policies.rights import names_of_rights
+from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.matching.cel.environment import Compiled
 from mockkube.matching.cel.values import CelError
 
@@ -18,8 +20,6 @@ COST_MAX: Final = 10_000_000
 """The most all expressions of a policy may cost for one request."""
 CONDITIONS_COST_MAX: Final = 2_500_000
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
-_NO_RIGHTS: Final = dict.fromkeys(("authorizer", "authorizer.requestResource"))
-"""Names that compile; what is asked of them is an error."""
 _NAMESPACE_PARTS: Final = ("metadata", "spec", "status")
 _HIDDEN_METADATA: Final = ("managedFields", "ownerReferences", "selfLink")
 
@@ -113,6 +113,26 @@ class Occasion:
         """The object in that version; None if there is none."""
         return None if obj is None else self.resource.served(dict(obj))
 
+    def take_strictly(self, value: Any) -> bool:
+        """Take a changed object that must not have fields nobody knows."""
+        value = dict(sorted(value.items())) if isinstance(value, dict) else value
+        if unknown := self.resource.unknown_fields(value):
+            named = ", ".join(f'unknown field "{path}"' for path in unknown)
+            raise Internal(f"strict decoding error: {named}")
+        return self.take(value)
+
+    def take(self, value: Any) -> bool:
+        """Put a changed object, decoded and defaulted, in the place of the request's; return whether it differs."""
+        call, resource = self.request.call, self.resource
+        asking = Call(call.user, call.namespace, call.name, call.subresource, call.user_agent)
+        try:
+            new = resource.stored(resource.decode(value, asking, "Ignore"))
+        except ApiError as error:
+            raise Internal(error.message.removeprefix(resource.cannot_handle(value, ""))) from error
+        changed = new != self.request.obj
+        self.request.obj = new
+        return changed
+
     def names(self, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None) -> dict[str, Any]:
         """What the names of expressions stand for."""
         return {
@@ -121,7 +141,7 @@ class Occasion:
             "request": admission_request(self),
             "namespaceObject": None if namespace is None else _shown_namespace(namespace),
             "params": params,
-            **_NO_RIGHTS,
+            **names_of_rights(self.request),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, internal, invalid
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel import types
+from mockkube.matching.cel import built, types
 from mockkube.matching.cel.environment import Compiled, Environment
 from mockkube.matching.cel.schema import Schema
 from mockkube.matching.cel.types import CelType
@@ -84,12 +84,16 @@ BOOL: Final = (types.BOOL,)
 MESSAGE: Final = (types.STRING,)
 ANNOTATION: Final = (types.STRING, types.NULL)
 ANYTHING: Final = (types.ANY,)
+OBJECT: Final = (built.OBJECT,)
+PATCHES: Final = (types.list_of(built.PATCH),)
 _YIELDS: Final = {
     "variable": ANYTHING,
     "validation": BOOL,
     "matchCondition": BOOL,
     "message": MESSAGE,
     "auditAnnotation": ANNOTATION,
+    "applyConfiguration": OBJECT,
+    "jsonPatch": PATCHES,
 }
 """What an expression yields, by what it is for."""
 
@@ -102,6 +106,8 @@ class Scope:
     authorizer: bool = True
     variables: tuple[tuple[str, CelType], ...] | None = None
     """None where there is no `variables` at all."""
+    builds: bool = False
+    """Whether it may write out objects and patches."""
 
     def naming(self, name: str, compiled: Compiled) -> "Scope":
         """The scope of what follows a named value."""
@@ -112,6 +118,10 @@ class Scope:
     def without_authorizer(self) -> "Scope":
         """The scope of an expression that may not ask for rights."""
         return replace(self, authorizer=False)
+
+    def building(self) -> "Scope":
+        """The scope of an expression that writes out an object or patches."""
+        return replace(self, builds=True)
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +134,7 @@ def _environment(scope: Scope) -> Environment:
     if scope.variables is not None:
         variables["variables"] = types.struct(_VARIABLES)
         messages[_VARIABLES] = dict(scope.variables)
-    return Environment(Schema(variables=variables, messages=messages), {})
+    return Environment(Schema(variables=variables, messages=messages, builds=scope.builds), {})
 
 
 def compiled(text: str, scope: Scope, wanted: Sequence[CelType]) -> Compiled:
@@ -158,6 +168,8 @@ def policy_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObjec
         scope = variables_scope(obj["spec"], int(index[1]) if index else None)
     if purpose == "message":
         scope = scope.without_authorizer()
+    if wanted in (OBJECT, PATCHES):
+        scope = scope.building()
     text = expression.strip()
     found = compiled(text, scope, wanted)
     if found.error is None:

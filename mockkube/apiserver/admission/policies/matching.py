@@ -9,7 +9,7 @@ from mockkube.api.errors import NotFound
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.registry.cache import labels_of
+from mockkube.apiserver.registry.cache import Record, labels_of
 from mockkube.apiserver.registry.resource import Resource
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -56,6 +56,13 @@ class Subject:
         if labels is None:
             raise NotFound.object("", "namespaces", self.namespace)
         return labels
+
+    def namespace_object(self) -> ReadOnlyObject | None:
+        """The namespace of the request; none of a namespace."""
+        if not self.request.call.namespace or self.is_namespace:
+            return None
+        record = self.request.find("", "namespaces").record("", self.request.call.namespace)
+        return None if record is None else record.load()
 
     def selected(self, criteria: ReadOnlyObject) -> bool:
         """Whether the selectors for namespaces and objects take it."""
@@ -105,6 +112,12 @@ def _pairs(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
     for text in rule.get("resources") or ():
         resource, _, subresource = text.partition("/")
         yield resource, subresource
+
+
+def configured(request: Request, plural: str) -> Sequence[Record]:
+    """What is configured of a kind of the group, by name."""
+    resource = request.resource.services.find(GROUP, plural)
+    return () if resource is None else resource.collection.range(resource.prefix(""))
 
 
 def matching_resource(request: Request, criteria: ReadOnlyObject) -> Resource | None:

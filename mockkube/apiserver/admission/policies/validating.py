@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachetools import LRUCache
-
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.admission.policies.bindings import Compilations, Misconfigured, invocations
 from mockkube.apiserver.admission.policies.conditions import met
 from mockkube.apiserver.admission.policies.evaluation import (
     COST_MAX,
@@ -28,14 +27,10 @@ from mockkube.apiserver.admission.policies.expressions import (
     compiled,
     variables_scope,
 )
-from mockkube.apiserver.admission.policies.matching import GROUP, Subject, matching_resource
-from mockkube.apiserver.admission.policies.parameters import BadParameters, collect, resource_of
+from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.registry.cache import Record
 from mockkube.matching.cel.environment import Compiled
 
-COMPILED_MAX: Final = 256
-"""How many policies are kept compiled; the one unused for longest is forgotten."""
 MESSAGE_BYTES_MAX: Final = 5 * 1024
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _INVALID: Final = "Invalid"
@@ -166,62 +161,31 @@ class ValidatingAdmissionPolicy(Plugin):
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def __init__(self) -> None:
-        self._compiled: LRUCache[tuple[str, str], Policy] = LRUCache(COMPILED_MAX)
+        self._compiled = Compilations(Policy.read)
 
     def validate(self, request: Request) -> None:
         """Ask every policy that is bound to the request."""
-        policies = _records(request, "validatingadmissionpolicies")
+        policies = configured(request, "validatingadmissionpolicies")
         if not policies or Subject(request).exempt:
             return
-        bindings = [record.load() for record in _records(request, "validatingadmissionpolicybindings")]
+        bindings = [record.load() for record in configured(request, "validatingadmissionpolicybindings")]
         for record in policies:
-            policy = self._policy(record)
-            bound = [one for one in bindings if one["spec"].get("policyName") == policy.name]
-            for binding, denial in _denials(policy, bound, request):
+            policy = self._compiled.of(record)
+            for binding, denial in _denials(policy, bindings, request):
                 raise _refusal(request, policy, binding, denial)
-
-    def _policy(self, record: Record) -> Policy:
-        obj = record.load()
-        metadata = obj["metadata"]
-        key = (metadata["uid"], metadata["resourceVersion"])
-        policy = self._compiled.get(key)
-        if policy is None:
-            policy = self._compiled[key] = Policy.read(obj)
-        return policy
-
-
-def _records(request: Request, plural: str) -> Sequence[Record]:
-    resource = request.find(GROUP, plural)
-    return resource.collection.range(resource.prefix(""))
 
 
 def _denials(
     policy: Policy, bindings: Sequence[ReadOnlyObject], request: Request
 ) -> Iterator[tuple[ReadOnlyObject | None, Denial]]:
     """What a policy denies, each with the binding that makes it do so; what is only warned of becomes a warning."""
-    try:
-        resource = matching_resource(request, policy.spec.get("matchConstraints") or {})
-        if resource is None:
-            return
-        kind = policy.spec.get("paramKind")
-        params_of = None if kind is None else resource_of(kind, request.resource.services)
-    except (ApiError, BadParameters) as error:
-        if policy.fails:
-            yield None, Denial(f"failed to configure policy: {error}")
-        return
-    occasion = Occasion(request, resource)
-    for binding in bindings:
-        try:
-            if matching_resource(request, binding["spec"].get("matchResources") or {}) is None:
-                continue
-            params = collect(params_of, binding["spec"].get("paramRef"), Subject(request).namespace)
-        except (ApiError, BadParameters) as error:
+    for one in invocations(request, policy.name, policy.spec, bindings):
+        if isinstance(one, Misconfigured):
             if policy.fails:
-                yield binding, Denial(f"failed to configure binding: {error}")
+                yield one.binding, Denial(one.text)
             continue
-        for one in params:
-            for denial in policy.judge(occasion, one, _namespace(request)):
-                yield from _acted_upon(request, policy, binding, denial)
+        for denial in policy.judge(one.occasion, one.params, Subject(request).namespace_object()):
+            yield from _acted_upon(request, policy, one.binding, denial)
 
 
 def _acted_upon(
@@ -233,14 +197,6 @@ def _acted_upon(
         request.call.warn([f"Validation failed for {about}: {denial.message}"])
     if "Deny" in actions:
         yield binding, denial
-
-
-def _namespace(request: Request) -> ReadOnlyObject | None:
-    """The namespace of the request; none of a namespace."""
-    if not request.call.namespace or request.of_kind("", "namespaces"):
-        return None
-    record = request.find("", "namespaces").record("", request.call.namespace)
-    return None if record is None else record.load()
 
 
 def _refusal(request: Request, policy: Policy, binding: ReadOnlyObject | None, denial: Denial) -> ApiError:

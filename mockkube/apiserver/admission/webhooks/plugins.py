@@ -7,11 +7,9 @@ from typing import Any
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import BadPatch, PatchRejected, TooManyOperations
-from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.policies.evaluation import Occasion
 from mockkube.apiserver.admission.webhooks.hooks import Hook, hooks
-from mockkube.apiserver.registry.resource import Call
 
 _OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
@@ -49,20 +47,7 @@ def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Any) -> bo
         after = json_patch.apply(before, json_patch.read(patch, typed=False))
     except (BadPatch, PatchRejected, TooManyOperations) as error:
         raise Internal(str(error)) from error
-    new = _decoded(occasion, after)
-    changed = new != request.obj
-    request.obj = new
-    return changed
-
-
-def _decoded(occasion: Occasion, value: Any) -> Object:
-    """The object that a patch made, decoded and defaulted, in the storage version."""
-    call = occasion.request.call
-    asking = Call(call.user, call.namespace, call.name, call.subresource, call.user_agent)
-    try:
-        return occasion.resource.stored(occasion.resource.decode(value, asking, "Ignore"))
-    except ApiError as error:
-        raise Internal(error.message) from error
+    return occasion.take(after)
 
 
 class ValidatingAdmissionWebhook(Plugin):

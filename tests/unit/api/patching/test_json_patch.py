@@ -151,3 +151,40 @@ def test_the_given_document_and_patch_are_never_changed(given_operations):
     with contextlib.suppress(PatchRejected):
         json_patch.apply(DOC, given_operations)
     assert (DOC, given_operations) == before
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (
+            {"op": "add", "path": "/x/y", "value": 1},
+            'add operation does not apply: doc is missing path: "/x/y": missing value',
+        ),
+        (
+            {"op": "remove", "path": "/x"},
+            "error in remove for path: '/x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/x/y"},
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            {"op": "move", "from": "/x", "path": "/y"},
+            "error in move for path: 'x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            {"op": "copy", "from": "/x/y", "path": "/y"},
+            "copy operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        (
+            {"op": "add", "path": "/list/9", "value": 1},
+            "error in add for path: '/list/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        ({"op": "test", "path": "/list", "value": 1}, "testing value /list failed: test failed"),
+        ({"op": "bogus", "path": "/list"}, "Unexpected kind: bogus"),
+    ],
+)
+def test_what_does_not_apply_is_told(operation, message):
+    with pytest.raises(PatchRejected) as caught:
+        json_patch.apply({"list": [1]}, [operation])
+    assert str(caught.value) == message

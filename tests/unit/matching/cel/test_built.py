@@ -23,10 +23,10 @@ def value_of(text):
             "Object{a: 1, b: Object.b{c: [Object.b.c{d: 'e'}]}}", {"a": 1, "b": {"c": [{"d": "e"}]}}, id="parts"
         ),
         pytest.param("Object{?a: optional.none(), ?b: optional.of(null)}", {"b": None}, id="optional fields"),
-        pytest.param("Object{a: {'k': b'abc', 'd': 1.5}}", {"a": {"k": "YWJj", "d": 1.5}}, id="a map"),
+        pytest.param("Object{a: {'k': b'abc'}, b: {'d': 1.5}}", {"a": {"k": "YWJj"}, "b": {"d": 1.5}}, id="a map"),
         pytest.param(
             "Object{a: timestamp('2020-01-01T00:00:00Z'), b: duration('90s')}",
-            {"a": "2020-01-01T00:00:00Z", "b": "1m30s"},
+            {"a": "2020-01-01T00:00:00Z", "b": "90s"},
             id="times",
         ),
     ],

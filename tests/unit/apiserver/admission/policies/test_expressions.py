@@ -49,6 +49,27 @@ def test_an_expression_speaks_of_what_is_there_and_yields_what_is_wanted(express
     assert bool(errors) == (complaint is not None)
 
 
+@pytest.mark.parametrize(
+    ("expression", "purpose", "complaint"),
+    [
+        pytest.param("Object{spec: Object.spec{a: [1]}}", "applyConfiguration", None, id="an object"),
+        pytest.param("object", "applyConfiguration", "must evaluate to Object but got dyn", id="anything"),
+        pytest.param("Object.spec{}", "applyConfiguration", "must evaluate to Object but got Object.spec", id="a part"),
+        pytest.param("[JSONPatch{op: 'add', value: 1}]", "jsonPatch", None, id="patches"),
+        pytest.param("[]", "jsonPatch", "must evaluate to list(JSONPatch) but got list(dyn)", id="no patches"),
+        pytest.param(
+            "[JSONPatch{op: 1}]", "jsonPatch", "expected type of field 'op' is 'string'", id="a field of a wrong type"
+        ),
+        pytest.param("Object{} == Object{}", "matchCondition", "undeclared reference to 'Object'", id="elsewhere"),
+    ],
+)
+def test_only_mutations_write_out_objects_and_patches(expression, purpose, complaint):
+    obj = {"kind": "MutatingAdmissionPolicy", "spec": {}}
+    errors = policy_expression(expression, "spec.mutations[0].x.expression", purpose, obj)
+    assert [complaint is not None and complaint in error.detail for error in errors] == [True] * len(errors)
+    assert bool(errors) == (complaint is not None)
+
+
 def test_a_named_value_sees_those_before_it():
     (error,) = policy_expression("variables.b", "spec.variables[1].expression", "variable", POLICY)
     assert "undefined field 'b'" in error.detail

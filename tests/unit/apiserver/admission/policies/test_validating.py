@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.api.errors import ApiError
-from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
+from mockkube.apiserver.authorization.decisions import Decision
 
 GROUP = "admissionregistration.k8s.io/v1"
 CONFIGS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
@@ -120,12 +120,40 @@ async def test_what_cannot_be_evaluated_fails_as_the_policy_says(world, failure_
 
 
 @pytest.mark.parametrize(
-    "expression", ["authorizer.path('/').check('get').allowed()", "authorizer.requestResource.check('get').allowed()"]
+    ("expression", "asked"),
+    [
+        pytest.param("authorizer.path('/x').check('get')", ("somebody", "get", "/x", "", ""), id="a path"),
+        pytest.param(
+            "authorizer.requestResource.check('create')",
+            ("somebody", "create", None, "ns", "configmaps"),
+            id="the request's own resource",
+        ),
+        pytest.param(
+            "authorizer.serviceAccount('a', 'b').group('').resource('pods').subresource('log').namespace('c')"
+            ".check('get')",
+            ("system:serviceaccount:a:b", "get", None, "c", "pods/log"),
+            id="a service account's",
+        ),
+    ],
 )
-async def test_what_the_user_may_do_cannot_be_told(world, expression):
-    error = await denial(world, policy(expression), binding())
-    assert why(error).startswith(f"expression '{expression}' resulted in error: no such overload")
-    assert policy_expression(expression, "spec.validations[0].expression", "validation", policy(expression)) == []
+async def test_an_expression_asks_what_somebody_may_do(world, expression, asked):
+    questions = []
+
+    def authorize(question):
+        questions.append(question)
+        return Decision(allowed=False, reason="for no reason")
+
+    world.registry.services.authorize = authorize
+    validation = {"expression": f"{expression}.allowed()", "message": "not allowed"}
+    assert why(await denial(world, policy(validation), binding())) == "not allowed"
+    (one,) = questions
+    assert (one.user.name, one.verb, one.path, one.namespace, one.combined) == asked
+
+
+async def test_more_than_two_checks_are_too_expensive(world):
+    check = "!authorizer.path('/').check('get').allowed()"
+    error = await denial(world, policy(" && ".join([check] * 3)), binding())
+    assert why(error).endswith("resulted in error: operation cancelled: actual cost limit exceeded")
 
 
 async def test_an_expression_that_takes_too_long_is_cut_short(world):

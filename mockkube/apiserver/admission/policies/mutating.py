@@ -1,0 +1,150 @@
+"""MutatingAdmissionPolicy: expressions that change what is written, where bindings say."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.chain import Plugin, Request
+from mockkube.apiserver.admission.policies.bindings import Compilations, Invocation, Misconfigured, invocations
+from mockkube.apiserver.admission.policies.conditions import met
+from mockkube.apiserver.admission.policies.evaluation import Failed, OutOfBudget, activation
+from mockkube.apiserver.admission.policies.expressions import ANYTHING, BOOL, compiled, variables_scope
+from mockkube.apiserver.admission.policies.matching import Subject, configured
+from mockkube.apiserver.admission.policies.mutations import Mutation
+from mockkube.apiserver.admission.refusals import refuse
+from mockkube.matching.cel.environment import Compiled
+
+_GATE: Final = "MutatingAdmissionPolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What went wrong with a policy, and how that is answered."""
+
+    policy: str
+    binding: ReadOnlyObject | None
+    text: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.binding is None:
+            return f'policy "{self.policy}" denied request: {self.text}'
+        return f"policy '{self.policy}' with binding '{self.binding['metadata']['name']}' denied request: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, compiled."""
+
+    name: str
+    spec: ReadOnlyObject
+    variables: Mapping[str, Compiled]
+    conditions: Sequence[Compiled]
+    mutations: Sequence[Mutation]
+
+    @property
+    def fails(self) -> bool:
+        """Whether what goes wrong is held against the request."""
+        return bool(self.spec.get("failurePolicy") != "Ignore")
+
+    @property
+    def reinvoked(self) -> bool:
+        """Whether it is asked again when the object has changed since."""
+        return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
+
+    @classmethod
+    def read(cls, obj: ReadOnlyObject) -> "Policy":
+        """Compile a policy object; what does not compile is found out when it is evaluated."""
+        spec = obj["spec"]
+        scope = variables_scope(spec)
+        return cls(
+            name=obj["metadata"]["name"],
+            spec=spec,
+            variables={
+                one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
+                for index, one in enumerate(spec.get("variables") or [])
+            },
+            conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
+            mutations=[Mutation.read(one, scope) for one in spec.get("mutations") or []],
+        )
+
+    def meets_conditions(self, one: Invocation) -> bool:
+        """Whether the request is one that the policy is for; Failed when that has no answer."""
+        names = one.occasion.names(one.params, None)
+        return met(self.conditions, activation(names, self.variables), fails=self.fails)
+
+    def play(self, one: Invocation) -> Iterator[str]:
+        """Let each mutation change what the one before has left; what goes wrong with one, in words."""
+        for mutation in self.mutations:
+            # each sees the object as it is by then
+            names = one.occasion.names(one.params, Subject(one.occasion.request).namespace_object())
+            try:
+                mutation.play(one.occasion, activation(names, self.variables))
+            except (Failed, OutOfBudget) as error:
+                yield str(error)
+
+
+class MutatingAdmissionPolicy(Plugin):
+    """Changes what policies want changed."""
+
+    name = "MutatingAdmissionPolicy"
+
+    def __init__(self) -> None:
+        self._compiled = Compilations(Policy.read)
+
+    async def amend(self, request: Request, *, again: bool) -> bool:
+        """Play every policy that is bound to the request; in a second round only those that ask for one."""
+        records = configured(request, "mutatingadmissionpolicies")
+        if not records or Subject(request).exempt or not request.resource.services.caps.enabled(_GATE):
+            return False
+        before: Any = request.obj
+        policies = [self._compiled.of(record) for record in records]
+        bindings = [record.load() for record in configured(request, "mutatingadmissionpolicybindings")]
+        # what is matched is the object as it came: policies are selected before any of them is played
+        selected = [
+            (policy, one) for policy in policies for one in invocations(request, policy.name, policy.spec, bindings)
+        ]
+        complaints = [
+            Complaint(policy.name, one.binding, one.text)
+            for policy, one in selected
+            if isinstance(one, Misconfigured) and policy.fails
+        ]
+        for policy, one in selected:
+            if isinstance(one, Invocation):
+                complaints += _played(request, policy, one, again=again)
+        if complaints:
+            raise _refusal(request, complaints)
+        return bool(request.obj != before)
+
+
+def _played(request: Request, policy: Policy, one: Invocation, *, again: bool) -> list[Complaint]:
+    """Play a policy on a request, if it is for it; what went wrong and counts."""
+    try:
+        if not policy.meets_conditions(one):
+            return []
+    except Failed as error:
+        return [Complaint(policy.name, one.binding, str(error), "Invalid")]
+    key = _key(policy, one)
+    if again and key not in request.reinvocable:
+        return []
+    complaints = [Complaint(policy.name, one.binding, text, "Invalid") for text in policy.play(one)]
+    if policy.reinvoked:
+        request.reinvocable.add(key)
+    return complaints if policy.fails else []
+
+
+def _key(policy: Policy, one: Invocation) -> tuple[str, ...]:
+    params = {} if one.params is None else one.params["metadata"]
+    return policy.name, one.binding["metadata"]["name"], params.get("namespace", ""), params.get("name", "")
+
+
+def _refusal(request: Request, complaints: Sequence[Complaint]) -> ApiError:
+    """The answer that names everything that went wrong, the first as its message."""
+    error = refuse(request, str(complaints[0]))
+    error.message = str(complaints[0])
+    error.reason = complaints[0].reason or error.reason
+    error.details = {**(error.details or {}), "causes": [{"message": str(one)} for one in complaints]}
+    return error

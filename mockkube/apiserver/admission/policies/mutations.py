@@ -1,0 +1,112 @@
+"""The mutations of policies: what their expressions make of an object."""
+
+# upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating/patch
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.managed_fields.errors import TypeMismatch
+from mockkube.api.managed_fields.merge import merge
+from mockkube.api.managed_fields.types import ListType, MapType, Type
+from mockkube.api.managed_fields.validate import check
+from mockkube.api.patching import json_patch
+from mockkube.api.patching.errors import PatchError, TestFailed
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.admission.policies.evaluation import COST_MAX, Activation, Budget, Failed, Occasion
+from mockkube.apiserver.admission.policies.expressions import OBJECT, PATCHES, Scope, compiled
+from mockkube.matching.cel.built import NotJson, misnamed, to_json
+from mockkube.matching.cel.environment import Compiled
+from mockkube.matching.cel.values import Built
+
+_JSON_PATCH: Final = "JSONPatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One mutation of a policy, compiled."""
+
+    program: Compiled
+    patches: bool
+    """Whether it makes a JSON patch; else it makes an object to be merged."""
+
+    @classmethod
+    def read(cls, raw: ReadOnlyObject, scope: Scope) -> "Mutation":
+        """Compile a mutation; what does not compile is found out when it is played."""
+        patches = raw.get("patchType") == _JSON_PATCH
+        given = raw.get("jsonPatch" if patches else "applyConfiguration") or {}
+        wanted = PATCHES if patches else OBJECT
+        return cls(compiled(given.get("expression", "").strip(), scope.building(), wanted), patches)
+
+    def play(self, occasion: Occasion, found: Activation) -> None:
+        """Change the object of the request; Failed where that cannot be done."""
+        value = found.evaluate(self.program, Budget(COST_MAX))
+        before = occasion.shown(occasion.request.obj)
+        assert before is not None, "only what has an object is changed"
+        if self.patches:
+            occasion.take_strictly(_patched(before, value))
+        else:
+            occasion.take(_merged(occasion, before, value))
+
+
+def _merged(occasion: Occasion, before: ReadOnlyObject, value: Any) -> Any:
+    """What an object that an expression made is to be merged into, with it."""
+    wanted: dict[str, Any] = _json(value, "invalid return type")
+    wanted |= {"apiVersion": occasion.resource.api_version, "kind": occasion.resource.kind.kind}
+    resource = occasion.resource
+    kind = resource.services.trackers.of(resource, "").type
+    try:
+        check(wanted, kind)
+    except TypeMismatch as error:
+        raise Failed(f"error applying patch: failed to convert patch object to typed object: {error}") from error
+    if whole := list(_atomics(wanted, kind, "")):
+        what = f"may not mutate atomic arrays, maps or structs: {', '.join(whole)}"
+        raise Failed(f"error applying patch: invalid ApplyConfiguration: {what}")
+    return merge(before, wanted, kind)
+
+
+def _atomics(value: Any, kind: Type, path: str) -> Iterator[str]:
+    """The paths of what would be replaced as a whole, and would so lose what the expression does not mention."""
+    form = kind.form(value)
+    if isinstance(value, dict) and isinstance(form, MapType):
+        if form.atomic:
+            yield path
+        for name, part in value.items():
+            if name in form.fields:
+                yield from _atomics(part, form.fields[name], f"{path}.{name}")
+    elif isinstance(value, list) and isinstance(form, ListType):
+        if form.atomic:
+            yield path
+        for index, part in enumerate(value):
+            yield from _atomics(part, form.element, f"{path}[{index}]")
+
+
+def _patched(before: ReadOnlyObject, patches: Any) -> Any:
+    """The object after the patches that an expression made; as it was where a test among them fails."""
+    operations = [_operation(each) for each in patches]
+    try:
+        return json_patch.apply(before, operations)
+    except TestFailed:
+        return before
+    except PatchError as error:
+        raise Failed(f"JSON Patch: {error}") from error
+
+
+def _operation(patch: Any) -> dict[str, Any]:
+    operation: dict[str, Any] = {"op": patch.get("op", ""), "path": patch.get("path", "")}
+    if patch.get("from"):
+        operation["from"] = patch["from"]
+    if "value" in patch:
+        operation["value"] = _json(
+            patch["value"], "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+        )
+    return operation
+
+
+def _json(value: Any, prefix: str) -> Any:
+    """The JSON of what an expression made."""
+    if isinstance(value, Built) and (wrong := list(misnamed(value, value.type_name))):
+        raise Failed("type mismatch: " + "\n".join(wrong))
+    try:
+        return to_json(value)
+    except NotJson as error:
+        raise Failed(f"{prefix}: {error}") from error

@@ -1,0 +1,58 @@
+"""What the variable `authorizer` of expressions stands for: the rights of whoever sent the request."""
+
+# upstream 1.36: apiserver/pkg/cel/library/authz.go, apiserver/pkg/authentication/serviceaccount/util.go
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mockkube.api.selectors import fields as field_selectors
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.apiserver.admission.chain import Request
+from mockkube.apiserver.admission.policies.matching import Subject
+from mockkube.apiserver.authorization.rules import Attributes
+from mockkube.matching.cel.libraries.authorization import Ask, Authorizer, Decision, Question, ResourceCheck
+
+
+def names_of_rights(request: Request) -> Mapping[str, Any]:
+    """The names by which an expression asks for rights."""
+    ask, subject = _asking(request), Subject(request)
+    resource = Question(
+        group=request.resource.group,
+        resource=request.resource.plural,
+        subresource=request.call.subresource,
+        namespace=subject.namespace,
+        name=subject.name,
+    )
+    return {"authorizer": Authorizer(ask), "authorizer.requestResource": ResourceCheck(ask, resource)}
+
+
+def _asking(request: Request) -> Ask:
+    def ask(question: Question) -> Decision:
+        decision = request.resource.services.authorize(_attributes(request, question))
+        return Decision(decision.allowed, decision.reason)
+
+    return ask
+
+
+def _attributes(request: Request, question: Question) -> Attributes:
+    user = request.call.user
+    if question.account is not None:
+        namespace, name = question.account
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        user = replace(user, name=f"system:serviceaccount:{namespace}:{name}", uid="", groups=groups, extra={})
+    if question.path is not None:
+        return Attributes(user, question.verb, path=question.path)
+    try:
+        selector = field_selectors.parse(question.field_selector)
+    except BadSelector:
+        selector = field_selectors.EVERYTHING
+    return Attributes(
+        user,
+        question.verb,
+        question.group,
+        question.resource,
+        question.subresource,
+        question.namespace,
+        question.name,
+        fields=selector.requirements,
+    )
