@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/framework/preemption/executor.go
 
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,6 +45,8 @@ class Tools:
     metrics: Metrics
     activate: Callable[[str], None]
     """Lets a pod be tried at once."""
+    ask_again: Callable[[str], None]
+    """Lets it be asked again whether a pod is to be kept out of the queue."""
     call_off: Callable[[str, str], bool]
     """Stops the binding of a pod, for a reason; False if there is none to stop."""
 
@@ -82,10 +84,9 @@ class Evictions:
         seen = self._tools.pods.get(last.key)
         return seen is not None and not seen["metadata"].get("deletionTimestamp")
 
-    @property
-    def unfinished(self) -> Container[str]:
-        """The uids of pods for which that is so whatever has been seen of their victims; it changes with them."""
-        return self._unfinished
+    def has_victims(self, uid: str) -> bool:
+        """Whether not all but one of the victims of a pod have been evicted; `ask_again` is told when that changes."""
+        return uid in self._unfinished
 
     def ready(self) -> bool:
         """Whether there is somebody to evict."""
@@ -97,15 +98,17 @@ class Evictions:
     async def step(self) -> None:
         """Carry one preemption out."""
         preemption = self._waiting.popleft()
-        uid = preemption.preemptor.uid
+        uid, failed = preemption.preemptor.uid, False
         try:
             await self._carry_out(preemption)
         except ApiError as error:
             _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
-            self._tools.activate(uid)
+            failed = True
         finally:
-            self._unfinished.pop(uid, None)
             self._last_victims.pop(uid, None)
+            self._all_but_one_evicted(uid)
+        if failed:
+            self._tools.activate(uid)
 
     async def _carry_out(self, preemption: Preemption) -> None:
         await self._clear_lower_nominations(preemption)
@@ -113,8 +116,13 @@ class Evictions:
         for victim in others:
             await self._evict(preemption, victim)
         self._last_victims[preemption.preemptor.uid] = last
-        del self._unfinished[preemption.preemptor.uid]
+        self._all_but_one_evicted(preemption.preemptor.uid)
         await self._evict(preemption, last)
+
+    def _all_but_one_evicted(self, uid: str) -> None:
+        if uid in self._unfinished:
+            del self._unfinished[uid]
+            self._tools.ask_again(uid)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> None:
         for pod in self._tools.nominations.on(preemption.node_name):

@@ -1,6 +1,5 @@
 """What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
 
-from collections.abc import Container
 from dataclasses import replace
 
 from mockkube.client.events import NORMAL
@@ -65,9 +64,9 @@ class ProfileHandle:
         """Whether pods are being evicted for this one right now."""
         return self.evictions is not None and self.evictions.preempting(uid)
 
-    def preemptors(self) -> Container[str]:
-        """The uids of pods for which others have still to be evicted; it changes with them."""
-        return () if self.evictions is None else self.evictions.unfinished
+    def has_victims(self, uid: str) -> bool:
+        """Whether not all but one of the victims of a pod have been evicted; the queue is told when that changes."""
+        return self.evictions is not None and self.evictions.has_victims(uid)
 
     @property
     def _points(self) -> Points:

@@ -150,6 +150,7 @@ class Scheduler:
             self.nominations,
             self.metrics,
             activate=self.queue.activate,
+            ask_again=self.queue.ask_again,
             call_off=binder.call_off,
         )
         evictions = Evictions(tools, owner=owner)

@@ -6,7 +6,7 @@ anything about a pod beyond its cycle: that goes into the `CycleState`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -76,8 +76,8 @@ class Handle(Protocol):
         """Whether pods are being evicted for this one right now."""
         ...
 
-    def preemptors(self) -> Container[str]:
-        """The uids of pods for which others have still to be evicted; it changes with them."""
+    def has_victims(self, uid: str) -> bool:
+        """Whether not all but one of the victims of a pod have been evicted; the queue is told when that changes."""
         ...
 
 
@@ -174,9 +174,9 @@ class PreEnqueuePlugin(Plugin):
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Return SUCCESS to let the pod into the active queue."""
 
-    def keeps(self) -> Container[str]:
-        """Return the uids of pods that it would keep out now, whatever else: they need not be asked for one by one."""
-        return ()
+    def keeps_surely(self, pod: PodInfo) -> bool:
+        """Whether a pod is kept out until the queue is told to ask again, whatever happens."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)

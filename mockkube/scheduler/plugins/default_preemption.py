@@ -5,7 +5,7 @@ It decides alone; whoever asked evicts the victims and nominates the pod to the 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
@@ -109,9 +109,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return SUCCESS
 
-    def keeps(self) -> Container[str]:
-        """Return the uids of pods for which others have still to be evicted."""
-        return self._handle.preemptors()
+    def keeps_surely(self, pod: PodInfo) -> bool:
+        """Whether more than one pod has still to be evicted."""
+        return self._handle.has_victims(pod.uid)
 
     # Deciding
 

@@ -19,6 +19,8 @@ class Reason:
     """The plugin that keeps them out of the queue; empty if none does."""
     rejectors: frozenset[str]
     """The plugins that refused them."""
+    surely: bool
+    """Whether the gate would keep them out now, whatever happens around them."""
 
 
 class Aside:
@@ -44,11 +46,11 @@ class Aside:
         place = self._places.get(uid)
         return None if place is None else self._groups[place[1]][uid]
 
-    def put(self, queued: Queued) -> None:
-        """Take a pod in, or note why it waits now; it keeps its place."""
+    def put(self, queued: Queued, *, surely: bool = False) -> None:
+        """Take a pod in, or note why it waits now; it keeps its place. `surely`: its gate needs not be asked."""
         uid = queued.pod.uid
         place = self._places.get(uid)
-        reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors))
+        reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors), surely)
         if place is not None and place[1] != reason:
             self._leave(uid, place[1])
         self._places[uid] = next(self._arrivals) if place is None else place[0], reason

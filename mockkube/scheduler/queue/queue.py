@@ -176,6 +176,12 @@ class Queue:
         else:
             self._activate(queued, ACTIVATED)
 
+    def ask_again(self, uid: str) -> None:
+        """Ask the plugin that keeps a pod out again when something happens: it does not keep it for sure any more."""
+        queued = self._unschedulable.get(uid)
+        if queued is not None:
+            self._unschedulable.put(queued)
+
     # What happens around them
 
     def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
@@ -189,7 +195,7 @@ class Queue:
     def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
         """Return the pods that an event may help, as far as can be said without asking for each."""
         groups = self._unschedulable.groups()
-        found = [self._not_kept(reason, group) for reason, group in groups if self._concerns(reason, event)]
+        found = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
         if len(found) == 1:
             return found[0]
         return self._unschedulable.in_order([queued for group in found for queued in group])
@@ -200,15 +206,8 @@ class Queue:
             return True
         hints = self._rules.hints[reason.profile]
         if reason.gate:
-            return hints.concerns(reason.gate, event)
+            return not reason.surely and hints.concerns(reason.gate, event)
         return not reason.rejectors or any(hints.concerns(name, event) for name in reason.rejectors)
-
-    def _not_kept(self, reason: Reason, group: Mapping[str, Queued]) -> Sequence[Queued]:
-        gate = self._gate(reason.profile, reason.gate)
-        if gate is None:
-            return list(group.values())
-        kept = gate.keeps()  # hot: per event, per waiting pod
-        return [queued for uid, queued in group.items() if uid not in kept]
 
     def _gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
         return next((plugin for plugin in self._rules.gates[profile] if plugin.name == name), None)
@@ -291,7 +290,8 @@ class Queue:
     def _set_aside(self, queued: Queued, event: str) -> None:
         if queued.pod.uid not in self._unschedulable:
             self._metrics.incoming.add("unschedulable", event)
-        self._unschedulable.put(queued)
+        gate = self._gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
+        self._unschedulable.put(queued, surely=gate is not None and gate.keeps_surely(queued.pod))
 
     def _passes_gates(self, queued: Queued) -> bool:
         plugins = self._rules.gates[queued.pod.scheduler_name]

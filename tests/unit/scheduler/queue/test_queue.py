@@ -22,7 +22,7 @@ class Keeper(PreEnqueuePlugin):
     name = "Keeper"
 
     def __init__(self):
-        self.kept, self.asked = {}, []
+        self.kept, self.sure, self.asked = {}, {}, []
 
     def interests(self):
         return (Interest(Subject.ASSIGNED_POD, Action.DELETE),)
@@ -31,8 +31,8 @@ class Keeper(PreEnqueuePlugin):
         self.asked.append(pod.name)
         return Status.unresolvable("kept") if pod.uid in self.kept else SUCCESS
 
-    def keeps(self):
-        return self.kept
+    def keeps_surely(self, pod):
+        return pod.uid in self.sure
 
 
 @pytest.fixture
@@ -85,13 +85,16 @@ def test_an_event_that_concerns_nobody_who_refused_a_pod_leaves_it_waiting(queue
     assert taken(queue) == []
 
 
-def test_pods_that_are_surely_kept_out_are_not_asked_for_one_by_one(queue, keeper):
+def test_pods_that_are_surely_kept_out_are_asked_for_when_they_are_not_any_more(queue, keeper):
     refuse(queue, "a", "b")
-    keeper.kept["a"] = keeper.kept["b"] = None
+    for waiting in (keeper.kept, keeper.sure):
+        waiting["a"] = waiting["b"] = None
     queue.happened(POD_GONE)
     keeper.asked.clear()
+    keeper.kept.clear()
     queue.happened(POD_GONE)
-    assert keeper.asked == []
-    del keeper.kept["b"]
+    assert (keeper.asked, taken(queue)) == ([], [])
+    del keeper.sure["b"]
+    queue.ask_again("b")
     queue.happened(POD_GONE)
     assert taken(queue) == ["b"]

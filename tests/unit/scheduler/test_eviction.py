@@ -1,0 +1,112 @@
+"""Evictions keep the pod they are for waiting, exactly as long as they take."""
+
+import asyncio
+
+import pytest
+
+from mockkube.api.errors import Unavailable
+from mockkube.client.series import SeriesRecorder
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import DEFAULT
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.virtual import VirtualClock
+from mockkube.scheduler.eviction import Evictions, Preemption, Tools
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.nominations import Nominations
+from mockkube.scheduler.pod_status import PodStatusWriter
+
+UID = "preemptor"
+
+
+class Server:
+    """A client that notes who is deleted, and what was thought of the preemptor then."""
+
+    def __init__(self):
+        self.deleted, self.look, self.answers = [], lambda: None, True
+
+    async def patch(self, kind, key, patch, *, subresource):
+        if not self.answers:
+            raise Unavailable("gone")
+
+    async def delete(self, kind, key, how):
+        self.deleted.append((key.name, self.look()))
+
+
+class Calls:
+    """What evictions tell the queue, with what is thought of the preemptor then."""
+
+    def __init__(self):
+        self.made, self.look = [], lambda: None
+
+    def __getattr__(self, name):
+        return lambda uid: self.made.append((name, uid, self.look()))
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest.fixture
+def queue():
+    return Calls()
+
+
+@pytest.fixture
+def seen():
+    """Return the pods that are seen, by key."""
+    return {}
+
+
+@pytest.fixture
+def evictions(server, queue, seen):
+    clock, chance = VirtualClock(), Chance.seeded(1, "test")
+    tools = Tools(
+        server,
+        seen,
+        PodStatusWriter(server, Capabilities(DEFAULT, frozenset()), clock),
+        SeriesRecorder(server, clock, chance, owner="test"),
+        Nominations(lambda pod: pod),
+        Metrics(),
+        activate=queue.activate,
+        ask_again=queue.ask_again,
+        call_off=lambda uid, reason: False,
+    )
+    evictions = Evictions(tools, owner="test")
+    server.look = queue.look = lambda: (evictions.preempting(UID), evictions.has_victims(UID))
+    return evictions
+
+
+def begin(evictions, pods, *names):
+    evictions.begin(Preemption(pods(UID), "n1", [pods(name) for name in names]))
+
+
+def test_a_pod_is_kept_waiting_until_only_one_victim_is_left_that_is_not_seen_any_more(evictions, server, queue, pods):
+    begin(evictions, pods, "a", "b")
+    assert (evictions.preempting(UID), evictions.has_victims(UID)) == (True, True)
+    asyncio.run(evictions.step())
+    assert server.deleted == [("a", (True, True)), ("b", (False, False))]
+    assert queue.made == [("ask_again", UID, (False, False))]
+
+
+def test_the_last_victim_keeps_it_waiting_while_it_is_seen_alive(evictions, server, seen, pods):
+    victim = pods("a")
+    seen[victim.key] = victim.obj
+    begin(evictions, pods, "a")
+    asyncio.run(evictions.step())
+    assert server.deleted == [("a", (True, False))]
+    assert not evictions.preempting(UID)
+
+
+def test_a_pod_whose_victims_could_not_be_evicted_is_tried_at_once(evictions, server, queue, pods):
+    server.answers = False
+    begin(evictions, pods, "a", "b")
+    asyncio.run(evictions.step())
+    assert queue.made == [("ask_again", UID, (False, False)), ("activate", UID, (False, False))]
+
+
+def test_victims_that_are_going_already_are_left_alone(evictions, pods):
+    victim = pods("a")
+    victim.terminating = True
+    evictions.begin(Preemption(pods(UID), "n1", [victim]))
+    assert (evictions.ready(), evictions.preempting(UID)) == (False, False)
