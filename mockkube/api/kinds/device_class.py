@@ -1,5 +1,6 @@
 """DeviceClass: which devices belong to a class, and how they are configured."""
 
+from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.device_expressions import ExpressionCheck, accept, validate_selectors
 from mockkube.api.kinds.device_fields import validate_configuration, validate_items
@@ -17,6 +18,10 @@ class DeviceClassStrategy(Strategy):
 
     def __init__(self, check_expression: ExpressionCheck = accept) -> None:
         self.check_expression = check_expression
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain, whose length is told in bytes here."""
+        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop the extended resource if that is switched off."""

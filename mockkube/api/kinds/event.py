@@ -18,6 +18,7 @@ _STORED_NAMES: Final = {"reportingController": "reportingComponent"}
 class EventStrategy(Strategy):
     """What happened to an object, as the core group judges it: hardly."""
 
+    native = False
     allow_create_on_update = True
     selectable = (
         *(f"involvedObject.{name}" for name in _OBJECT),
@@ -28,6 +29,10 @@ class EventStrategy(Strategy):
     )
     reporter = "reportingComponent"
     """What this group calls the controller that reports."""
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A name is judged as a step in a path, which is all that upstream asks here."""
+        return names.path_segment(name)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Select by what it is about, and who says so: under the names of both groups, which share what is stored."""
@@ -76,8 +81,13 @@ class EventsEventStrategy(EventStrategy):
     """The same, as the group events.k8s.io judges it: by its own time, and for ever."""
 
     # upstream 1.36: pkg/apis/events/v1/conversion.go
+    native = True
     selectable = (*(f"regarding.{name}" for name in _OBJECT), "reason", "reportingController", "type")
     reporter = "reportingController"
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain."""
+        return names.dns_subdomain(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Ask for a time, and refuse what the old form alone has."""

@@ -1,5 +1,6 @@
 """ReplicationController: a number of equal pods, found by labels alone."""
 
+from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_found, required
 from mockkube.api.kinds.formats import label_map
 from mockkube.api.kinds.numbers import nonnegatives
@@ -28,6 +29,10 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Select by how many there are."""
         return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain, whose length is told in bytes here."""
+        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
 
     def empty_status(self) -> Object:
         """There are none yet."""

@@ -29,6 +29,7 @@ def test_some_groups_let_finalizers_be_any_qualified_name():
     asked = {name for name, strategy in STRATEGIES.items() if not strategy.native}
     groups = {group for group, kind in asked}
     assert groups == {
+        "",
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
         "apiregistration.k8s.io",

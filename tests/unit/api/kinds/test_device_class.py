@@ -41,3 +41,7 @@ def test_extended_resources_are_behind_a_gate(judge):
     assert "extendedResourceName" in obj["spec"]
     PLAIN.prepare_create(obj, judge())
     assert "extendedResourceName" not in obj["spec"]
+
+
+def test_the_length_of_a_name_is_told_in_bytes():
+    assert DeviceClassStrategy().validate_name("a" * 254) == ["must be no more than 253 bytes"]

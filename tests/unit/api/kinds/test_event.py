@@ -64,3 +64,9 @@ def test_the_source_is_the_reporter_where_it_is_missing():
     assert fields["involvedObject.namespace"] == "default"
     assert fields["regarding.namespace"] == "default"
     assert set(fields) == {*CORE.selectable, *EVENTS.selectable}
+
+
+def test_the_core_group_lets_a_name_be_any_step_in_a_path():
+    assert EventStrategy().validate_name("Some Name") == []
+    assert EventStrategy().validate_name("a/b") == ["may not contain '/'"]
+    assert EventsEventStrategy().validate_name("Some Name") != []

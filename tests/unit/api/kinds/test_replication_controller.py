@@ -42,3 +42,7 @@ def test_a_selector_that_older_versions_cannot_hold_stays(judge):
     assert [error.detail for error in STRATEGY.validate_update(new, old, judge())] == [
         "cannot update non-convertible selector"
     ]
+
+
+def test_the_length_of_a_name_is_told_in_bytes():
+    assert ReplicationControllerStrategy().validate_name("a" * 254) == ["must be no more than 253 bytes"]
