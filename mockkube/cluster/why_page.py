@@ -54,15 +54,15 @@ class WhyPage:
         from mockkube.scheduler.configuration import ConfigurationError
 
         assert self.fleet is not None, "requests come when the fleet listens"
-        asked = self.fleet.asked(SCHEDULER)
-        client = LocalClient(self.fleet.workshop.door(asked.server), _READER)
-        question = Question(client, _team_of(self.fleet), self._clock, scheduler_configuration(self._flags))
+        team = _team_of(self.fleet)
+        client = LocalClient(self.fleet.workshop.door(team.newest_server().name), _READER)
+        question = Question(client, team, self._clock, scheduler_configuration(self._flags))
         try:
             return await question.account(key)
         except NotFound as error:
             raise NotFound(f"{error}{await instead_of(client, key)}", details=error.details) from None
         except ConfigurationError as error:
-            version = asked.settings.version
+            version = team.scheduler.caps.version
             raise Unavailable(f"{SCHEDULER} of version {version} cannot be configured so: {error}") from None
 
 

@@ -33,6 +33,8 @@ class Recording:
     """All objects that schedulers look at, by kind, as an API server shows them."""
 
     objects: Mapping[str, tuple[ReadOnlyObject, ...]]
+    server: Capabilities | None = None
+    """The API server that schedulers see them through; None: one that shows them as they were recorded."""
     _seen: dict[tuple[Version, str], tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
     """What schedulers of each version see of them; all go by the same trains."""
 
@@ -52,26 +54,31 @@ class Recording:
         key = key_of(changed)
         objects = tuple(changed if key_of(obj) == key else obj for obj in self.objects[kind])
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: objects}, seen)
+        return Recording({**self.objects, kind: objects}, self.server, seen)
 
     def adding(self, kind: str, obj: ReadOnlyObject) -> "Recording":
         """Return the same cluster with one object more."""
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: (*self.objects[kind], obj)}, seen)
+        return Recording({**self.objects, kind: (*self.objects[kind], obj)}, self.server, seen)
 
     def without(self, kind: str, uid: str) -> "Recording":
         """Return the same cluster without one object."""
         objects = tuple(obj for obj in self.objects[kind] if obj["metadata"].get("uid") != uid)
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: objects}, seen)
+        return Recording({**self.objects, kind: objects}, self.server, seen)
 
     def seen(self, kind: str, caps: Capabilities) -> tuple[ReadOnlyObject, ...]:
         """Return what a scheduler sees of a kind."""
         found = self._seen.get((caps.version, kind))
         if found is None:
-            sight = sight_of(caps)
-            found = self._seen[caps.version, kind] = tuple(see(obj, sight) for obj in self.objects.get(kind, ()))
+            objects = self.objects.get(kind, ())
+            found = self._seen[caps.version, kind] = tuple(self.shown(obj, caps) for obj in objects)
         return found
+
+    def shown(self, obj: ReadOnlyObject, caps: Capabilities) -> Object:
+        """Return what a scheduler sees of an object of this cluster."""
+        through = obj if self.server is None else see(obj, sight_of(self.server))
+        return see(through, sight_of(caps))
 
 
 def sight_of(caps: Capabilities) -> Sight:

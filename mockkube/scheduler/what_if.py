@@ -6,33 +6,17 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
-from mockkube.matching.taints import NUMERIC_GATE
-from mockkube.proposals.catalogue import PROPOSALS
 from mockkube.scheduler import why_changes
 from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.recorded import NAME
 from mockkube.scheduler.why import Case, Explanation, NodeAnswer, WhatIf
 from mockkube.scheduler.why_changes import Edit
 from mockkube.scheduler.why_facts import taint_text
+from mockkube.scheduler.why_gates import gates_for, proposed_for
 from mockkube.scheduler.why_variants import Standing
 
 NODES_MAX: Final = 5
 """On how many nodes a change of one node is tried, for each kind of change; and how many taints and volumes."""
-_GATES: Final = (
-    NUMERIC_GATE,
-    "DynamicResourceAllocation",
-    "DRADeviceTaints",
-    "DRADeviceTaintRules",
-    "DRAExtendedResource",
-    "DRAPartitionableDevices",
-    "DRAPrioritizedList",
-    "DRAConsumableCapacity",
-    "DRAFractionalCapacityRange",
-    "DRAAdminAccess",
-    "NodeDeclaredFeatures",
-    "PodLevelResources",
-)
-"""The released gates that decide whether a node can take a pod; that of each proposal comes before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +48,18 @@ async def what_if(case: Case, explanation: Explanation, overrides: Mapping[str, 
 
 async def successes(case: Case, tried: Iterable[Attempt]) -> AsyncIterator[Success]:
     """Yield the attempts after which the pod would be scheduled."""
+    present = await case.scheduler()
     for attempt in tried:
         await case.clock.sleep(0)  # who else works in this process is not kept waiting for all of them
-        if node := await attempt.case.goes_to():
+        same = attempt.case.caps is case.caps and attempt.case.recording is case.recording
+        scheduler = present if same else await attempt.case.scheduler()
+        if node := attempt.case.goes_by(scheduler):
             yield Success(attempt, node)
 
 
 def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield what may be worth trying, after what refused each node."""
-    gates = (*(proposal.gate for proposal in PROPOSALS), *_GATES)
+    gates = gates_for(case.pod, case.recording.objects)
     for one in Standing(NAME, case.caps, overrides).variants(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
     for edit in (*_of_pod(case, explanation), *_of_nodes(case, explanation.refused), *_of_volumes(case, explanation)):
@@ -81,7 +68,8 @@ def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]
 
 def upgrades(case: Case, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield schedulers of other versions with the gate of a proposal turned over; for when nothing simpler helps."""
-    for one in Standing(NAME, case.caps, overrides).upgrades():
+    gates = proposed_for(case.pod, case.recording.objects)
+    for one in Standing(NAME, case.caps, overrides).upgrades(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
 
 

@@ -17,7 +17,7 @@ from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.part import Scheduler
 from mockkube.scheduler.ranking import Scores
-from mockkube.scheduler.recorded import Recording, scheduler_of, see, sight_of
+from mockkube.scheduler.recorded import Recording, scheduler_of
 from mockkube.scheduler.refusals import Refusal
 from mockkube.scheduler.why_facts import detail_of
 
@@ -112,14 +112,18 @@ class Case:
 
     def subject(self) -> PodInfo:
         """Return the pod as if it were to be scheduled for the first time."""
-        seen = see(self.pod, sight_of(self.caps))
+        seen = self.recording.shown(self.pod, self.caps)
         spec = {name: value for name, value in seen["spec"].items() if name != "nodeName"}
         status = {name: value for name, value in (seen.get("status") or {}).items() if name in _KEPT}
         return PodInfo({**seen, "spec": spec, "status": status})
 
     async def goes_to(self) -> str:
         """Return the node that the pod would get; empty if none."""
-        pod, scheduler = self.subject(), await self.scheduler()
+        return self.goes_by(await self.scheduler())
+
+    def goes_by(self, scheduler: Scheduler) -> str:
+        """Return the node that a scheduler who knows the cluster would choose."""
+        pod = self.subject()
         decider = scheduler.deciders.get(pod.scheduler_name)
         if decider is None or any(not one.pre_enqueue(pod).ok for one in decider.points.profile.pre_enqueue):
             return ""

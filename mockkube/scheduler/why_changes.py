@@ -8,7 +8,7 @@ from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.taints import TaintRules, compile_tolerations, untolerated
-from mockkube.scheduler.why_facts import amount_text, selector_text, taint_text
+from mockkube.scheduler.why_facts import amount_text, taint_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ def labels_for(selector: ReadOnlyObject, required: ReadOnlyObject) -> Iterator[d
 
 def free(volume: ReadOnlyObject) -> Edit:
     """Return a volume that may be used from anywhere."""
-    name, required = volume["metadata"]["name"], (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
+    name = volume["metadata"]["name"]
     spec = {field: value for field, value in volume["spec"].items() if field != "nodeAffinity"}
-    return Edit("volume", f"volume {name} is not bound to {selector_text(required)}", {**volume, "spec": spec})
+    return Edit("volume", f"volume {name} may be used from any node", {**volume, "spec": spec})
 
 
 def relaxed(pod: ReadOnlyObject) -> Iterator[Edit]:
@@ -114,7 +114,7 @@ def relaxed(pod: ReadOnlyObject) -> Iterator[Edit]:
 _AFFINITIES: Final = {
     "nodeAffinity": "node affinity",
     "podAffinity": "pod affinity",
-    "podAntiAffinity": "anti-affinity",
+    "podAntiAffinity": "pod anti-affinity",
 }
 
 

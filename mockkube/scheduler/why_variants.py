@@ -42,10 +42,14 @@ class Standing:
             if version != self.caps.version:
                 yield Variant("version", str(version), self._with(version, self.overrides))
 
-    def upgrades(self) -> Iterator[Variant]:
-        """Yield it at every other version with the gate of a proposal turned over there: one restart, two flags."""
+    def upgrades(self, gates: Iterable[str] | None = None) -> Iterator[Variant]:
+        """Yield it at every other version with one of these gates, or that of a proposal, turned over there.
+
+        That is one restart, but two flags.
+        """
+        wanted = tuple((proposal.gate for proposal in PROPOSALS) if gates is None else gates)
         for one in self.variants(()):
-            for gate in (proposal.gate for proposal in PROPOSALS):
+            for gate in wanted:
                 on = not one.caps.enabled(gate)
                 caps = self._with(one.caps.version, {**self.overrides, gate: on})
                 if caps.enabled(gate) is on:

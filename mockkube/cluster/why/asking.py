@@ -1,7 +1,7 @@
 """One question: what of this pod?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
@@ -25,7 +25,7 @@ class Question:
     """Where to look."""
 
     client: Client
-    """Sees what the API server shows, with nothing left out."""
+    """Sees what the newest API server shows, with nothing left out."""
     team: Team
     clock: Clock
     configuration: ReadOnlyObject | None = None
@@ -52,6 +52,8 @@ class Question:
     async def _case(self, pod: ReadOnlyObject) -> Case:
         caps = self.team.scheduler.caps
         recording = await Recording.of(self.client, caps, self.clock)
+        if (server := self.team.scheduler.server).version != self.team.newest_server().caps.version:
+            recording = replace(recording, server=server)
         without = recording.without("Pod", pod["metadata"].get("uid", ""))
         return Case(pod, without, caps, self.clock, self.configuration)
 

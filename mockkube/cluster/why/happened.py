@@ -92,6 +92,8 @@ def deeds(memory: Memory, team: Team) -> Iterator[str]:
         yield f"Who: {who}: {said.get('message', '')}"
     elif fate is Fate.REFUSED:
         yield f"Who: {told['kubelet']} refused it on {node}; a pod that was refused stays Failed and never starts."
+    elif fate is Fate.ENDED:
+        yield f"Its containers have ended on {node}; nobody turned it away."
     elif memory.gone:
         yield "Who: it was deleted; nothing in its status says that a component wanted that."
     if pod["metadata"].get("deletionTimestamp") and not memory.gone:

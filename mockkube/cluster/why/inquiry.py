@@ -69,8 +69,8 @@ class Inquiry:
 
     async def finding(self) -> Finding:
         """Return what stops the pod, and what would help."""
-        if self.leaving and self.pod["metadata"].get("finalizers"):
-            return self._stuck()
+        if (stuck := self._stuck()) is not None:
+            return stuck
         match self.fate:
             case Fate.UNBOUND:
                 return await self._unbound()
@@ -160,13 +160,13 @@ class Inquiry:
 
     # At the API server
 
-    def _stuck(self) -> Finding:
-        """Return why a pod that is being deleted cannot be let go by those who hold it."""
+    def _stuck(self) -> Finding | None:
+        """Return why a pod that is being deleted cannot be let go by those who hold it; None if they can."""
         server = self.team.server
-        refused = storing.refusals(self.pod, server.caps, self.now)
+        held = ", ".join(self.pod["metadata"].get("finalizers") or ()) if self.leaving else ""
+        refused = storing.refusals(self.pod, server.caps, self.now) if held else []
         if not refused:
-            return Finding()
-        held = ", ".join(self.pod["metadata"]["finalizers"])
+            return None
         obstacle = Obstacle(Stage.KEPT, server.name, f"refuses every change, so {held} cannot let it go", refused[0])
         allowed = (one for one in server.standing.variants() if not storing.refusals(self.pod, one.caps, self.now))
         node = self.pod["spec"].get("nodeName", "")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, Settings
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, Settings, is_api_server
 from mockkube.cluster.control.component import Asked
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.recorded import see, sight_of
@@ -60,6 +60,11 @@ class Team:
     def server(self) -> Member:
         """The API server that the controller manager writes to, or people do."""
         return self.members[API_SERVER]
+
+    def newest_server(self) -> Member:
+        """Return the API server that works and knows most fields; the first one if none works."""
+        servers = [one for name, one in self.members.items() if is_api_server(name) and not one.idle]
+        return max(servers, key=lambda one: one.caps.version, default=self.server)
 
     @property
     def scheduler(self) -> Member:

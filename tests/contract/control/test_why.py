@@ -60,6 +60,38 @@ async def test_profiles_are_those_the_scheduler_was_given(cluster: Any) -> None:
     assert (await cluster.get(WHY))["node"] in ("node-1", "node-2")
 
 
+async def test_a_scheduler_that_does_not_run_is_what_stops_a_pod(cluster: Any) -> None:
+    await crowd(cluster, tolerations=[{"operator": "Exists"}])
+    told = await cluster.get(WHY)
+    assert (told["fate"], told["obstacle"]["component"]) == ("unbound", "kube-scheduler")
+    assert told["obstacle"]["reason"].startswith("does nothing: ")
+    assert [(one["kind"], one["component"]) for one in told["whatIf"]] == [("running", "kube-scheduler")]
+
+
+async def test_a_pod_that_is_gone_is_remembered(cluster: Any) -> None:
+    await crowd(cluster)
+    event = {
+        "metadata": {"name": "p.1"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "p"},
+        "reason": "Seen",
+        "message": "somebody saw it",
+    }
+    await cluster.create("/api/v1/namespaces/default/events", event)
+    assert (await cluster.ask("DELETE", f"{PODS}/p")).status == 200
+    told = await cluster.get(WHY)
+    assert (told["gone"], told["state"]) == (True, "is gone; it was on no node, Pending")
+    assert told["events"] == ["Seen by somebody: somebody saw it"]
+
+
+async def test_the_name_of_what_makes_pods_leads_to_them(cluster: Any) -> None:
+    labels = {"app": "p"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    await cluster.create("/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "p"}, "spec": spec})
+    answer = await cluster.ask("GET", WHY)
+    assert (answer.status, answer.message) == (404, 'pods "p" not found: deployment p has no pods')
+
+
 @pytest.mark.parametrize(
     ("query", "accept", "media"),
     [

@@ -136,3 +136,17 @@ async def test_finalizers_that_an_older_api_server_keeps_are_told(begin: Any) ->
     assert account.obstacle.component == "kube-apiserver"
     assert "example.com/hold cannot let it go" in account.obstacle.text
     assert ("kube-apiserver", "1.35") in of_components(account)
+
+
+async def test_each_component_sees_through_its_own_api_server(begin: Any) -> None:
+    """A pod that one API server shows with its expression, and an older one without."""
+    world = await begin(feature_gates={"TaintTolerationCEL": True}, version=Version(1, 35))
+    await world.pod("p", tolerations=[{"expression": "taint.key == 'sla'"}])
+    await world.taint(*BOTH, effect="NoExecute")
+    assert (await world.why()).obstacle is None
+    await world.lab.set("kube-controller-manager", running=False)
+    await world.lab.set("kube-apiserver.1", version="1.34", gates={"TaintTolerationCEL": None})
+    await world.lab.set("kube-controller-manager", server="kube-apiserver.1", running=True)
+    account = await world.why()
+    assert account.obstacle is not None
+    assert account.obstacle.component == "kube-controller-manager"

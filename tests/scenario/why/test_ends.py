@@ -159,3 +159,27 @@ async def test_nothing_is_written(begin: Any) -> None:
     before = world.lab.store.revision
     assert (await world.why()).remedies
     assert world.lab.store.revision == before
+
+
+async def test_a_pod_that_holds_on_by_its_own_finalizer_still_says_who_preempted_it(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.create("PriorityClass", "high", namespace="", value=1000)
+    await world.pod("p", cpu="3", metadata={"finalizers": ["example.com/hold"]})
+    await world.pod("winner", cpu="3", priorityClassName="high")
+    await world.lab.advance(5)
+    account = await world.why()
+    assert (account.gone, account.fate) == (False, Fate.PREEMPTED)
+    assert account.deeds[1].endswith("held by example.com/hold.")
+    assert account.obstacle is not None
+    assert "for pod default/winner" in account.obstacle.text
+
+
+async def test_a_pod_that_has_ended_by_itself_was_turned_away_by_nobody(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.create("Job", "j", spec={"template": {"spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}})  # fmt: skip
+    await world.lab.advance(30)
+    name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
+    account = await world.why(name)
+    assert (account.fate, account.obstacle) == (Fate.ENDED, None)
+    assert account.deeds == ("Its containers have ended on node-1; nobody turned it away.",)

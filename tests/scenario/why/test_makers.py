@@ -1,0 +1,61 @@
+"""What makes pods, and makes none: whose doing that is."""
+
+from typing import Any
+
+from mockkube.client.protocol import Key
+from mockkube.cluster.why.making import Making, making_of
+from mockkube.cluster.why.owners import maker_of
+from mockkube.cluster.why.team import team_of
+
+GT = "TaintTolerationComparisonOperators"
+TEMPLATE = {
+    "metadata": {"labels": {"app": "d"}},
+    "spec": {
+        "tolerations": [{"key": "sla", "operator": "Gt", "value": "900"}],
+        "containers": [{"name": "c", "image": "i"}],
+    },
+}
+
+
+async def daemons(world: Any) -> None:
+    spec = {"selector": {"matchLabels": {"app": "d"}}, "template": TEMPLATE}
+    await world.create("DaemonSet", "d", spec=spec)
+
+
+async def making(world: Any, called: str = "ds") -> Making:
+    maker = await maker_of(world.client, Key("default", "d"), called)
+    assert maker is not None
+    team = team_of(world.lab.components(), {})
+    return await making_of(world.client, team, maker, world.lab.clock.now())
+
+
+async def test_a_daemon_set_without_pods_on_a_node_names_taint_and_gate(begin: Any) -> None:
+    world = await begin(off="kube-controller-manager")
+    await world.taint("node-1", effect="NoSchedule")
+    await daemons(world)
+    found = await making(world)
+    assert (len(found.pods), found.refusals) == (1, [])
+    assert found.nodes == [("node-1", f"taint sla=950:NoSchedule; toleration Gt 900: {GT} is off")]
+    told = [(one.component, one.change, one.node) for one in found.remedies]
+    assert told == [("kube-controller-manager", f"{GT}=true", "node-1")]
+
+
+async def test_pods_that_the_api_server_refuses_name_its_gate(begin: Any) -> None:
+    world = await begin()
+    await world.lab.set("kube-controller-manager", running=False)
+    await daemons(world)
+    await world.lab.set("kube-apiserver", gates={GT: False})
+    await world.lab.set("kube-controller-manager", running=True)
+    await world.lab.settle()
+    found = await making(world)
+    assert (found.pods, found.nodes) == ([], [])
+    assert found.refusals[0].startswith('spec.tolerations[0].operator: Unsupported value: "Gt"')
+    assert [(one.component, one.change) for one in found.remedies] == [("kube-apiserver", f"{GT}=true")]
+
+
+async def test_a_kind_is_known_by_any_of_its_names(begin: Any) -> None:
+    world = await begin()
+    await daemons(world)
+    for called in ("ds", "daemonsets", "daemonset.apps", ""):
+        assert (await making(world, called)).kind == "DaemonSet"
+    assert await maker_of(world.client, Key("default", "d"), "deploy") is None
