@@ -1,118 +1,146 @@
-"""An exploration as one page: what was claimed, which orders are safe, how the others break, step by step."""
+"""An exploration as one page: the answer first, then how far it can be trusted, what was tried, and how it breaks."""
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from html import escape
+from typing import Final
 
-from mockkube.scenario.explore.harm import WEIGHTS
-from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.orders import Again, Changes, Happens, Move, Turns
-from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
-from mockkube.scenario.explore.reasons import settings_after, why
-from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.explore.stepping import Journey, Told, story
-from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderVerdict
-from mockkube.scenario.report import drawing
-from mockkube.scenario.report.page import badge, document, folded, table
-from mockkube.scenario.report.summary import again, order_text
-from mockkube.scenario.report.timeline import build
-from mockkube.scenario.results import story_of
+from mockkube.scenario.explore.plan import Change, Order, Phase, WrittenOrder
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
+from mockkube.scenario.report import breaking, drawing, glossary, reproducing, retold, trust
+from mockkube.scenario.report.answer import Answer, broken
+from mockkube.scenario.report.page import badge, box, document, folded, paragraphs, table
+from mockkube.scenario.report.prose import html, plain
+from mockkube.scenario.report.supported import concerned, forbidden
+from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text
+from mockkube.scenario.report.workloads import line_of, nodes, preparation, workloads
 
-_LETTERS: Mapping[str, str] = {
-    "kube-apiserver": "A",
-    "kube-scheduler": "S",
-    "kube-controller-manager": "C",
-    "kubelet": "K",
-}
-_OF_ONE_KIND_MAX = 6
+_LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
 
 
 def render(result: Exploration) -> str:
     """Return the page; the counterexamples are played again to tell what happens in them."""
+    answer = Answer(result)
+    ways = retold.counterexamples(result)
     body = [
-        *_head(result),
-        *_written(result),
-        *_orders(result, Phase.UP),
-        *_orders(result, Phase.DOWN),
-        *_heat(result),
-        *_counterexamples(result),
-        *_reading(result),
+        *_head(answer),
+        box("How far to trust this", paragraphs(trust.reasons(answer))),
+        *_setting(answer),
+        *_words(answer),
+        *_written(answer),
+        *_orders(answer, Phase.UP),
+        *_orders(answer, Phase.DOWN),
+        *_heat(answer),
+        *breaking.chapter(answer, ways),
+        *_reproduce(answer),
     ]
-    return document(f"{result.plan.name}: every order of the rollout", body)
+    return document(plain(answer.words.title), body)
 
 
-def _head(result: Exploration) -> Iterator[str]:
-    plan = result.plan
-    yield f"<h1>{escape(plan.title)}</h1>"
-    if plan.source:
-        yield f'<p class="soft">Claims from {escape(plan.source)}</p>'
-    yield f"<p>{_verdict(result)}</p>"
-    figures = [
-        *(_figure(result, phase) for phase in Phase),
-        (str(len(result.refuted)), "written orders said safe that are not"),
-        (str(result.walks), "ways up and down, all tried"),
-        (str(result.states), "different states met"),
-    ]  # fmt: skip
+def _head(answer: Answer) -> Iterator[str]:
+    plan, words = answer.plan, answer.words
+    yield f"<h1>{html(words.title)}</h1>"
+    source = f"; claims from {escape(plan.source)}" if plan.source else ""
+    yield (
+        f'<p class="soft">{escape(plan.title)}{source}. A simulated cluster ({escape(trust.tool())}), not real '
+        "binaries.</p>"
+    )
+    parts = [f"<h3>{escape(words.verb(phase).capitalize())}</h3>{paragraphs(answer.on(phase))}" for phase in Phase]
+    parts.append(f"<h3>{escape(words.verb(Phase.UP).capitalize())} again</h3>{paragraphs([answer.again()])}")
+    yield box("The answer", "".join(parts), "lead")
     yield '<ul class="figures">'
-    yield from (f"<li><b>{escape(count)}</b> {escape(text)}</li>" for count, text in figures)
+    for phase in Phase:
+        yield _figure(len(answer.safe(phase)), len(answer.plain(phase)), f"orders to {words.verb(phase)} are safe")
+        if concerned(plan):
+            good = [one for one in answer.plain(phase) if answer.supported(phase, one.order)]
+            text = f"orders to {words.verb(phase)} that the skew policy supports are safe"
+            yield _figure(sum(one.safe for one in good), len(good), text)
+    if ready := answer.prepared():
+        yield _figure(sum(one.safe for one in ready), len(ready), f"prepared ways to {words.verb(Phase.DOWN)} are safe")
+    claimed = [one for written, one in answer.result.written() if written.claim]
+    yield _figure(sum(one.safe for one in claimed), len(claimed), "written orders said to be safe are safe")
     yield "</ul>"
-    yield f"<p>Everything runs at Kubernetes {plan.version}, in virtual time. One component at a time becomes:</p>"
-    rows = [[f"<code>{escape(one.component)}</code>", escape(str(one.after))] for one in plan.changes]
-    yield table(("Component", "Becomes"), rows, "The change")
+
+
+def _figure(count: int, of: int, text: str) -> str:
+    return f"<li><b>{count} of {of}</b> {escape(text)}</li>"
+
+
+def _setting(answer: Answer) -> Iterator[str]:
+    plan, words = answer.plan, answer.words
+    yield "<h2>What was tried on what</h2>"
+    rows = [_component(words, one) for one in plan.changes]
+    gate = f"; the gate is {words.subject}" if len(words.gates) == 1 else ""
+    caption = f"One component changes at a time, all kubelets at once{plain(gate)}"
+    yield table(("Component", "Called here", "In the map", "Before", "After"), rows, caption)
+    yield f"<p><b>Nodes:</b></p>{paragraphs(nodes(plan))}"
+    told = "what users apply, again after each step until it is accepted"
+    yield f"<p><b>Workloads</b> ({told}):</p>{paragraphs(workloads(plan))}"
     if plan.disturbances:
-        yield "<p>In between, this happens:</p><ul>"
-        yield from (f"<li>{escape(one.name)} <span class='soft'>({one.when})</span></li>" for one in plan.disturbances)
+        yield f"<p><b>Disturbances</b> (each followed by {plan.seconds} s of virtual time):</p><ul>"
+        for one in plan.disturbances:
+            phases = listed(f"on the way {phase}" for phase in Phase if phase in one.phases)
+            when = {"every-step": "after each change", "once": "once, at each place in turn"}.get(
+                one.when, "before the way down"
+            )
+            doing = "; ".join(f"<code>{escape(line_of(action))}</code>" for action in one.actions)
+            yield f"<li>{escape(one.name)} <span class='soft'>({when}, {phases})</span>: {doing}</li>"
         yield "</ul>"
     yield from (f'<p class="why">{escape(note)}</p>' for note in plan.notes)
+    for ready in answer.prepared():
+        yield from _preparation(answer, ready)
 
 
-def _figure(result: Exploration, phase: Phase) -> tuple[str, str]:
-    plain = _plain(result, phase)
-    return f"{sum(one.safe for one in plain)} of {len(plain)}", f"orders of {phase.noun} safe"
+def _component(words: Wording, one: Change) -> list[str]:
+    name, short = f"<code>{escape(one.component)}</code>", SHORT.get(one.component, one.component)
+    return [name, escape(short), _letter(one.component), words.state(one, Phase.DOWN), words.state(one, Phase.UP)]
 
 
-def _verdict(result: Exploration) -> str:
-    """Say in a few sentences what came out."""
-    told = [_share(result, Phase.UP), _share(result, Phase.DOWN)]
-    told += [
-        f'After the preparations of "{escape(one.prepares)}" the rollback {"is" if one.safe else "is not"} safe.'
-        for one in result.of(Phase.DOWN)
-        if one.prepares
-    ]
-    return " ".join(told)
-
-
-def _share(result: Exploration, phase: Phase) -> str:
-    plain = _plain(result, phase)
-    safe = [one for one in plain if one.safe]
-    whole = (
-        f"<b>{len(safe) or 'None'} of the {len(plain)} orders of {phase.noun} {'are' if len(safe) > 1 else 'is'} safe"
-    )
-    doing = " while workloads use the feature" if phase is Phase.DOWN else ""
-    if safe:
-        return f"{whole}</b>{doing}, for example {escape(order_text(safe[0].order))}."
-    least = min(plain, key=lambda one: one.worst.harm.score)
-    return f"{whole}</b>{doing}; least harm does {escape(order_text(least.order))}: {escape(str(least.worst.harm))}."
-
-
-def _plain(result: Exploration, phase: Phase) -> list[OrderVerdict]:
-    """Return the orders nobody has prepared for."""
-    return [one for one in result.of(phase) if not one.prepares]
-
-
-def _written(result: Exploration) -> Iterator[str]:
-    if not result.written():
+def _preparation(answer: Answer, one: OrderVerdict) -> Iterator[str]:
+    known = preparation(answer.plan, one.prepares)
+    if known is None:
         return
-    yield "<h2>What was written, and what happened</h2>"
-    rows = [_written_row(written, one) for written, one in result.written()]
-    yield table(("Order", "Said to be", "Is", "What broke"), rows, "Orders that somebody wrote down")
+    yield (
+        f'<p><b id="prepared">What is prepared in "{escape(one.prepares)}"</b>, before the first component '
+        "changes back:</p>"
+    )
+    rest = [f"{listed(f'`{name}`' for name in known.untouched)}: left as it is"] if known.untouched else []
+    yield paragraphs([*known.lines, *rest])
+    yield folded(
+        "The same as YAML (steps of a scenario; `patch` is a JSON merge patch)", f"<pre>{escape(known.manifest)}</pre>"
+    )
 
 
-def _written_row(written: WrittenOrder, one: OrderVerdict) -> list[str]:
-    said = {True: "safe", False: "harmful", None: "nothing said"}[written.claim]
+def _words(answer: Answer) -> Iterator[str]:
+    yield "<h2>The words used below</h2>"
+    rows = [[f"<b>{escape(name)}</b>", weight, html(text)] for name, weight, text in glossary.weights()]
+    yield table(("Word", "Weight", "What one of them is"), rows, "Harm: each thing counted times its weight, added up")
+    yield f"<p>{html(glossary.SUMMED)} {html(glossary.SAFE)}</p>"
+    broke = {one.invariant for one in answer.result.counterexamples}
+    rows = [
+        [
+            f"<code>{escape(name)}</code>",
+            escape(text),
+            f'<a href="#{escape(name)}">yes</a>' if name in broke else "never",
+        ]
+        for name, text in glossary.demanded(answer.plan)
+    ]
+    yield table(("Invariant", "What must hold", "Broken"), rows, "What was asked in every step")
+
+
+def _written(answer: Answer) -> Iterator[str]:
+    if not answer.result.written():
+        return
+    yield "<h2>Orders that were written down, and what came of them</h2>"
+    rows = [_written_row(answer, written, one) for written, one in answer.result.written()]
+    yield table(("Order", "Way", "Said to be", "Found", "What broke"), rows, "From the document the claims are from")
+
+
+def _written_row(answer: Answer, written: WrittenOrder, one: OrderVerdict) -> list[str]:
+    said = {True: "safe", False: "harmful", None: "nothing"}[written.claim]
     source = f'<br><span class="soft">{escape(written.source)}</span>' if written.source else ""
-    name = f"<b>{escape(written.name)}</b><br>{escape(order_text(written.order))}{source}"
-    return [name, said, _safety(one), _breaks(one)]
+    ready = '<br><a href="#prepared">prepared</a> first' if one.prepares else ""
+    name = f"<b>{escape(written.name)}</b><br>{escape(order_text(written.order))}{ready}{source}"
+    return [name, escape(answer.words.verb(written.phase)), said, _safety(one), _breaks(one)]
 
 
 def _safety(one: OrderVerdict) -> str:
@@ -120,180 +148,84 @@ def _safety(one: OrderVerdict) -> str:
 
 
 def _breaks(one: OrderVerdict) -> str:
-    names = dict.fromkeys(each.invariant for each in one.worst.breaks)
-    links = ", ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
-    return f"{links}<br><span class='soft'>{escape(str(one.worst.harm))}</span>" if links else "nothing"
+    links = ", ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in broken(one))
+    return f"{links}<br><span class='soft'>{escape(glossary.harm_text(one.worst.harm))}</span>" if links else "nothing"
 
 
-def _orders(result: Exploration, phase: Phase) -> Iterator[str]:
-    verdicts = result.of(phase)
+def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
+    verdicts, policy = answer.result.of(phase), concerned(answer.plan)
     worst = max((one.worst.harm.score for one in verdicts), default=0) or 1
-    combined = "rollbacks after it" if phase is Phase.UP else "enablements before it"
-    yield f"<h2>Orders of {phase.noun}, the harmless first</h2>"
+    verb = answer.words.verb(phase)
+    yield f"<h2>All orders to {escape(verb)}</h2>"
     rows = []
-    for one in verdicts:
-        bar = f'<span class="bar" style="width:{one.worst.harm.score * 7 / worst:.1f}rem"></span>'
+    for index, one in enumerate(verdicts):
+        score = one.worst.harm.score
+        bar = f'<span class="bar" style="width:{score * 6 / worst:.1f}rem"></span>' if score else ""
         marks = "".join(f"<br>★ {escape(each.name)}" for each in one.written)
-        prepared = " <span class='soft'>(prepared)</span>" if one.prepares else ""
-        rows.append(
-            [f'<span class="order">{escape(order_text(one.order))}</span>{prepared}{marks}', _safety(one),
-             f'<span class="harm">{bar}{one.worst.harm.score}</span>', _breaks(one)]
-        )  # fmt: skip
-    yield table(
-        ("Order", "", "Harm", "What broke"), rows, f"Each with the worst of all {combined}; ★ written by somebody"
-    )
+        prepared = " <a href='#prepared'>prepared</a>" if one.prepares else ""
+        order = f'<span class="order" id="{phase}-{index}">{escape(order_text(one.order))}</span>{prepared}{marks}'
+        skew = [_policy(answer, phase, one.order)] if policy else []
+        rows.append([order, *skew, _safety(one), f'<span class="harm">{bar}{score}</span>', _breaks(one)])
+    heads = ("Order", *(("Skew policy",) if policy else ()), "Found", "Harm", "What broke")
+    yield table(heads, rows, _caption(answer, phase))
 
 
-def _heat(result: Exploration) -> Iterator[str]:
-    pairs = {(one.up, one.down): one for one in result.pairs if not one.prepares}
-    ups = [one.order for one in result.of(Phase.UP)]
-    downs = [one.order for one in result.of(Phase.DOWN) if not one.prepares]
-    written = [
-        (ups.index(up.order), downs.index(down.order))
-        for up in result.plan.written(Phase.UP)
-        for down in result.plan.written(Phase.DOWN)
-        if not down.prepare
-    ]
+def _caption(answer: Answer, phase: Phase) -> str:
+    combined = "every way down after it" if phase is Phase.UP else "every way up before it"
+    own = f"Harm on the way {phase} alone, the most over {combined}"
+    own += " (it was the same for each)" if answer.independent else ""
+    return f"{own}. Safe orders first, then from least to most harm. ★ written by somebody"
 
-    def harm(row: int, column: int) -> int:
-        pair = pairs[ups[row], downs[column]]
-        return pair.rising.harm.score + pair.falling.harm.score
 
-    def title(row: int, column: int) -> str:
-        pair = pairs[ups[row], downs[column]]
-        return (
-            f"up: {order_text(pair.up)}: {pair.rising.harm}; down: {order_text(pair.down)}: {pair.falling.harm}; "
-            f"score {harm(row, column)}"
+def _policy(answer: Answer, phase: Phase, order: Order) -> str:
+    against = forbidden(answer.plan, phase, order)
+    if not against:
+        return "supported"
+    return f"not supported<br><span class='soft'>{escape(against[0].partition(':')[0])}</span>"
+
+
+def _heat(answer: Answer) -> Iterator[str]:
+    result = answer.result
+    ups, downs = result.of(Phase.UP), result.of(Phase.DOWN)
+    pairs = {(one.up, one.down, one.prepares): one.rising.harm.score + one.falling.harm.score for one in result.pairs}
+    scores = {
+        (r, c): pairs[up.order, down.order, down.prepares]
+        for r, up in enumerate(ups)
+        for c, down in enumerate(downs)
+        if (up.order, down.order, down.prepares) in pairs
+    }
+    framed = frozenset((r, c) for r, up in enumerate(ups) if up.written for c, down in enumerate(downs) if down.written)
+    names = [f"{'+ ' if one.prepares else ''}{_initials(one.order)}" for one in downs]
+    drawn = drawing.Heat([_initials(one.order) for one in ups], names, scores, framed, "Harm of every way up and down")
+    yield '<h2 id="map">Every order up with every order down</h2>'
+    if answer.independent:
+        yield (
+            "<p><b>The way up and the way down are independent here:</b> each way down did the same harm "
+            "whatever way up "
+            "came before it. So the two tables above say all, and the map only adds their numbers.</p>"
         )
-
-    yield f"<p>{escape(again(result))}</p>"
-    yield "<h2>Every order up with every order down</h2>"
-    letters = ", ".join(f"{_letter(name)} {escape(name)}" for name in result.plan.components)
+    letters = ", ".join(f"{_letter(name)} {escape(name)}" for name in answer.plan.components)
+    ready = " Columns with + are prepared." if answer.prepared() else ""
     yield (
-        f'<p class="soft">Rows: orders up. Columns: orders down. {letters}. Green: no harm. The redder, the more; '
-        "a frame marks what somebody wrote. Point at a cell for its counts.</p>"
+        f"<p>Rows: the order up. Columns: the order down, as in the tables. {letters}.{ready} In each cell the "
+        "harm of both "
+        "together. A frame: both orders were written by somebody. A cell leads to its row in the table of orders "
+        "up.</p>"
     )
-    label = "Harm of every order of enablement with every order of rollback"
-    yield drawing.heat([_letters(one) for one in ups], [_letters(one) for one in downs], harm, written, title, label)
+    yield drawing.scale()
+    yield folded(f"The map ({len(scores)} cells)", drawing.heat(drawn), opened=not answer.independent)
 
 
 def _letter(name: str) -> str:
     return _LETTERS.get(name, name[:1].upper())
 
 
-def _letters(order: Order) -> str:
+def _initials(order: Order) -> str:
     return " ".join(map(_letter, order))
 
 
-# Counterexamples
-
-
-def _counterexamples(result: Exploration) -> Iterator[str]:
-    yield "<h2>How it breaks</h2>"
-    if not result.counterexamples:
-        yield "<p>Nothing breaks, whatever the order.</p>"
-    for one in result.counterexamples:
-        journey = asyncio.run(story(result.plan, one.moves))
-        yield f'<h3 id="{escape(one.invariant)}">{escape(one.invariant)}</h3>'
-        demand = INVARIANTS.get(one.invariant, "Demanded by the plan.")
-        yield f"<p>{escape(demand)} <b>Broken:</b> {escape(one.text)}</p>"
-        yield f"<p>The shortest way to it, in {len(one.moves)} step{'s' * (len(one.moves) > 1)}:</p>"
-        yield '<ol class="steps">'
-        yield from _steps(result, one, journey)
-        yield "</ol>"
-        drawn = build(story_of(journey.laboratory.trace))
-        yield drawing.timeline(drawn, f"Timeline of the counterexample to {one.invariant}")
-        yield '<p class="soft">A column is a change of a component or a pod; the seconds above are not to scale.</p>'
-        yield folded("Events", _events(journey))
-        yield folded("Play it yourself", _replay(result, one))
-
-
-def _replay(result: Exploration, one: Counterexample) -> str:
-    how = "<p>Save it as <code>broken.yaml</code>, then run <code>mockkube test -v broken.yaml</code>.</p>"
-    return f"{how}<pre>{escape(scenario_of(result.plan, one))}</pre>"
-
-
-def _steps(result: Exploration, one: Counterexample, journey: Journey) -> Iterator[str]:
-    for index, told in enumerate(journey.told):
-        lines = _happened(result, one.moves[: index + 1], told, journey)
-        lasted = f"<span class='soft'>{told.began:.0f} s to {told.ended:.0f} s</span>"
-        yield f"<li><b>{escape(_move_text(result, told.move))}</b> {lasted}"
-        yield "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul></li>"
-
-
-def _move_text(result: Exploration, move: Move) -> str:
-    match move:
-        case Changes(phase, component):
-            return f"{component} becomes: {result.plan.change_of(component).to(phase)}"
-        case Happens(_, name):
-            return name
-        case Turns(prepares):
-            return f"All have changed; the way down is prepared: {prepares}" if prepares else "All have changed"
-        case Again():
-            return "All change again"
-
-
-def _happened(result: Exploration, moves: Sequence[Move], told: Told, journey: Journey) -> list[str]:
-    settings = settings_after(result.plan, tuple(moves))
-    lines: dict[str, int] = {}
-    reasons: dict[str, None] = {}
-    for fact in told.facts:
-        if fact.harm == "created":
-            continue
-        lines[fact.told()] = lines.get(fact.told(), 0) + 1
-        own = next((one for one in journey.intent.workloads if one.name == fact.of), None)
-        if fact.component in settings:
-            reasons[why(result.plan, fact.component, settings[fact.component], own)] = None
-    shown = [f"{escape(text)}{f' <b>×{count}</b>' if count > 1 else ''}" for text, count in lines.items()]
-    made = sum(fact.harm == "created" for fact in told.facts)
-    if told.taken.harm.loops:
-        shown.insert(0, f"{badge('hot loop', 'bad')} {made} pods made without end; the step was cut off there")
-    shown += _waiting(result, told, journey, settings)
-    shown += [f"refused: {escape(text)}" for text in dict.fromkeys(told.refused)][:_OF_ONE_KIND_MAX]
-    shown += [f'<span class="why">Why: {escape(reason)}</span>' for reason in reasons if reason]
-    return shown or ["nothing bad happens"]
-
-
-def _waiting(result: Exploration, told: Told, journey: Journey, settings: Mapping[str, object]) -> list[str]:
-    if told.taken.harm.loops:
-        return []
-    shown = [f"waits: {escape(text)}" for text in told.stuck[:_OF_ONE_KIND_MAX]]
-    setting = settings_after(result.plan, tuple(one.move for one in journey.told[: journey.told.index(told) + 1]))
-    if told.stuck and "kube-scheduler" in settings:
-        texts = {why(result.plan, "kube-scheduler", setting["kube-scheduler"], own) for own in journey.intent.workloads}
-        shown += [f'<span class="why">Why: {escape(text)}</span>' for text in sorted(texts) if text]
-    return shown
-
-
-def _events(journey: Journey) -> str:
-    events = build(story_of(journey.laboratory.trace)).events
-    rows = [
-        [f"{one.at:.0f} s", escape(one.reason), escape(one.object), escape(one.message), str(one.times)]
-        for one in events
-    ]
-    return table(("At", "Reason", "Object", "Message", "Times"), rows, "Events of the cluster")
-
-
-def _reading(result: Exploration) -> Iterator[str]:
-    plan = result.plan
-    yield "<h2>How to read this</h2>"
-    weights = ", ".join(f"{name} {weight}" for name, weight in WEIGHTS.items())
-    yield (
-        "<p>Each way was played on a whole simulated control plane, one component changing at a time, "
-        f"{plan.seconds} seconds of the cluster's time after each change and each disturbance. Where two ways come to "
-        f"the same state, what follows was played once: {result.steps} steps stand for all {result.walks} ways.</p>"
-    )
-    yield (
-        f"<p>Harm is a number to compare orders by, one of each counting: {weights}. An order is safe when no "
-        "invariant breaks in any way that uses it. A hot loop is cut off when "
-        f"{plan.creations_max} pods were made in one step: counts of looping steps are lower bounds.</p>"
-    )
-    demands = [(demand.name, INVARIANTS.get(demand.name, "As the plan says.")) for demand in plan.demands]
-    rows = [[f"<code>{escape(name)}</code>", escape(text)] for name, text in demands]
-    yield table(("Invariant", "What must hold"), rows, "What was asked")
-    if result.surprises:
-        yield (
-            f"<p>{result.surprises} of {result.played} steps came out otherwise when they were played again from what "
-            "seemed the same state, so counts of ways that were put together may be off.</p>"
-        )
-    yield f'<p class="soft">Seed {plan.seed}: the same plan and seed give the same result.</p>'
+def _reproduce(answer: Answer) -> Iterator[str]:
+    lines = paragraphs(reproducing.lines(answer))
+    text = answer.plan.text
+    embedded = folded(f"The plan: {answer.plan.name}.yaml", f"<pre>{escape(text)}</pre>") if text else ""
+    yield box("Reproduce it", f"{lines}{embedded}")

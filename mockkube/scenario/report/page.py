@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
+from mockkube.scenario.report.prose import html
+
 
 def document(title: str, body: Iterable[str]) -> str:
     """Return a whole page."""
@@ -36,15 +38,30 @@ def badge(text: str, tone: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Return a table whose cells are HTML already; it scrolls by itself where it is too wide."""
+    """Return a table whose cells are HTML already; on a narrow screen each row becomes a block with named parts."""
     columns = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join(_row(head, row) for row in rows)
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def folded(summary: str, body: str) -> str:
-    """Return what is shown when somebody asks for it."""
-    return f"<details><summary>{escape(summary)}</summary>{body}</details>"
+def _row(head: Sequence[str], row: Sequence[str]) -> str:
+    cells = zip(head, row, strict=True)
+    return "<tr>" + "".join(f'<td data-head="{escape(name)}">{cell}</td>' for name, cell in cells) + "</tr>"
+
+
+def folded(summary: str, body: str, *, opened: bool = False) -> str:
+    """Return what is shown when somebody asks for it, or at once and can be put away."""
+    return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Return sentences of `prose` as a list."""
+    return f"<ul>{''.join(f'<li>{html(one)}</li>' for one in sentences)}</ul>"
+
+
+def box(title: str, body: str, tone: str = "") -> str:
+    """Return something that stands out."""
+    return f'<section class="box {tone}"><h2>{escape(title)}</h2>{body}</section>'

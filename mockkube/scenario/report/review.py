@@ -1,126 +1,199 @@
 """An exploration as an answer to the questions of a Production Readiness Review, to be pasted into an enhancement."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.verdict import Counterexample, Exploration, OrderVerdict
-from mockkube.scenario.report.summary import again, order_text
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
+from mockkube.scenario.report import breaking, glossary, reproducing, retold, trust
+from mockkube.scenario.report.answer import Answer, broken
+from mockkube.scenario.report.noticing import signs
+from mockkube.scenario.report.retold import Retold
+from mockkube.scenario.report.supported import concerned
+from mockkube.scenario.report.wording import listed, order_text
+from mockkube.scenario.report.workloads import nodes, preparation, workloads
 
 
 def render(result: Exploration) -> str:
     """Return the answers in Markdown, each with its evidence."""
-    return "\n".join([*_head(result), *_enabling(result), *_rolling_back(result), *_again(result), *_failing(result),
-                      *_tested(result), *_skew(result), *_evidence(result), ""])  # fmt: skip
+    answer = Answer(result)
+    ways = retold.counterexamples(result)
+    parts = [_head(answer), _rolling_out(answer), _rolling_back(answer), _again(answer), _failing(answer, ways),
+             _noticed(ways), _tested(answer), _skew(answer), _evidence(answer, ways)]  # fmt: skip
+    return "\n".join([line for part in parts for line in part] + [""])
 
 
-def _head(result: Exploration) -> Iterator[str]:
-    yield f"<!-- mockkube explore {result.plan.name}: {result.walks} walks, seed {result.plan.seed} -->"
+def _section(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    yield title
+    yield ""
+    yield from lines
+    yield ""
+
+
+def _bullets(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    return (f"- {line}" for line in lines)
+
+
+def _head(answer: Answer) -> Iterator[str]:
+    result = answer.result
+    yield f"<!-- mockkube explore {result.plan.name}: {result.walks} ways, seed {result.plan.seed} -->"
+    yield f'Found with {trust.tool()} on a *simulated* cluster, see "How far to trust this" at the end.'
+    yield ""
     yield "### Feature Enablement and Rollback"
     yield ""
 
 
-def _enabling(result: Exploration) -> Iterator[str]:
-    yield "###### How can this feature be enabled / disabled in a live cluster?"
-    yield ""
-    yield from (f"- `{one.component}`: {one.after}" for one in result.plan.changes)
-    yield ""
-    safe = [one for one in result.of(Phase.UP) if one.safe]
-    yield _share(safe, result.of(Phase.UP), "enablement")
-    yield ""
-    yield from (f"- {order_text(one.order)}" for one in safe)
-    yield from _claims(result, Phase.UP)
-    yield ""
-
-
-def _share(safe: list[OrderVerdict], every: list[OrderVerdict], noun: str) -> str:
-    """Say how many are safe."""
-    return f"{len(safe) or 'None'} of the {len(every)} orders of {noun} {'are' if len(safe) > 1 else 'is'} safe."
-
-
-def _claims(result: Exploration, phase: Phase) -> Iterator[str]:
-    for written, one in result.written():
-        if written.phase is not phase:
-            continue
-        found = "is safe" if one.safe else f"is not safe: {_broken(one)} ({one.worst.harm})"
-        said = {True: ", which it calls safe,", False: ", which it calls harmful,", None: ""}[written.claim]
-        yield f'- Written order "{written.name}" ({order_text(written.order)}){said} {found}.'
-
-
-def _broken(one: OrderVerdict) -> str:
-    return ", ".join(f"`{name}`" for name in dict.fromkeys(each.invariant for each in one.worst.breaks))
-
-
-def _rolling_back(result: Exploration) -> Iterator[str]:
-    yield "###### Can the feature be disabled once it has been enabled (i.e. can we roll back the enablement)?"
-    yield ""
-    every = result.of(Phase.DOWN)
-    plain = [one for one in every if not one.prepares]
-    safe = [one for one in plain if one.safe]
-    if safe:
-        yield "Yes. " + _share(safe, plain, "rollback")
-    else:
-        best = plain[0]
-        yield (
-            "Yes, but not without harm while workloads use it. " + _share(safe, plain, "rollback") + " The least harm "
-            f"does {order_text(best.order)}: {best.worst.harm}."
+def _rolling_out(answer: Answer) -> Iterator[str]:
+    plan, words = answer.plan, answer.words
+    question = "###### How can this feature be enabled / disabled in a live cluster?"
+    if words.upgrades:
+        question += (
+            f"\n\nNothing is enabled here: what was tried is the upgrade from {words.subject} and the downgrade."
         )
-    yield ""
-    yield from _claims(result, Phase.DOWN)
-    yield ""
+    if len(words.gates) == 1:
+        question += f'\n\nBy the feature gate {words.subject}, called "gate" below, one component after the other:'
+    rows = [
+        f"`{one.component}`: {words.state(one, Phase.DOWN)}, then {words.state(one, Phase.UP)}" for one in plan.changes
+    ]
+    yield from _section(question, list(_bullets([*rows, *answer.on(Phase.UP)])))
+    yield from _notes(answer)
 
 
-def _again(result: Exploration) -> Iterator[str]:
-    yield "###### What happens if we reenable the feature if it was previously rolled back?"
-    yield ""
-    yield again(result)
-    yield ""
+def _notes(answer: Answer) -> Iterator[str]:
+    for note in answer.plan.notes:
+        yield f"> Note on the orders tried: {' '.join(note.split())}"
+        yield ""
 
 
-def _failing(result: Exploration) -> Iterator[str]:
+def _rolling_back(answer: Answer) -> Iterator[str]:
+    question = "###### Can the feature be disabled once it has been enabled (i.e. can we roll back the enablement)?"
+    yield from _section(question, list(_bullets([_short(answer), *answer.on(Phase.DOWN)])))
+    for one in answer.prepared():
+        known = preparation(answer.plan, one.prepares)
+        if known is not None:
+            yield f'<details><summary>The preparation of "{one.prepares}", as steps of a scenario</summary>'
+            yield f"\n```yaml\n{known.manifest}```\n\n</details>\n"
+
+
+def _short(answer: Answer) -> str:
+    """Answer the question in a word."""
+    if answer.safe(Phase.DOWN):
+        return "Yes."
+    if any(one.safe for one in answer.prepared()):
+        return "Only after the workloads have been prepared; without that every order does harm while workloads use it."
+    return "Not without harm while workloads use it: no order was safe."
+
+
+def _again(answer: Answer) -> Iterator[str]:
+    question = "###### What happens if we reenable the feature if it was previously rolled back?"
+    yield from _section(question, [answer.again()])
+
+
+def _failing(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
     yield "### Rollout, Upgrade and Rollback Planning"
     yield ""
-    yield "###### How can a rollout or rollback fail? Can it impact already running workloads?"
-    yield ""
-    if not result.counterexamples:
-        yield "No invariant broke in any order."
-    for one in result.counterexamples:
-        yield f"- `{one.invariant}`: {_way(one)} {one.text}."
-    yield ""
+    question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
+    told = [_way(answer, number, way) for number, way in enumerate(ways, 1)]
+    yield from _section(question, told or ["No invariant broke in any order."])
 
 
-def _way(one: Counterexample) -> str:
-    return f"after {len(one.moves)} step{'s' * (len(one.moves) > 1)} ({', '.join(map(str, one.moves))}):"
+def _way(answer: Answer, number: int, way: Retold) -> str:
+    lines = [f"- **Way {number}.** {breaking.summary_of(answer, way)}"]
+    for index in range(len(way.stages)):
+        causes = [answer.words.reworded(text) for text in breaking.causes_of(way, index)]
+        lines += [f"  - Step {index + 1}: {text}" for text in causes]
+    return "\n".join(dict.fromkeys(lines))
 
 
-def _tested(result: Exploration) -> Iterator[str]:
-    yield "###### Were upgrade and rollback tested? Was the upgrade->downgrade->upgrade path tested?"
-    yield ""
-    yield (
-        f"All {len(result.of(Phase.UP))} orders up were followed by all orders down and by going up again: "
-        f"{result.walks} ways on a simulated Kubernetes {result.plan.version} ({result.states} different states), "
-        "disturbed by: " + ("; ".join(one.name for one in result.plan.disturbances) or "none") + "."
+def _noticed(ways: Sequence[Retold]) -> Iterator[str]:
+    question = "###### What specific metrics should inform a rollback?"
+    if not ways:
+        return
+    rows = dict.fromkeys(
+        f"| {one.who} | {_cell(one.what)} | {one.soon} | {one.often} | `{one.command}` |"
+        for way in ways for index, stage in enumerate(way.stages)
+        if stage.told.taken.breaks or stage.told.taken.harm.refused for one in signs(way, index)
+    )  # fmt: skip
+    head = ["Metrics were not looked at. What shows (virtual time, from the beginning of the step that does harm):", "",
+            "| from | what shows | how soon | how often | ask with |", "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    yield from _section(question, [*head, *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def _tested(answer: Answer) -> Iterator[str]:
+    question = "###### Were upgrade and rollback tested? Was the upgrade->downgrade->upgrade path tested?"
+    plan, words = answer.plan, answer.words
+    path = f"{words.verb(Phase.UP)}, {words.verb(Phase.DOWN)}, {words.verb(Phase.UP)} again"
+    gate = "" if words.upgrades else f" A gate was changed at Kubernetes {plan.version}, no version."
+    yield from _section(
+        question,
+        [
+            f'The path "{path}" was, on a simulated cluster, in {answer.result.walks} combinations of orders.{gate}',
+            f"Disturbed by: {listed(one.name for one in plan.disturbances)}." if plan.disturbances else "Undisturbed.",
+            "",
+            *_bullets(nodes(plan)),
+            *_bullets(workloads(plan)),
+        ],
     )
-    yield ""
 
 
-def _skew(result: Exploration) -> Iterator[str]:
+def _skew(answer: Answer) -> Iterator[str]:
     yield "### Version Skew Strategy"
     yield ""
-    yield "What happens while only some components have changed, on the way up:"
+    yield (
+        "What happens while only some components have changed. Harm is explained below the tables; each table "
+        "counts its "
+    )
+    yield f"own way alone. {_independence(answer)}"
     yield ""
-    yield "| order of enablement | safe | harm | breaks |"
-    yield "| --- | --- | --- | --- |"
-    for one in result.of(Phase.UP):
-        yield f"| {order_text(one.order)} | {'yes' if one.safe else 'no'} | {one.worst.harm} | {_broken(one) or '-'} |"
+    for phase in Phase:
+        yield from _orders(answer, phase)
+        yield ""
+    yield from _bullets([f"`{name}` (weight {weight}): {text}" for name, weight, text in glossary.weights()])
+    yield ""
+    yield f"{glossary.SUMMED} {glossary.SAFE}"
     yield ""
 
 
-def _evidence(result: Exploration) -> Iterator[str]:
-    yield "<details><summary>What was asked</summary>"
+def _independence(answer: Answer) -> str:
+    if answer.independent:
+        return "Each way down did the same harm whatever way up came before it."
+    return "The most over all ways that it was combined with."
+
+
+def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
+    policy = concerned(answer.plan)
+    yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
+    yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
+    for one in answer.result.of(phase):
+        skew = ""
+        if policy:
+            skew = " supported |" if answer.supported(phase, one.order) else " not supported |"
+        yield (
+            f"| {_named(one)} |{skew} {'yes' if one.safe else 'no'} | {one.worst.harm.score} | "
+            f"{glossary.harm_text(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken(one)) or '-'} |"
+        )
+
+
+def _named(one: OrderVerdict) -> str:
+    ready = ", prepared" if one.prepares else ""
+    written = "; ".join(f'"{each.name}"' for each in one.written)
+    return f"{order_text(one.order)}{ready}{f' (written: {written})' if written else ''}"
+
+
+def _evidence(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
+    yield "### How far to trust this"
     yield ""
-    yield from (f"- `{one.name}`: {INVARIANTS.get(one.name, 'as the plan says')}" for one in result.plan.demands)
+    yield from _bullets(trust.reasons(answer))
     yield ""
-    yield f"Reproduce: `mockkube explore {result.plan.name}.yaml --seed {result.plan.seed} -o md`"
+    yield "<details><summary>What was asked, and how to reproduce it</summary>"
+    yield ""
+    yield from (f"- `{name}`: {text}" for name, text in glossary.demanded(answer.plan))
+    yield ""
+    yield from _bullets(reproducing.lines(answer))
+    if answer.plan.text:
+        yield f"\n{answer.plan.name}.yaml:\n\n```yaml\n{answer.plan.text}```"
     yield ""
     yield "</details>"

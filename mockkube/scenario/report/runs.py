@@ -1,80 +1,189 @@
-"""Runs of scenarios as one page: what was claimed and observed, each step, and the time it took."""
+"""Runs of scenarios as one page: what failed first, with the line, what was asked and what was found."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Final
 
-from mockkube.scenario.report import drawing
-from mockkube.scenario.report.page import badge, document, folded, table
-from mockkube.scenario.report.timeline import Timeline, build
-from mockkube.scenario.results import Outcome, RunResult
+from mockkube.scenario.report import drawing, steps, trust
+from mockkube.scenario.report.breaking import events_table
+from mockkube.scenario.report.events import events_of
+from mockkube.scenario.report.failures import evidence
+from mockkube.scenario.report.page import badge, box, document, folded, paragraphs, table
+from mockkube.scenario.report.prose import html
+from mockkube.scenario.report.timeline import Boundary, Timeline, build
+from mockkube.scenario.report.wording import listed, times
+from mockkube.scenario.results import Began, Outcome, RunResult
+from mockkube.scenario.running import replay_of
 
-_TONES = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
+_TONES: Final = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
+_LAST: Final = (Outcome.SKIPPED, Outcome.PASSED)
+_WORDS: Final = {True: "on", False: "off"}
+_MADE: Final = re.compile(r"^were ")
 
 
 def render(results: Sequence[RunResult]) -> str:
-    """Return the page."""
+    """Return the page; what did not pass stands first."""
+    ordered = sorted(results, key=lambda one: _LAST.index(one.outcome) if one.outcome in _LAST else -1)
     counts = Counter(one.outcome for one in results)
-    body = ["<h1>Scenarios</h1>", '<ul class="figures">']
-    body += [f"<li><b>{count}</b> {escape(str(outcome))}</li>" for outcome, count in counts.items()]
-    body += ["</ul>", _overview(results)]
-    for index, one in enumerate(results):
+    failed = sum(count for outcome, count in counts.items() if outcome not in _LAST)
+    verdict = (
+        f"{failed} of {times(len(results), 'run')} did not pass"
+        if failed
+        else f"{times(len(results), 'run')}, none failed"
+    )
+    title = f"mockkube test: {verdict}"
+    body = [f"<h1>{escape(title)}</h1>", '<ul class="figures">']
+    body += [f"<li><b>{counts[outcome]}</b> {escape(str(outcome))}</li>" for outcome in Outcome if counts[outcome]]
+    body += ["</ul>", _overview(ordered), _about(), drawing.legend()]
+    for index, one in enumerate(ordered):
         body += _run(index, one)
-    return document("Scenarios", body)
+    return document(title, body)
+
+
+def _about() -> str:
+    known = (
+        trust.engine(),
+        "**A run** plays the steps of a scenario file. It has passed when every step came out as the file says; "
+        "it says "
+        "nothing of what the file does not ask.",
+        "**A claim** is a sentence from somewhere else that the scenario is about; the file says what to expect of it. "
+        '"Expected: the claim does not hold" and *passed* together mean: the scenario shows that the claim is wrong.',
+        "**A timeline** has a column for each moment at which something changed, so time is not to scale; the "
+        "last column "
+        'is the end of the run. Numbers along its top are those of the steps. "+N alike": so many more pods of '
+        "the same "
+        "owner went through the same states, maybe on other nodes and at other times. A step that restores a snapshot "
+        "begins a new trial, with a timeline of its own.",
+    )
+    return box("How to read this, and how far to trust it", paragraphs(known))
 
 
 def _overview(results: Sequence[RunResult]) -> str:
-    rows = [
-        [f'<a href="#run-{index}">{escape(one.title)}</a>', _outcome(one.outcome), _holds(one), escape(one.claim),
-         f"{one.virtual_seconds:.0f} s"]
-        for index, one in enumerate(results)
-    ]  # fmt: skip
-    return table(("Scenario", "", "Claim", "", "Time of the cluster"), rows, "All runs")
+    rows = [_row(index, one) for index, one in enumerate(results)]
+    heads = ("Run", "Result", "Claim that it is about", "Expected", "So the claim", "Virtual time")
+    return table(heads, rows, "All runs, those that did not pass first")
 
 
-def _outcome(outcome: Outcome) -> str:
-    return badge(str(outcome), _TONES.get(outcome, "bad"))
+def _row(index: int, one: RunResult) -> list[str]:
+    link = f'<a href="#run-{index}">{escape(one.title)}</a>'
+    return [link, _outcome(one), html(one.claim), _expected(one), _decided(one), f"{one.virtual_seconds:.0f} s"]
 
 
-def _holds(one: RunResult) -> str:
+def _outcome(one: RunResult) -> str:
+    return badge(str(one.outcome), _TONES.get(one.outcome, "bad"))
+
+
+def _expected(one: RunResult) -> str:
     if one.holds is None:
+        return "" if not one.claim else '<span class="soft">not said</span>'
+    return f'<span class="soft">the claim {"holds" if one.holds else "does not hold"}</span>'
+
+
+def _decided(one: RunResult) -> str:
+    """Say what the run has shown of its claim."""
+    if not one.claim:
         return ""
-    return badge("holds", "good") if one.holds else badge("does not hold", "wait")
+    if one.outcome is Outcome.PASSED:
+        return "" if one.holds is None else ("holds, as expected" if one.holds else "does not hold, as expected")
+    return f"is <b>not decided</b>{_stopped(one)}"
+
+
+def _stopped(one: RunResult) -> str:
+    if one.outcome is Outcome.SKIPPED or not one.steps:
+        return ""
+    wrong = steps.failed(one)
+    if wrong is None:
+        return ""
+    return f": stopped at line {one.steps[wrong].line}, step {wrong + 1} of {max(one.planned, len(one.steps))}"
 
 
 def _run(index: int, one: RunResult) -> Iterator[str]:
-    yield f'<h2 id="run-{index}">{escape(one.title)}</h2>'
-    yield f'<p>{_outcome(one.outcome)} {_holds(one)} <span class="soft">{escape(one.file)}</span></p>'
-    for name in ("source", "claim", "observed", "message"):
-        if text := str(getattr(one, name)):
-            yield f"<p><b>{name.capitalize()}:</b> {escape(text)}</p>"
-    rows = [
-        [f"{step.began:.0f} s", f"<code>{escape(step.verb)}</code>", escape(step.description), _outcome(step.outcome),
-         escape(step.message)]
-        for step in one.steps
-    ]  # fmt: skip
-    yield folded(
-        f"{len(one.steps)} step{'s' * (len(one.steps) != 1)}", table(("At", "Step", "", "", ""), rows, "Steps")
-    )
+    yield f'<h2 id="run-{index}">{escape(one.title)} {_outcome(one)}</h2>'
+    if one.claim:
+        yield (
+            f"<p><b>Claim:</b> {html(one.claim)}<br><b>Expected:</b> {_expected(one)}; <b>so the claim</b> "
+            f"{_decided(one)}</p>"
+        )
+    if one.observed:
+        yield f"<p><b>What happens, as the file has it:</b> {html(one.observed)}</p>"
+    if one.source:
+        yield f'<p class="soft">Where the claim is from, in the words of the file: {escape(one.source)}</p>'
+    bad = one.outcome not in _LAST
+    if bad:
+        yield box("What went wrong", "".join(evidence(one)), "bad")
+    yield f'<p class="soft">File {escape(one.file)}. Run it again: <code>{escape(replay_of(one))}</code></p>'
+    if one.steps:
+        count = (
+            f"{len(one.steps)} of {one.planned} steps played"
+            if one.planned > len(one.steps)
+            else times(len(one.steps), "step")
+        )
+        yield folded(count, steps.listing(one), opened=bad)
     if one.story:
         yield from _story(one)
 
 
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    """Knows how components began, and says what they are told."""
+
+    began: Mapping[str, Began]
+    gates: Sequence[str]
+    versions: bool
+    """Whether versions change."""
+
+    def start(self, component: str) -> str:
+        """Return version and gates at the start."""
+        own = self.began.get(component) or self.began.get(component.partition(".")[0])
+        if own is None:
+            return ""
+        gates = [f"{gate} {_WORDS[gate in own.gates]}" for gate in self.gates]
+        return ", ".join([*([own.version] if self.versions or not gates else []), *gates])
+
+    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+        """Return what it is told; what is as by default is said so."""
+        words = [f"{gate} {'as by default' if on is None else _WORDS[on]}" for gate, on in gates.items()]
+        return ", ".join([*([version] if version else []), *words])
+
+
+def _teller(one: RunResult) -> _Teller:
+    told = [step.arguments for step in one.steps if step.verb == "component" and isinstance(step.arguments, Mapping)]
+    gates = sorted({gate for each in told for gate in each.get("featureGates") or ()})
+    versions = any(each.get("version") for each in told)
+    return _Teller({began.component: began for began in one.began}, gates, versions)
+
+
 def _story(one: RunResult) -> Iterator[str]:
-    drawn = build(one.story)
-    if drawn.components or drawn.pods:
-        yield drawing.timeline(drawn, f"Timeline of {one.title}")
-        yield '<p class="soft">A column is a change of a component or a pod; the seconds above are not to scale.</p>'
-    if drawn.counts:
-        yield f"<p>{escape(', '.join(f'{count} {name}' for name, count in drawn.counts))}</p>"
-    if drawn.events:
-        yield folded(f"{len(drawn.events)} events", events(drawn))
+    boundaries = [
+        Boundary(step.moment, str(number), f"{number} {step.verb} {steps.about(step)}",
+                 str(step.arguments) if step.verb == "snapshot" else "",
+                 str(step.arguments) if step.verb == "restore" else "")
+        for number, step in enumerate(one.steps, 1)
+    ]  # fmt: skip
+    trials = build(one.story, boundaries, _teller(one), one.virtual_seconds)
+    for number, drawn in enumerate(trials, 1):
+        if len(trials) > 1:
+            yield f"<h3>Trial {number}: {escape(drawn.title)}</h3>"
+        if drawn.components or drawn.pods:
+            yield drawing.timeline(drawn, f"Timeline of {one.title}, trial {number}")
+        yield f"<p>{html(counted(drawn))}</p>"
+    events = [told for _, told in events_of(one.story)]
+    if events:
+        yield folded(times(sum(told.times for told in events), "event"), events_table(iter(events)))
 
 
-def events(drawn: Timeline) -> str:
-    """Return the events of a run as a table."""
-    rows = [
-        [f"{one.at:.0f} s", escape(one.reason), escape(one.object), escape(one.message), str(one.times)]
-        for one in drawn.events
-    ]
-    return table(("At", "Reason", "Object", "Message", "Times"), rows, "Events of the cluster")
+def counted(drawn: Timeline) -> str:
+    """Return how many pods there were, and how they stand at the end: the numbers add up."""
+    counts = dict(drawn.counts)
+    made, there = counts.pop("made", 0), counts.pop("there", 0)
+    if not made and not there:
+        return "No pods."
+    meanwhile = [f"{count} {_MADE.sub('', name)}" for name, count in counts.items() if name.startswith("were ")]
+    ends = [f"{count} {name}" for name, count in sorted(counts.items()) if not name.startswith("were ")]
+    start = listed([*([f"{times(there, 'pod')} there from the snapshot"] if there else []),
+                    *([f"{times(made, 'pod')} made"] if made else [])])  # fmt: skip
+    between = f" (of these, some time: {listed(meanwhile)})" if meanwhile else ""
+    return f"**Pods:** {start}{between}. At the end: {listed(ends)}."

@@ -4,29 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mockkube.scenario.explore.invariants import INVARIANTS
-from mockkube.scenario.explore.plan import Order, Phase
-from mockkube.scenario.explore.stepping import PATIENCE
+from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Way
-
-_SHORT = {
-    "kube-apiserver": "apiserver",
-    "kube-scheduler": "scheduler",
-    "kube-controller-manager": "controllers",
-    "kubelet": "kubelets",
-}
-
-
-def order_text(order: Order) -> str:
-    """Return an order as people read it."""
-    return " → ".join(_SHORT.get(name, name) for name in order)
+from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.glossary import harm_text
+from mockkube.scenario.report.prose import plain
+from mockkube.scenario.report.wording import order_text
 
 
 def table(result: Exploration) -> str:
     """Return the whole of it for a terminal."""
+    answer = Answer(result)
     lines = [result.plan.title, ""]
     for phase in Phase:
-        lines += [*_of_phase(result, phase), ""]
-    lines += [again(result), "", *_counterexamples(result)]
+        lines += [*_of_phase(answer, phase), ""]
+    lines += [plain(answer.again()), "", *_counterexamples(result)]
     lines.append(
         f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
         f"{result.played} played; seed {result.plan.seed}"
@@ -36,10 +28,11 @@ def table(result: Exploration) -> str:
     return "\n".join(lines)
 
 
-def _of_phase(result: Exploration, phase: Phase) -> Iterator[str]:
-    verdicts = result.of(phase)
-    plain = [one for one in verdicts if not one.prepares]
-    yield f"{phase.noun.upper()}: {sum(one.safe for one in plain)} of {len(plain)} orders are safe"
+def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
+    verdicts, safe, every = answer.result.of(phase), answer.safe(phase), answer.plain(phase)
+    rule = answer.rule(phase)
+    which = ("" if not safe else f": {plain(rule.text)}") if rule.exact else f"; they all have: {plain(rule.text)}"
+    yield f"TO {answer.words.verb(phase).upper()}: {len(safe)} of {len(every)} orders are safe{which}"
     rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "WRITTEN")]
     rows += [_row(one) for one in verdicts]
     yield from _aligned(rows)
@@ -49,7 +42,13 @@ def _row(one: OrderVerdict) -> tuple[str, ...]:
     written = ", ".join(f"{each.name}{_claim(each.claim, safe=one.safe)}" for each in one.written)
     breaks = ", ".join(dict.fromkeys(each.invariant for each in one.worst.breaks))
     prepared = f" (prepared: {one.prepares})" if one.prepares else ""
-    return "ok" if one.safe else "no", order_text(one.order) + prepared, str(one.worst.harm), breaks or "-", written
+    return (
+        "ok" if one.safe else "no",
+        order_text(one.order) + prepared,
+        harm_text(one.worst.harm),
+        breaks or "-",
+        written,
+    )
 
 
 def _claim(claim: bool | None, *, safe: bool) -> str:
@@ -66,21 +65,6 @@ def _counterexamples(result: Exploration) -> Iterator[str]:
         yield f"  {one.text}"
         yield f"  play it: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
         yield ""
-
-
-def again(result: Exploration) -> str:
-    """Say what happens when the feature is enabled again after each rollback."""
-    order, seconds = order_text(tuple(reversed(result.plan.components))), PATIENCE * result.plan.seconds
-    bad = [one for one in result.pairs if one.again.breaks]
-    told = (
-        f"Enabled again after the rollback ({order}), without any edit: within {seconds} s every workload was whole in "
-    )
-    if not bad:
-        return f"{told}all {len(result.pairs)} ways."
-    broken = sorted({each.invariant for one in bad for each in one.again.breaks})
-    return (
-        f"{told}{len(result.pairs) - len(bad)} of {len(result.pairs)} ways; in the others broke: {', '.join(broken)}."
-    )
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -1,18 +1,23 @@
-"""What a run was like over time: a lane for each component and pod, built from all that was written."""
+"""What a run was like over time: a lane for each component and pod, built from all that was written.
+
+A restored snapshot begins a trial of its own: what was there before it is gone, so each trial has its own picture.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from mockkube.cluster.trace import OPERATOR
+from mockkube.scenario.report.lives import USER, Life, merged, state_of
 from mockkube.scenario.results import Moment, WriteTold
 
-LIKE_EACH_OTHER_MAX: Final = 5
-"""How many pods of one owner get a lane: those to which something bad happened before others."""
 _CHANGE: Final = re.compile(r"^(component|restart): (\S+)(?: (.*))?$")
 _GATE: Final = re.compile(r"'(\w+)': (True|False|None)")
-_DRAWN: Final = re.compile(r"-[a-z0-9]{5}$")
+_WORD: Final = re.compile(r"(version|running|server)=(\S+)")
+_TRUTH: Final = {"True": True, "False": False, "None": None}
+_PODS: Final = "core/pods"
 
 
 @dataclass(slots=True)
@@ -23,10 +28,10 @@ class Span:
     last: int
     text: str
     tone: str
-    """`idle`, `wait`, `good` or `bad`."""
+    """`idle`, `told`, `wait`, `good` or `bad`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mark:
     """Something that happened in one column."""
 
@@ -43,31 +48,36 @@ class Lane:
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     like: int = 0
-    """How many others like it have no lane of their own."""
+    """How many others went through the same states and have no lane of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An event of the cluster."""
+class Boundary:
+    """Where a step begins."""
 
-    at: float
-    reason: str
-    object: str
-    message: str
-    times: int
+    moment: int
+    """How many moments there were before it."""
+    label: str
+    """Its number in the list beside the picture."""
+    text: str
+    snapshot: str = ""
+    """The name of the snapshot that it takes."""
+    restores: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """Lanes over columns. A column is a moment at which something changed: time itself is not to scale."""
 
+    title: str
+    """Which trial it is; empty if there is one only."""
     moments: Sequence[float]
     """The second of each column."""
     components: Sequence[Lane]
     pods: Sequence[Lane]
-    events: Sequence[Told]
-    counts: Sequence[tuple[str, int]]
-    """What happened how often."""
+    boundaries: Sequence[Mark]
+    counts: Mapping[str, int]
+    """Pods that were made, and how they stand at the end; `there` are those of the restored snapshot."""
 
     @property
     def columns(self) -> int:
@@ -75,142 +85,209 @@ class Timeline:
         return max(1, len(self.moments))
 
 
-def build(moments: Iterable[Moment]) -> Timeline:
-    """Return the timeline of a run."""
-    making = _Making()
-    for moment in moments:
-        making.take(moment)
-    return making.timeline()
+class Teller(Protocol):
+    """Knows the words for what components are."""
+
+    def start(self, component: str) -> str:
+        """Return what a component is when the run begins; empty if that is not known."""
+        ...
+
+    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+        """Return what it is from now on, having been told this."""
+        ...
+
+
+class PlainTeller:
+    """Says what was told in so many words."""
+
+    def start(self, component: str) -> str:
+        """Return nothing: it is not known."""
+        return ""
+
+    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+        """Return version and gates."""
+        words = {True: "on", False: "off", None: "as by default"}
+        return ", ".join([*([version] if version else []), *(f"{gate} {words[on]}" for gate, on in gates.items())])
+
+
+def build(
+    moments: Iterable[Moment], boundaries: Sequence[Boundary] = (), teller: Teller | None = None, end: float = 0.0
+) -> list[Timeline]:
+    """Return the timelines of a run, one for each trial."""
+    making = _Making(boundaries, teller or PlainTeller())
+    for index, moment in enumerate(moments):
+        making.take(index, moment)
+    return making.ended(end)
 
 
 class _Making:
-    def __init__(self) -> None:
+    def __init__(self, boundaries: Sequence[Boundary], teller: Teller) -> None:
+        self._boundaries = list(boundaries)
+        self._teller = teller
+        self._made: list[Timeline] = []
         self._moments: list[float] = []
+        self._steps: list[Mark] = []
         self._components: dict[str, Lane] = {}
-        self._pods: dict[str, Lane] = {}
-        self._states: dict[str, dict[str, Any]] = {}
-        self._events: list[Told] = []
+        self._lives: dict[str, Life] = {}
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._snapshots: dict[str, dict[str, str]] = {}
         self._counts: Counter[str] = Counter()
+        self._title = ""
+        self._restoring: Boundary | None = None
+        self._at = 0.0
 
-    def take(self, moment: Moment) -> None:
+    def take(self, index: int, moment: Moment) -> None:
         """Take in a moment; one at which nothing changed has no column."""
+        while self._boundaries and self._boundaries[0].moment <= index:
+            self._step(self._boundaries.pop(0), moment.at)
+        self._at = moment.at
+        if self._restoring is not None:
+            self._restore(moment)
+            return
         change = _CHANGE.match(moment.worker)
-        pods = [one for one in moment.writes if one.resource == "core/pods"]
-        self._events += [told for one in moment.writes if (told := _event(moment.at, one))]
+        pods = [one for one in moment.writes if one.resource == _PODS]
         if change is None and not pods:
             return
-        column = len(self._moments)
-        self._moments.append(moment.at)
+        column = self._column(moment.at)
+        by = USER if moment.worker == OPERATOR else moment.worker.partition("/")[2].partition("/")[0]
         if change is not None:
             self._component(column, change[1], change[2], change[3] or "")
         for write in pods:
-            self._pod(column, write)
+            self._pod(column, write, by)
+
+    def _column(self, at: float) -> int:
+        self._moments.append(at)
+        return len(self._moments) - 1
+
+    def _step(self, step: Boundary, at: float) -> None:
+        if step.snapshot:
+            states = {name: lane.spans[-1].text for name, lane in self._components.items() if lane.spans}
+            self._snapshots[step.snapshot] = states
+        if step.restores:
+            self._close(at)
+            self._restoring = step
+            return
+        self._steps.append(Mark(self._column(at), step.text, "step"))
+
+    def _restore(self, moment: Moment) -> None:
+        """Take in what the restoring writes; its end begins another picture."""
+        for write in moment.writes:
+            if write.resource == _PODS and write.verb == "delete":
+                self._objects.pop(write.name.removeprefix("default/"), None)
+            elif write.resource == _PODS:
+                name = write.name.removeprefix("default/")
+                self._objects[name] = merged(self._objects.get(name, {}), write.difference)
+        step = self._restoring
+        if step is not None and moment.worker.startswith("restore: "):
+            self._restoring = None
+            self._title = f'after step {step.label} restored the snapshot "{step.restores}"'
+            self._begin_again(step.restores)
+            self._steps.append(Mark(self._column(moment.at), step.text, "step"))
+
+    def _begin_again(self, snapshot: str) -> None:
+        """Start another picture, with what is there now."""
+        told = self._snapshots.get(snapshot, {})
+        known = {name: told.get(name) or lane.spans[0].text for name, lane in self._components.items()}
+        self._moments, self._steps, self._counts = [], [], Counter()
+        self._components = {name: Lane(name, [Span(0, 0, text, "idle")]) for name, text in known.items()}
+        self._lives = {name: Life(name, restored=True) for name in self._objects}
+        for name, life in self._lives.items():
+            life.enters(0, *state_of(self._objects[name]))
 
     def _component(self, column: int, what: str, name: str, text: str) -> None:
-        lane = self._components.setdefault(name, Lane(name, [Span(0, column, "as it started", "idle")]))
+        lane = self._components.get(name)
+        if lane is None:
+            start = self._teller.start(name)
+            lane = self._components[name] = Lane(name, [Span(0, column, start, "idle")] if start else [])
         if what == "restart":
             lane.marks.append(Mark(column, "restarted", "wait"))
             return
-        shown = _GATE.sub(lambda found: f"{found[1]}={found[2].lower()}", text).replace("gates={}", "")
-        shown = shown.replace("gates={", "").replace("}", "").replace("=none", " as by default").strip() or "as asked"
-        lane.spans.append(Span(column, column, shown, "good" if "=true" in shown or "version" in shown else "idle"))
+        words = dict(_WORD.findall(text))
+        gates = {gate: _TRUTH[on] for gate, on in _GATE.findall(text)}
+        shown = self._teller.told(name, words.get("version", ""), gates)
+        if "running" in words:
+            shown = "runs" if words["running"] == "True" else "does not run"
+        shown = shown or text or "as asked"
+        same = bool(lane.spans) and lane.spans[0].text == shown
+        lane.spans.append(Span(column, column, shown, "idle" if same else "told"))
 
-    def _pod(self, column: int, write: WriteTold) -> None:
+    def _pod(self, column: int, write: WriteTold, by: str) -> None:
         name = write.name.removeprefix("default/")
-        lane = self._pods.setdefault(name, Lane(name))
         if write.verb == "delete":
-            tone = lane.spans[-1].tone if lane.spans else "idle"
-            lane.marks.append(Mark(column + 1, "gone", tone))
-            self._states.pop(name, None)
+            self._objects.pop(name, None)
+            if name in self._lives:
+                self._lives[name].leaves(column + 1, by_user=by == USER)
             return
         if write.verb == "create":
-            self._counts["pods made"] += 1
-        state = self._states[name] = _merged(self._states.get(name, {}), write.difference)
-        text, tone = _state(state)
-        if not lane.spans or lane.spans[-1].text != text:
-            self._count(text, lane)
-            lane.spans.append(Span(column, column, text, tone))
+            self._counts["made"] += 1
+            if name in self._lives:  # of an earlier one of the same name
+                self._lives[f"{name} "] = self._lives.pop(name)
+        life = self._lives.setdefault(name, Life(name))
+        obj = self._objects[name] = merged(self._objects.get(name, {}), write.difference)
+        life.enters(column, *state_of(obj, by=by))
 
-    def _count(self, text: str, lane: Lane) -> None:
-        if text.startswith("evicted"):
-            self._counts["pods evicted"] += 1
-        elif text.startswith("Failed"):
-            self._counts["pods failed or rejected"] += 1
-        elif text.startswith("Running"):
-            self._counts["pods running"] += 1
-
-    def timeline(self) -> Timeline:
-        """Close what is open, and leave out pods that are like others."""
-        end = len(self._moments)
-        for lane in (*self._components.values(), *self._pods.values()):
-            gone = next((mark.column for mark in lane.marks if mark.text == "gone"), end)
+    def _close(self, at: float) -> None:
+        end = self._column(max(at, self._at)) + 1
+        lanes, counts = _lanes(list(self._lives.values()), end)
+        for lane in self._components.values():
             for span, following in zip(lane.spans, [*lane.spans[1:], None], strict=True):
-                span.last = gone if following is None else following.first
-        return Timeline(
-            self._moments, list(self._components.values()), self._few(), _gathered(self._events),
-            list(self._counts.items()),
-        )  # fmt: skip
+                span.last = end if following is None else following.first
+        self._counts.update(counts)
+        drawn = Timeline(
+            self._title, self._moments, list(self._components.values()), lanes, self._steps, dict(self._counts)
+        )
+        self._made.append(_condensed(drawn))
 
-    def _few(self) -> list[Lane]:
-        kept: list[Lane] = []
-        of_one: dict[str, list[Lane]] = {}
-        for lane in self._pods.values():
-            of_one.setdefault(_DRAWN.sub("", lane.name), []).append(lane)
-        for lanes in of_one.values():
-            telling = sorted(lanes, key=lambda lane: all(span.tone != "bad" for span in lane.spans))
-            few = [lane for lane in lanes if lane in telling[:LIKE_EACH_OTHER_MAX]]
-            few[-1].like = len(lanes) - len(few)
-            kept += few
-        return kept
-
-
-def _merged(old: Any, patch: Any) -> Any:
-    """Return an object with a merge patch made to it."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
+    def ended(self, at: float) -> list[Timeline]:
+        """Close what is open; later steps changed nothing."""
+        for step in self._boundaries:
+            self._step(step, self._at)
+        self._close(at)
+        if len(self._made) > 1 and not self._made[0].title:
+            first = self._made[0]
+            named = Timeline("from the start", first.moments, first.components, first.pods,
+                             first.boundaries, first.counts)  # fmt: skip
+            return [named, *self._made[1:]]
+        return self._made
 
 
-def _state(pod: dict[str, Any]) -> tuple[str, str]:
-    status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
-    phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""
-    conditions = {one["type"]: one for one in status.get("conditions") or ()}
-    if phase == "Failed":
-        return f"Failed{at}: {status.get('reason', '')}".rstrip(": "), "bad"
-    disrupted = conditions.get("DisruptionTarget", {})
-    if disrupted.get("status") == "True":
-        return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad"
-    if (pod.get("metadata") or {}).get("deletionTimestamp"):
-        return f"going{at}", "idle"
-    if phase == "Pending" and not node:
-        scheduled = conditions.get("PodScheduled", {})
-        return ("Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"), "wait"
-    return f"{phase}{at}", "good" if phase in ("Running", "Succeeded") else "wait"
+def _lanes(lives: Sequence[Life], end: int) -> tuple[list[Lane], Counter[str]]:
+    """Return a lane for each way to live that pods of one owner had, and how all stand at the end."""
+    counts: Counter[str] = Counter()
+    lanes: dict[tuple[str, ...], Lane] = {}
+    for life in lives:
+        counts.update(life.counted())
+        lane = lanes.get(life.course)
+        if lane is not None:
+            lane.like += 1
+            continue
+        lane = lanes[life.course] = Lane(life.name)
+        gone = life.gone if life.gone is not None else end
+        for index, stage in enumerate(life.stages):
+            last = life.stages[index + 1].column if index + 1 < len(life.stages) else gone
+            lane.spans.append(Span(stage.column, last, stage.text, stage.tone))
+        if life.gone is not None:
+            bad = bool(life.stages) and life.stages[-1].tone == "bad"
+            lane.marks.append(Mark(life.gone, life.end, "bad" if bad else "idle"))
+    return list(lanes.values()), counts
 
 
-def _event(at: float, write: WriteTold) -> Told | None:
-    if write.resource not in ("core/events", "events.k8s.io/events") or write.verb == "delete":
-        return None
-    event = write.difference if isinstance(write.difference, dict) else {}
-    if "reason" not in event:
-        return None
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    name = f"{about.get('kind', '')}/{about.get('name', '')}"
-    return Told(at, event["reason"], name, event.get("message") or event.get("note") or "", 1)
-
-
-def _gathered(events: Sequence[Told]) -> list[Told]:
-    """Return events with those that differ in a drawn name alone told once."""
-    gathered: dict[tuple[str, str, float], Told] = {}
-    for one in events:
-        key = one.reason, _DRAWN.sub("-*", one.object), one.at
-        known = gathered.get(key)
-        shown = one.object if known is None else _DRAWN.sub("-*", one.object)
-        gathered[key] = Told(one.at, one.reason, shown, one.message, 1 if known is None else known.times + 1)
-    return list(gathered.values())
+def _condensed(drawn: Timeline) -> Timeline:
+    """Return a timeline without the columns in which only pods without a lane changed."""
+    lanes = [*drawn.components, *drawn.pods]
+    last = len(drawn.moments) - 1
+    kept = {0, last, *(mark.column for mark in drawn.boundaries)}
+    for lane in lanes:
+        kept.update(span.first for span in lane.spans)
+        kept.update(min(mark.column, last) for mark in lane.marks)
+    places = {column: place for place, column in enumerate(sorted(one for one in kept if one <= last))}
+    places[last + 1] = len(places)
+    for lane in lanes:
+        for span in lane.spans:
+            span.first, span.last = places[span.first], places[span.last]
+        for mark in lane.marks:
+            mark.column = places[mark.column]
+    for mark in drawn.boundaries:
+        mark.column = places[mark.column]
+    moments = [drawn.moments[column] for column in places if column <= last]
+    return Timeline(drawn.title, moments, drawn.components, drawn.pods, drawn.boundaries, drawn.counts)

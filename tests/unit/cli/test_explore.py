@@ -48,7 +48,7 @@ def test_programs_read_json_and_people_a_page(mockkube: Mockkube, plan: str, tmp
     page = tmp_path / "page.html"
     answer = mockkube("explore", plan, "--jobs", "1", "-o", "json", "--report", str(page))
     assert [one["invariant"] for one in json.loads(answer.out)["counterexamples"]] == ["admitted-pods-schedulable"]
-    assert "kube-scheduler runs without" in page.read_text()
+    assert "kube-scheduler has the gate off" in page.read_text()
 
 
 def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:

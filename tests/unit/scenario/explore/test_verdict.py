@@ -101,17 +101,17 @@ def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) 
 def test_a_report_is_one_file_that_fetches_nothing(explored: Exploration) -> None:
     page = render(explored)
     assert "A &lt;small&gt; rollout" in page
-    assert "kube-controller-manager runs without" in page
+    assert "kube-controller-manager has the gate off" in page
     assert not [tag for tag in ("<script", "<link", "src=", "url(", "@import") if tag in page]
 
 
 def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -> None:
     text = review.render(explored)
     assert "###### Can the feature be disabled once it has been enabled" in text
-    assert "which it calls safe, is not safe" in text
+    assert "said to be safe, **is not safe**" in text
 
 
 def test_a_table_names_what_breaks_each_order(explored: Exploration) -> None:
     lines = summary.table(explored).splitlines()
-    assert "ENABLEMENT: 2 of 6 orders are safe" in lines
+    assert "TO ENABLE: 2 of 6 orders are safe: kube-apiserver last; the other two in any order" in lines
     assert summary.as_json(explored)["refuted"] == ["as written"]

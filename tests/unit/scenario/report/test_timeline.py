@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mockkube.scenario.report.runs import render
-from mockkube.scenario.report.timeline import LIKE_EACH_OTHER_MAX, build
-from mockkube.scenario.results import Moment, Outcome, RunResult, WriteTold
+from mockkube.scenario.report.runs import counted
+from mockkube.scenario.report.timeline import Boundary, Timeline, build
+from mockkube.scenario.results import Moment, WriteTold
 
 
 def pod(number: int, at: float, verb: str, difference: Any, name: str = "default/web-abcde") -> Moment:
@@ -20,8 +20,13 @@ RUN = (
 )
 
 
+def drawn(*moments: Moment, **given: Any) -> Timeline:
+    [timeline] = build(moments, **given)
+    return timeline
+
+
 def test_a_pod_has_a_span_for_each_state_and_a_mark_for_its_end() -> None:
-    [lane] = build(RUN).pods
+    [lane] = drawn(*RUN).pods
     assert [(span.text, span.tone) for span in lane.spans] == [
         ("Pending", "wait"),
         ("Running on node-1", "good"),
@@ -30,23 +35,59 @@ def test_a_pod_has_a_span_for_each_state_and_a_mark_for_its_end() -> None:
     assert [mark.text for mark in lane.marks] == ["gone"]
 
 
-def test_a_component_shows_what_it_was_told() -> None:
-    [lane] = build(RUN).components
-    assert [span.text for span in lane.spans] == ["as it started", "Some=true"]
+def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> None:
+    class Words:
+        def start(self, component: str) -> str:
+            return "gate off"
+
+        def told(self, component: str, version: str, gates: Any) -> str:
+            return f"gate {'on' if gates['Some'] else 'off'}"
+
+    off = Moment(6, 5.0, "component: kubelet gates={'Some': False}", ())
+    [lane] = drawn(*RUN, off, teller=Words()).components
+    assert [(span.text, span.tone) for span in lane.spans] == [
+        ("gate off", "idle"),
+        ("gate on", "told"),
+        ("gate off", "idle"),
+    ]
 
 
-def test_of_many_alike_a_few_have_a_lane_those_that_went_wrong_first() -> None:
+def test_pods_that_lived_alike_share_a_lane_and_no_others() -> None:
     alike = [pod(n, 0.0, "create", {"status": {"phase": "Pending"}}, f"default/web-aaaa{n}") for n in range(9)]
     failed = pod(9, 1.0, "update", {"status": {"phase": "Failed", "reason": "x"}}, "default/web-aaaa8")
-    lanes = build([*alike, failed]).pods
-    assert len(lanes) == LIKE_EACH_OTHER_MAX
-    assert lanes[-1].name == "web-aaaa8"
-    assert lanes[-1].like == 9 - LIKE_EACH_OTHER_MAX
+    lanes = drawn(*alike, failed).pods
+    assert [(lane.name, lane.like) for lane in lanes] == [("web-aaaa0", 7), ("web-aaaa8", 0)]
 
 
-def test_a_run_is_told_with_its_claim_and_its_timeline() -> None:
-    run = RunResult("evicted <at once>", "a.yaml", 0, "", Outcome.PASSED, claim="it stays", holds=False, story=RUN)
-    page = render([run])
-    assert "evicted &lt;at once&gt;" in page
-    assert "does not hold" in page
-    assert "Failed on node-1: TaintToleration" in page
+def test_who_deleted_a_pod_is_told() -> None:
+    deleted = Moment(3, 2.0, "operator", (WriteTold("delete", "core/pods", "default/web-abcde", {}),))
+    [lane] = drawn(*RUN[:2], deleted).pods
+    assert [mark.text for mark in lane.marks] == ["deleted by the user"]
+
+
+def test_a_chart_goes_to_the_end_of_the_run_and_shows_where_steps_begin() -> None:
+    chart = drawn(*RUN[:2], boundaries=[Boundary(0, "1", "1 create"), Boundary(2, "2", "2 advance")], end=600.0)
+    assert (chart.moments[-1], [mark.text for mark in chart.boundaries]) == (600.0, ["1 create", "2 advance"])
+
+
+def test_a_restored_snapshot_begins_a_trial_of_its_own() -> None:
+    delete, again = (WriteTold("delete", "core/pods", "default/late", {}), RUN[0].writes[0])
+    moments = [
+        RUN[0],
+        pod(2, 1.0, "create", {}, "default/late"),
+        pod(3, 2.0, "delete", {}),
+        Moment(4, 3.0, "operator", (delete, again)),
+        Moment(5, 3.0, "restore: before", ()),
+        pod(6, 4.0, "delete", {}),
+    ]
+    steps = [Boundary(1, "1", "1 snapshot", snapshot="before"), Boundary(3, "2", "2 restore", restores="before")]
+    first, second = build(moments, steps)
+    assert [lane.name for lane in first.pods] == ["web-abcde", "late"]
+    assert [lane.name for lane in second.pods] == ["web-abcde"]
+    assert second.title == 'after step 2 restored the snapshot "before"'
+
+
+def test_counts_of_pods_add_up() -> None:
+    others = [pod(n, 5.0, "create", {}, f"default/web-aaaa{n}") for n in range(6, 9)]
+    told = counted(drawn(*RUN, *others))
+    assert told == "**Pods:** 4 pods made (of these, some time: 1 failed). At the end: 3 Pending and 1 gone."

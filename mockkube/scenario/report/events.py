@@ -1,0 +1,84 @@
+"""The events of a run, told once for each reason, kind of object and message; names that were drawn are left out."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mockkube.scenario.results import Moment
+
+_DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
+_NODE: Final = re.compile(r"\bnode node-\d+\b")
+_UNSUPPORTED: Final = re.compile(r'Unsupported value: "(\w+)": supported values: ([^\]]*)')
+_PLACES: Final = ("core/events", "events.k8s.io/events")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Events that are alike."""
+
+    first: float
+    last: float
+    reason: str
+    object: str
+    message: str
+    reporter: str
+    kind: str
+    """`Normal` or `Warning`."""
+    times: int = 1
+
+
+def events_of(moments: Iterable[Moment]) -> Iterator[tuple[int, Told]]:
+    """Yield the events that were written, with the place of their moment; one that is counted on, once more."""
+    known: dict[str, tuple[Told, int]] = {}
+    for index, moment in enumerate(moments):
+        for write in moment.writes:
+            if write.resource not in _PLACES or write.verb == "delete" or not isinstance(write.difference, dict):
+                continue
+            told, before = known.get(write.name, (None, 0))
+            if told is None or write.verb == "create":
+                told, before = _event(moment.at, write.difference), 0
+            if told is None:
+                continue
+            count = max(_count(write.difference), before + (write.verb == "create"))
+            known[write.name] = told, count
+            if count > before:
+                yield index, replace(told, first=moment.at, last=moment.at, times=count - before)
+
+
+def _count(event: dict[str, Any]) -> int:
+    """Return how often it says that it happened."""
+    return int(event.get("count") or (event.get("series") or {}).get("count") or 1)
+
+
+def gathered(events: Iterable[Told], *, whoever: bool = False) -> list[Told]:
+    """Return events with those that differ in drawn names and times alone told once; `whoever` they are about."""
+    known: dict[tuple[str, str, str], Told] = {}
+    for one in events:
+        subject, message = _DRAWN.sub("-*", one.object), _DRAWN.sub("-*", one.message)
+        key = one.reason, one.object.partition("/")[0] if whoever else subject, _NODE.sub("NODE", message)
+        before = known.get(key)
+        if before is None:
+            known[key] = one
+        else:
+            known[key] = replace(before, object=subject, message=message, last=one.last, times=before.times + one.times)
+    return list(known.values())
+
+
+def quoted(message: str, version: str = "1.36") -> str:
+    """Return a message as it is shown, with a note where its own words seem to contradict themselves."""
+    found = _UNSUPPORTED.search(message)
+    if found and f'"{found[1]}"' in found[2]:
+        return f"{message} (sic: so says Kubernetes {version}, whose list names all operators, with and without gate)"
+    return message
+
+
+def _event(at: float, event: dict[str, Any]) -> Told | None:
+    if "reason" not in event:
+        return None
+    about = event.get("involvedObject") or event.get("regarding") or {}
+    reporter = event.get("reportingComponent") or event.get("reportingController") or ""
+    reporter = reporter or (event.get("source") or {}).get("component", "")
+    name = f"{about.get('kind', '')}/{about.get('name', '')}"
+    message = event.get("message") or event.get("note") or ""
+    return Told(at, at, event["reason"], name, message, reporter, event.get("type", ""))

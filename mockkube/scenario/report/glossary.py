@@ -1,0 +1,47 @@
+"""The words for harm, defined: what is counted, when, and how much it weighs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockkube.scenario.explore.harm import WEIGHTS, Harm
+from mockkube.scenario.explore.invariants import INVARIANTS
+from mockkube.scenario.explore.plan import Plan
+
+MEANS: Final[Mapping[str, str]] = {
+    "evicted": "a pod deleted by kube-controller-manager's taint eviction, although its manifest tolerates the taint",
+    "rejected": "a pod with a node, set to Failed at admission by the kubelet there (also after the kubelet restarts)",
+    "removed": "a pod deleted by the DaemonSet controller, although its manifest tolerates the taint",
+    "lost": "a field that users wrote and that is no longer stored, or not in the pods made of it",
+    "loops": "a step in which pods were made over and over without end (a hot loop)",
+    "refused": "a pod that a controller tried to make and kube-apiserver refused; each try counts",
+    "stuck": "an accepted pod without a node (Pending) when a step ends",
+    "missing": "a replica that is wanted and not ready when a step ends",
+}
+"""In the order of `WEIGHTS`."""
+SUMMED: Final = (
+    "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
+    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing."
+)
+SAFE: Final = "An order is *safe* when no invariant breaks on any way that uses it."
+
+
+def weights() -> Sequence[tuple[str, str, str]]:
+    """Return each word with its weight and its meaning."""
+    return [(name, str(weight), MEANS[name]) for name, weight in WEIGHTS.items()]
+
+
+def sum_text(harm: Harm) -> str:
+    """Return how a score comes about: 2 x 10 + 3."""
+    return " + ".join(f"{count}×{WEIGHTS[name]}" for name, count in harm.counts().items()) or "0"
+
+
+def harm_text(harm: Harm) -> str:
+    """Return counts as one says them."""
+    words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"
+             for name, count in harm.counts().items()]  # fmt: skip
+    return ", ".join(words) or "none"
+
+
+def demanded(plan: Plan) -> Sequence[tuple[str, str]]:
+    """Return the invariants of a plan with what each says."""
+    return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.demands]

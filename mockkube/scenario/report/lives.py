@@ -1,0 +1,90 @@
+"""The life of a pod as a report shows it: its states one after the other, and who ended it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_DRAWN: Final = re.compile(r"-[a-z0-9]{5}$")
+USER: Final = "the user"
+_NODE: Final = re.compile(r" on \S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A state that it came to."""
+
+    column: int
+    text: str
+    tone: str
+    word: str
+
+
+@dataclass(slots=True)
+class Life:
+    """All that became of one pod."""
+
+    name: str
+    restored: bool = False
+    """Whether it was there when the picture begins."""
+    stages: list[Passage] = field(default_factory=list)
+    gone: int | None = None
+    end: str = ""
+
+    def enters(self, column: int, text: str, tone: str, word: str) -> None:
+        """Come to a state, unless it is in that already."""
+        before = self.stages[-1] if self.stages else None
+        if before is None or (before.text != text and not (before.word == word == "being deleted")):
+            self.stages.append(Passage(column, text, tone, word))
+
+    def leaves(self, column: int, *, by_user: bool) -> None:
+        """Be deleted."""
+        self.gone, self.end = column, "deleted by the user" if by_user else "gone"
+
+    @property
+    def course(self) -> tuple[str, ...]:
+        """What it has in common with those that went through the same, maybe elsewhere."""
+        return (_DRAWN.sub("", self.name.strip()), *(_NODE.sub("", one.text) for one in self.stages), self.end)
+
+    def counted(self) -> Iterator[str]:
+        """Yield what it adds to: how it stands at the end, and whether it was evicted or rejected before."""
+        if self.restored:
+            yield "there"
+        yield "gone" if self.gone is not None else (self.stages[-1].word if self.stages else "Pending")
+        words = {one.word for one in self.stages}
+        if "evicted" in words:
+            yield "were evicted"
+        if any(one.word == "Failed" for one in self.stages):
+            yield "were failed"
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """Return an object with a merge patch made to it."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def state_of(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
+    """Return how a pod stands: in words, the tone they are shown in, and one word to count by."""
+    status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
+    phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""
+    conditions = {one["type"]: one for one in status.get("conditions") or ()}
+    if phase == "Failed":
+        return f"Failed{at}: {status.get('reason', '')}".rstrip(": "), "bad", "Failed"
+    disrupted = conditions.get("DisruptionTarget", {})
+    if disrupted.get("status") == "True":
+        return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad", "evicted"
+    if (pod.get("metadata") or {}).get("deletionTimestamp"):
+        return f"being deleted{f' by {by}' if by else ''}{at}", "idle", "being deleted"
+    if phase == "Pending" and not node:
+        scheduled = conditions.get("PodScheduled", {})
+        text = "Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"
+        return text, "wait", "Pending"
+    return f"{phase}{at}", "good" if phase in ("Running", "Succeeded") else "wait", phase

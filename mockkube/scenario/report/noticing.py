@@ -1,0 +1,84 @@
+"""How somebody would notice: for each step that broke something, who says what, how soon, and how to ask for it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.scenario.report.events import Told, events_of, gathered, quoted
+from mockkube.scenario.report.retold import Retold, Stage
+from mockkube.scenario.report.wording import listed, times
+
+_ROUTINE: Final = frozenset(
+    {
+        *("Scheduled", "Pulling", "Pulled", "Created", "Started", "Killing", "SuccessfulCreate", "SuccessfulDelete"),
+        *("ScalingReplicaSet", "RegisteredNode", "NodeReady", "Starting", "NodeHasSufficientMemory"),
+        *("NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "SandboxChanged"),
+    }
+)
+"""What also happens when all is well."""
+_DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
+_WAITING: Final = "kubectl get pods -A --field-selector status.phase=Pending"
+_FAILED: Final = "kubectl get pods -A --field-selector status.phase=Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing to look for."""
+
+    who: str
+    what: str
+    soon: str
+    """How long after the step began, in virtual time."""
+    often: str
+    command: str
+
+
+def signs(way: Retold, index: int) -> list[Sign]:
+    """Return what shows in a step of a way that something is wrong."""
+    stage = way.stages[index]
+    last = way.stages[index + 1].moment if index + 1 < len(way.stages) else len(way.moments)
+    events = [told for _, told in events_of(way.moments[stage.moment : last]) if told.reason not in _ROUTINE]
+    found = [_of_event(one, stage) for one in gathered(events, whoever=True)]
+    return [*found, *_of_pods(stage), *_without_event(stage, events), *_of_loop(stage)]
+
+
+def _of_event(one: Told, stage: Stage) -> Sign:
+    message = _DRAWN.sub("-*", one.message)
+    what = f"event `{one.reason}` on {one.object.partition('/')[0]}: {quoted(message)}"
+    command = f"kubectl get events -A --field-selector reason={one.reason}"
+    return Sign(one.reporter or "?", what, _soon(one.first, stage), times(one.times, "event"), command)
+
+
+def _of_pods(stage: Stage) -> Iterator[Sign]:
+    rejected = [fact for fact in stage.told.facts if fact.harm == "rejected"]
+    if rejected:
+        reasons = listed(dict.fromkeys(f"`{fact.text.rpartition(': ')[2]}`" for fact in rejected))
+        what = f"pods with phase Failed, reason {reasons}"
+        yield Sign("kubelet", what, _soon(rejected[0].at, stage), times(len(rejected), "pod"), _FAILED)
+    evicted = [fact for fact in stage.told.facts if fact.harm == "evicted"]
+    if evicted:
+        what = "condition `DisruptionTarget` with reason `DeletionByTaintManager`, just before the pod is deleted"
+        command = "kubectl get pods -A -w -o wide"
+        yield Sign("kube-controller-manager", what, _soon(evicted[0].at, stage), times(len(evicted), "pod"), command)
+
+
+def _without_event(stage: Stage, events: Sequence[Told]) -> Iterator[Sign]:
+    told = stage.told
+    if told.stuck and not told.taken.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
+        what = "pods stay Pending with **no** event and no `PodScheduled` condition"
+        yield Sign("nobody", what, "with the first new pod", times(len(told.stuck), "pod"), _WAITING)
+
+
+def _of_loop(stage: Stage) -> Iterator[Sign]:
+    if stage.told.taken.harm.loops:
+        made = sum(fact.harm == "created" for fact in stage.told.facts)
+        span = stage.told.ended - stage.told.began
+        often = f"{made} pods within {span:.0f} s of virtual time, then cut off: as fast as the controllers work"
+        what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"
+        yield Sign("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
+
+
+def _soon(at: float, stage: Stage) -> str:
+    seconds = at - stage.told.began
+    return "at once" if seconds < 1 else f"after {seconds:.0f} s"

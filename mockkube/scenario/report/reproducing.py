@@ -1,0 +1,33 @@
+"""How anybody gets the same result: what to install, which commands, which exit status."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.trust import tool
+
+INSTALL: Final = "pip install mockkube"
+
+
+def lines(answer: Answer) -> Iterator[str]:
+    """Yield what to do, in order."""
+    plan = answer.plan
+    seed = f" --seed {plan.seed}"
+    yield f"Install {tool()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"
+    yield f"Save the plan that stands below as `{plan.name}.yaml`."
+    refuted = [written.name for written, _ in answer.result.refuted]
+    because = (
+        f" since {len(refuted)} written order{'s' * (len(refuted) > 1)} said to be safe "
+        f"{'are' if len(refuted) > 1 else 'is'} not"
+    )
+    status = f"1,{because}" if refuted else "0: every written order said to be safe is"
+    yield f"`mockkube explore {plan.name}.yaml{seed} --report report.html` writes this page. Exit status: {status}."
+    yield f"`mockkube explore {plan.name}.yaml{seed} -o md` writes the answers to a Production Readiness Review."
+    if answer.result.counterexamples:
+        name = answer.result.counterexamples[0].invariant
+        yield (
+            f"`mockkube explore {plan.name}.yaml{seed} --trace {name} > broken.yaml; mockkube test -v "
+            "broken.yaml` plays one "
+            "way to break an invariant. Exit status: 0 when the harm is there."
+        )
+    yield "The same plan, seed and version give the same page, byte for byte."

@@ -1,0 +1,107 @@
+"""How far a report can be trusted: what ran, what was tried, what was not."""
+
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from mockkube.features.versions import Version
+from mockkube.scenario.explore.plan import Phase, When
+from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.supported import concerned
+from mockkube.scenario.report.wording import listed, times
+
+
+def tool() -> str:
+    """Return the name and the version of what wrote the report."""
+    try:
+        return f"mockkube {version('mockkube')}"
+    except PackageNotFoundError:
+        return "mockkube"
+
+
+def engine(kubernetes: Version | str = "1.36") -> str:
+    """Say what ran."""
+    return (
+        f"**A simulated cluster, not real binaries.** {tool()} is a model of the Kubernetes {kubernetes} control plane "
+        "(API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the real "
+        'one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" means '
+        "*at once*, not how fast a real cluster is."
+    )
+
+
+def reasons(answer: Answer) -> Iterator[str]:
+    """Yield what a reader should know before acting on an exploration."""
+    yield engine(answer.plan.version)
+    yield _cluster(answer)
+    yield _tried(answer)
+    yield _time(answer)
+    yield _counts(answer)
+    yield _sharing(answer)
+    yield _untried(answer)
+
+
+def _cluster(answer: Answer) -> str:
+    plan = answer.plan
+    others = "" if concerned(plan) else " The versions are equal, so the skew policy has nothing to say."
+    return (
+        f"**The cluster:** {times(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
+        "manager; the "
+        f"kubelets of all nodes change at once. The version skew policy was not enforced.{others}"
+    )
+
+
+def _tried(answer: Answer) -> str:
+    plan, words = answer.plan, answer.words
+    ups, downs, ready = len(answer.plain(Phase.UP)), len(answer.plain(Phase.DOWN)), len(answer.prepared())
+    prepared = f" and {times(ready, 'prepared one')}" if ready else ""
+    what = f"a change of version ({words.subject})" if words.upgrades else f"{words.subject} at version {plan.version}"
+    return (
+        f"**Tried:** {what}; every order to {words.verb(Phase.UP)} ({ups}) followed by every order to "
+        f"{words.verb(Phase.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
+        "disturbances "
+        f"below, one seed ({plan.seed})."
+    )
+
+
+def _time(answer: Answer) -> str:
+    plan = answer.plan
+    names = [f'"{one.name}"' for one in plan.disturbances if one.when is When.EVERY_STEP]
+    after = f" {listed(names)} follow in this sequence, each with as long a pause." if names else ""
+    return (
+        f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Another sequence, or a "
+        "longer stay "
+        "in one mix of components, was not tried."
+    )
+
+
+def _counts(answer: Answer) -> str:
+    return (
+        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one step, so "
+        "what is counted in such a step is a lower bound: compare orders by what broke, then by the league of their "
+        "harm, not by a few points."
+    )
+
+
+def _sharing(answer: Answer) -> str:
+    result = answer.result
+    told = (
+        f"**Not played {result.walks} times from the start:** ways that come to the same state of the cluster "
+        "share what "
+        f"follows ({result.states} states, {result.steps} different steps, {result.played} played). "
+    )
+    if not result.surprises:
+        return told + "No step that was played again came out otherwise."
+    other = "step that was played again came out" if result.surprises == 1 else "steps that were played again came out"
+    verdicts = (
+        "None of them broke another invariant: no verdict is touched, a count may be off."
+        if not result.doubts
+        else f"{result.doubts} of them broke other invariants: verdicts of orders that share such a step are in doubt."
+    )
+    return f"{told}{result.surprises} {other} otherwise. {verdicts}"
+
+
+def _untried(answer: Answer) -> str:
+    gate = "" if answer.words.upgrades else "a change of version (here a gate changes, nothing else), "
+    return (
+        f"**Not tried:** {gate}several API servers of which only some have changed, kubelets node by node, a change of "
+        "leader, other workloads, sizes and load, real latencies, metrics and alerts."
+    )

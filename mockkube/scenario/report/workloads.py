@@ -1,0 +1,157 @@
+"""What a plan runs, in words: nodes, workloads, what is prepared before the way back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.proposals import places
+from mockkube.scenario.explore.observing import taint_text
+from mockkube.scenario.explore.plan import Plan, WrittenOrder
+from mockkube.scenario.report.wording import listed, times
+
+
+def name_of(manifest: ReadOnlyObject) -> str:
+    """Return what people call an object."""
+    return f"{manifest['kind'].lower()}/{manifest['metadata']['name']}"
+
+
+def nodes(plan: Plan) -> Iterator[str]:
+    """Yield a line for each node."""
+    for index, node in enumerate(plan.nodes, 1):
+        labels = ", ".join(f"{key}={value}" for key, value in node.labels.items())
+        taints = listed(f"`{taint_text(one)}`" for one in node.taints) if node.taints else "none"
+        yield f"`node-{index}`{f' ({labels})' if labels else ''}: taint {taints}"
+
+
+def workloads(plan: Plan) -> Iterator[str]:
+    """Yield a line for each workload: how many pods, and what they ask of nodes."""
+    for manifest in plan.workload:
+        part = places.pod_spec(manifest)
+        wishes = listed(_wishes(part.value)) if part is not None else ""
+        yield f"`{name_of(manifest)}`: {_pods(manifest)}{f', {wishes}' if wishes else ''}"
+
+
+def _pods(manifest: ReadOnlyObject) -> str:
+    spec = manifest.get("spec") or {}
+    match manifest["kind"]:
+        case "DaemonSet":
+            return "a pod on each node that it tolerates"
+        case "Pod":
+            return "a pod that nobody makes again"
+        case "Job":
+            return times(int(spec.get("parallelism", 1)), "pod")
+    return times(int(spec.get("replicas", 1)), "pod")
+
+
+def _wishes(spec: ReadOnlyObject) -> Iterator[str]:
+    if tolerations := spec.get("tolerations"):
+        yield f"tolerates {listed(f'`{toleration_text(one)}`' for one in tolerations)}"
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        yield f"needs a node with {listed(f'`{_expression(one)}`' for one in term.get('matchExpressions') or ())}"
+    for one in spec.get("topologySpreadConstraints") or ():
+        policies = [f"{key}={one[key]}" for key in ("nodeTaintsPolicy", "nodeAffinityPolicy") if key in one]
+        spread = f"`{one['topologyKey']}` with maxSkew {one['maxSkew']}"
+        yield f"spread over {spread}{f' ({chr(44).join(policies)})' if policies else ''}"
+
+
+def toleration_text(toleration: ReadOnlyObject) -> str:
+    """Return a toleration in a line."""
+    if expression := toleration.get("expression"):
+        return str(expression)
+    words = [str(toleration[key]) for key in ("key", "operator", "value") if toleration.get(key)]
+    return f"{' '.join(words)}{f':{effect}' if (effect := toleration.get('effect')) else ''}"
+
+
+def _expression(one: ReadOnlyObject) -> str:
+    return f"{one['key']} {one['operator']} {','.join(one.get('values') or ())}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What is done to the workloads before the first component changes back."""
+
+    written: WrittenOrder
+    lines: Sequence[str]
+    """In words."""
+    untouched: Sequence[str]
+    """The workloads that stay as they are."""
+    manifest: str
+    """As YAML, in the language of scenarios."""
+
+
+def preparation(plan: Plan, name: str) -> Preparation | None:
+    """Return what the written order of this name prepares."""
+    written = next((one for one in plan.orders if one.name == name and one.prepare), None)
+    if written is None:
+        return None
+    refs = [_ref(one["patch"]) for one in written.prepare if "patch" in one]
+    untouched = [name_of(one) for one in plan.workload if name_of(one) not in refs]
+    steps = [_plain(one) for one in written.prepare]
+    gathered: dict[str, list[str]] = {}
+    for one in steps:
+        what, who = _line(plan, one)
+        gathered.setdefault(what, []).append(who)
+    lines = [f"{listed(f'`{name}`' for name in names)}: {what}" for what, names in gathered.items()]
+    return Preparation(written, lines, untouched, written_as_yaml(steps))
+
+
+def _line(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what a step does, and to what."""
+    [(verb, arguments)] = action.items()
+    if verb != "patch" or not isinstance(arguments, Mapping) or not arguments.get("ref"):
+        return f"`{written_as_yaml(arguments).strip()}`", verb
+    ref = _ref(arguments)
+    before = next((one for one in plan.workload if name_of(one) == ref), None)
+    old = places.pod_spec(before) if before else None
+    new = places.pod_spec({**before, **arguments["patch"]}) if before else None
+    if old is None or new is None:
+        return "patched", ref
+    return f"{'; '.join(_changes(old.value, new.value))}; the controller then replaces its pods", ref
+
+
+def _changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:
+    for key in new:
+        if key == "tolerations":
+            was, now = (listed(f"`{toleration_text(one)}`" for one in spec.get(key) or ()) for spec in (old, new))
+            yield f"the toleration {was or 'it had'} is replaced by {now or 'none'}"
+        elif new[key] is not None:
+            yield f"`{key}` is replaced"
+        elif key in old:
+            yield f"`{key}` is taken out"
+
+
+def _ref(patch: Mapping[str, Any]) -> str:
+    ref = patch.get("ref")
+    if isinstance(ref, Mapping):
+        return f"{str(ref.get('kind', '')).lower()}/{ref.get('name', '')}"
+    kind, _, name = str(ref or "").partition("/")
+    return f"{kind.lower()}/{name}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class _Unfolded(yaml.SafeDumper):
+    """YAML without anchors: each piece can be read by itself."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def written_as_yaml(value: Any) -> str:
+    """Return plain data as YAML, without anchors."""
+    return str(yaml.dump(_plain(value), Dumper=_Unfolded, sort_keys=False, width=100, allow_unicode=True))
+
+
+def line_of(action: Mapping[str, Any]) -> str:
+    """Return a step of the scenario language in a line."""
+    text = yaml.dump(_plain(action), Dumper=_Unfolded, default_flow_style=True, sort_keys=False, width=1000)
+    return str(text).strip().removeprefix("{").removesuffix("}")
