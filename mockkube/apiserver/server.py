@@ -73,6 +73,8 @@ class ApiServerOptions:
     """Groups to serve besides, from a store of their own; whoever gives them keeps their cache going."""
     runs: Callable[[str], bool] = lambda component: False
     """Whether another component of the cluster runs, by its name."""
+    identity: str = ""
+    """Of whom its lease says that it is alive: the host, and behind a slash what tells it apart; empty: no lease."""
     accounts: TokenIssuer | None = None
     """Whose tokens are good here; None: a new one, so that tokens end with the server."""
 
@@ -127,7 +129,7 @@ class ApiServer:
         self._webhooks = WebhookClient()
         services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
-        self._chores = Chores(self.registry, options.certificate_authority)
+        self._chores = Chores(self.registry, options.certificate_authority, self._identity())
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry, self._chores.tokens.used))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
         answers = reviews.table(self.registry, authorizer, authenticator)
@@ -138,6 +140,11 @@ class ApiServer:
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
+
+    def _identity(self) -> str:
+        """Of whom it keeps a lease, if it does."""
+        # upstream 1.36: pkg/controlplane/apiserver/server.go
+        return self._options.identity if self._options.caps.enabled("APIServerIdentity") else ""
 
     async def start(self) -> None:
         """Read the store, follow it, and bring it to what a new cluster contains."""

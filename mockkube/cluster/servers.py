@@ -13,6 +13,7 @@ from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.flags import flags_of
 from mockkube.cluster.listener import Handler
 from mockkube.cluster.nodes import Registrar
+from mockkube.cluster.readings import REAL
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
@@ -87,5 +88,16 @@ def build_api_server(surroundings: Surroundings) -> Server:
         beside=surroundings.beside,
         accounts=surroundings.accounts,
         runs=surroundings.runs,
+        identity=_identity(surroundings),
     )
     return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)
+
+
+def _identity(surroundings: Surroundings) -> str:
+    """Return of whom a server keeps a lease; empty in virtual time, in which nothing is to happen unasked."""
+    if surroundings.configuration.clock != REAL:
+        return ""
+    import socket
+
+    replica = surroundings.settings.component.partition(".")[2]
+    return f"{socket.gethostname()}/{replica}" if replica else socket.gethostname()

@@ -3,6 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from mockkube.apiserver.background.identity_lease import IdentityLease
 from mockkube.apiserver.background.ip_addresses import IPAddresses
 from mockkube.apiserver.background.legacy_tokens import LegacyTokens
 from mockkube.apiserver.background.registrations import Registrations
@@ -13,8 +14,9 @@ from mockkube.apiserver.registry.registry import Registry
 class Chores:
     """What runs beside the answering of requests. `work` is run by whoever owns the tasks of the server."""
 
-    def __init__(self, registry: Registry, authority: str = "") -> None:
-        """`authority` is the PEM certificate that signs the API, or empty."""
+    def __init__(self, registry: Registry, authority: str = "", identity: str = "") -> None:
+        """`authority` is the PEM certificate that signs the API, or empty; without `identity` there is no lease."""
+        self._lease = IdentityLease(registry, identity) if identity else None
         self._registrations = Registrations(registry)
         self._addresses = IPAddresses(registry)
         self.tokens = LegacyTokens(registry, authority)
@@ -39,7 +41,8 @@ class Chores:
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         """Return what is to run until it is cancelled."""
-        return [rounds.run() for rounds in self._rounds]
+        leasing = [] if self._lease is None else [self._lease.renewing(), self._lease.collecting()]
+        return [*(rounds.run() for rounds in self._rounds), *leasing]
 
     @property
     def busy(self) -> bool:

@@ -1,0 +1,125 @@
+"""The lease by which an API server tells that it is alive; and those of servers that are not, which go in time."""
+
+# upstream 1.36: pkg/controlplane/apiserver/server.go, component-helpers/apimachinery/lease/controller.go,
+# pkg/controlplane/controller/apiserverleasegc
+import base64
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube_storage import errors as store_errors
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.times import parse_micro_time, render_micro_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import creation, deletion, updating
+from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
+from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+
+NAMESPACE: Final = "kube-system"
+IDENTITY: Final = "apiserver.kubernetes.io/identity"
+HOSTNAME: Final = "kubernetes.io/hostname"
+LEASE_SECONDS: Final = 3600
+RENEW_SECONDS: Final = 10.0
+COLLECT_SECONDS: Final = 3600.0
+_JITTER: Final = 0.04
+_SERVER: Final = "kube-apiserver"
+_OPTIONS: Final = WriteOptions(field_manager=MANAGER)
+_LOG: Final = logging.getLogger("mockkube.apiserver")
+
+
+def lease_name(identity: str) -> str:
+    """Return what the lease of a server is called that is known by this: its host, and what tells it apart there."""
+    parts = (part.encode() for part in (identity, _SERVER))
+    hashed = b"".join(len(part).to_bytes(2, "big") + part for part in parts)
+    digest = hashlib.sha256(hashed).digest()[:16]
+    return f"apiserver-{base64.b32encode(digest).decode().rstrip('=').lower()}"
+
+
+class IdentityLease:
+    """Keeps the lease of one server on a host, and collects expired ones."""
+
+    def __init__(self, registry: Registry, identity: str) -> None:
+        """Speak for a server of this identity: its host, and behind a slash what tells it apart there."""
+        self._registry = registry
+        self._host = identity.partition("/")[0]
+        self._name = lease_name(identity)
+        self._holder = f"{self._name}_{registry.services.chance.uid()}"
+
+    async def renew(self) -> None:
+        """Say that the server is alive."""
+        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": self._now()}
+        call = Call(APISERVER, NAMESPACE, self._name, user_agent=MANAGER)
+        try:
+            await updating.update(self._home, call, lambda now: self._renewed(now, spec), _OPTIONS)
+        except NotFound:
+            await self._create(spec)
+
+    async def collect(self) -> None:
+        """Delete the leases of servers that have not been heard of for as long as they said."""
+        home = self._home
+        for record in tuple(home.collection.range(home.key(NAMESPACE, ""))):
+            if record.labels.get(IDENTITY) == _SERVER and expired(record.load(), self._registry.services.clock.now()):
+                try:
+                    call = Call(APISERVER, NAMESPACE, record.name, user_agent=MANAGER)
+                    await deletion.delete(home, call, DeleteOptions())
+                except NotFound:
+                    continue
+
+    async def renewing(self) -> None:
+        """Renew the lease until cancelled."""
+        services = self._registry.services
+        while True:
+            await self._try(self.renew)
+            await services.clock.sleep(RENEW_SECONDS * (1 + services.chance.random.random() * _JITTER))
+
+    async def collecting(self) -> None:
+        """Collect until cancelled."""
+        while True:
+            await self._try(self.collect)
+            await self._registry.services.clock.sleep(COLLECT_SECONDS)
+
+    @property
+    def _home(self) -> Resource:
+        resource = self._registry.stored("coordination.k8s.io", "leases")
+        assert resource is not None, "every server has leases"
+        return resource
+
+    def _now(self) -> str:
+        return render_micro_time(self._registry.services.clock.now())
+
+    def _renewed(self, current: Object, spec: Object) -> Object:
+        metadata = current["metadata"]
+        labels = {**(metadata.get("labels") or {}), **self._labels()}
+        return {**current, "metadata": {**metadata, "labels": labels}, "spec": {**current["spec"], **spec}}
+
+    def _labels(self) -> dict[str, str]:
+        return {IDENTITY: _SERVER, HOSTNAME: self._host}
+
+    async def _create(self, spec: Object) -> None:
+        call = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
+        obj = {"metadata": {"name": self._name, "labels": self._labels()}, "spec": spec}
+        try:
+            await creation.create(self._home, call, self._home.decode(obj, call, "Ignore"), _OPTIONS)
+        except AlreadyExists:
+            return  # the next renewal finds it
+
+    async def _try(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Act; what fails is done the next time."""
+        try:
+            await act()
+        except (ApiError, store_errors.Unavailable) as error:
+            _LOG.warning("lease %s: %s", self._name, error)
+
+
+def expired(lease: ReadOnlyObject, now: datetime) -> bool:
+    """Whether nobody has renewed a lease for as long as it lasts."""
+    spec = lease.get("spec") or {}
+    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if renewed is None or lasts is None:
+        return True
+    return parse_micro_time(renewed) + timedelta(seconds=lasts) < now
