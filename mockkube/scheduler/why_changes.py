@@ -8,6 +8,7 @@ from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.taints import TaintRules, compile_tolerations, untolerated
+from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.why_facts import amount_text, taint_text
 
 
@@ -45,9 +46,12 @@ def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
 
 
 def uncordoned(node: ReadOnlyObject) -> Edit:
-    """Return the node open for pods again."""
+    """Return the node open for pods again, without the taint that the controller manager then takes away too."""
     spec = {name: value for name, value in node["spec"].items() if name != "unschedulable"}
-    return Edit("cordon", f"node {node['metadata']['name']} is uncordoned", {**node, "spec": spec})
+    taints = [one for one in spec.get("taints") or () if one.get("key") != CORDON["key"]]
+    return Edit(
+        "cordon", f"node {node['metadata']['name']} is uncordoned", {**node, "spec": {**spec, "taints": taints}}
+    )
 
 
 def roomier(node: ReadOnlyObject, missing: Mapping[str, int]) -> Edit:

@@ -111,10 +111,15 @@ def _label(labels: ReadOnlyObject, key: str) -> str:
     return f"{key}={labels[key]}" if key in labels else f"no label {key}"
 
 
+def _of_cordon(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield "the node is cordoned"
+
+
 _TELLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
     "taint": _of_taint,
     "shortages": _of_room,
     "volume": _of_volume,
     "required": _of_affinity,
+    "cordoned": _of_cordon,
 }
 """Who tells of facts, by the first name found among them."""

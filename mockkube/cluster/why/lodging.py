@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from mockkube.api.requests import RequestRules, pod_requests
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
 from mockkube.cluster.why.account import Obstacle, Remedy, Stage
@@ -132,8 +133,7 @@ class Lodging:
             yield why_changes.without_taint(self.node, obstacle.taint)
         if obstacle.stage is Stage.ADMITTED:
             yield from why_changes.relaxed(self.pod)
-        if obstacle.missing:
-            yield why_changes.roomier(self.node, self._all_missing())
+            yield why_changes.roomier(self.node, self._all_missing() or wanted(self.pod, self.kubelet.caps))
 
     def _all_missing(self) -> dict[str, int]:
         """Return all there is too little of: the kubelet names one after the other."""
@@ -159,6 +159,13 @@ class _Attempt:
     component: str
     change: str
     lodging: Lodging
+
+
+def wanted(pod: ReadOnlyObject, caps: Capabilities) -> dict[str, int]:
+    """Return what a pod asks for, as far as nodes have it."""
+    asked = pod_requests(pod, RequestRules.of(caps))
+    amounts = {"cpu": asked.cpu_milli, "memory": asked.memory, **asked.scalars}
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def rejection_of(lodging: Lodging) -> Rejection | None:

@@ -52,7 +52,7 @@ def _of_next(inquiry: Inquiry) -> Iterator[str]:
     spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
     new = {**pod, "spec": spec, "status": {"phase": "Pending"}}
     then = inquiry.supposing(replace(inquiry.case, pod=new)).then(node)
-    yield f"A new pod like it would go to {node}{f', where {then}' if then else ' and run there'}."
+    yield f"A new pod like it would go to {node}{f'; then {then}' if then else ' and run there'}."
 
 
 def _of_loss(loss: Loss) -> Iterator[str]:

@@ -1,14 +1,13 @@
 """Pods that had to make room for others: would they again, and what would have spared them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from mockkube.api.requests import RequestRules, pod_requests
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.cluster.why.account import Obstacle, Remedy, Stage
+from mockkube.cluster.why.lodging import wanted
 from mockkube.cluster.why.team import Member
 from mockkube.kubelet.admission import AdmissionRules, admit
 from mockkube.kubelet.guests import CRITICAL_PRIORITY, Guest, is_critical
@@ -80,7 +79,7 @@ class ByScheduler(Eviction):
     def edits(self) -> Iterator[Edit]:
         """Yield the priority of the other pod, and room for both."""
         yield _raised(self.victim, self.case.pod["spec"].get("priority", 0))
-        yield why_changes.roomier(self.node, _wanted(self.victim, RequestRules.of(self.case.caps)))
+        yield why_changes.roomier(self.node, wanted(self.victim, self.case.caps))
 
     def obstacle_for(self, winner: Key) -> Obstacle:
         """Name the other pod."""
@@ -116,7 +115,7 @@ class ByKubelet(Eviction):
     def edits(self) -> Iterator[Edit]:
         """Yield a critical victim, and room for both."""
         yield _raised(self.victim, CRITICAL_PRIORITY)
-        yield why_changes.roomier(self.node, _wanted(self.victim, RequestRules.of(self.kubelet.caps)))
+        yield why_changes.roomier(self.node, wanted(self.victim, self.kubelet.caps))
 
     def obstacle_for(self, winner: Key) -> Obstacle:
         """Name the other pod."""
@@ -131,13 +130,6 @@ def alive(pod: ReadOnlyObject) -> Object:
 
 def _raised(pod: ReadOnlyObject, priority: int) -> Edit:
     return Edit("priority", f"the pod's priority is {priority}", {**pod, "spec": {**pod["spec"], "priority": priority}})
-
-
-def _wanted(pod: ReadOnlyObject, rules: RequestRules) -> Mapping[str, int]:
-    """Return what a pod asks for, as far as nodes have it."""
-    asked = pod_requests(pod, rules)
-    amounts: dict[str, Any] = {"cpu": asked.cpu_milli, "memory": asked.memory, **asked.scalars}
-    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _uid(pod: ReadOnlyObject) -> str:

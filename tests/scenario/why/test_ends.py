@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import NotFound
+from mockkube.client.protocol import Key, PatchType
 from mockkube.cluster.why.account import Account
 from mockkube.cluster.why.happened import Fate
+from mockkube.features.versions import Version
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -104,6 +106,39 @@ async def test_a_pod_its_kubelet_refused_says_what_would_let_it_in(
     assert account.obstacle is not None
     assert account.obstacle.text == f"refuses it on node-1: {reason}"
     assert remedy in of_objects(account)
+
+
+async def test_a_critical_pod_for_which_nobody_can_go_needs_room(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", cpu="9", priorityClassName="system-node-critical", nodeName="node-1")
+    account = await world.why()
+    assert account.obstacle is not None
+    assert account.obstacle.text == "refuses it on node-1: UnexpectedAdmissionError"
+    assert of_objects(account) == {("capacity", "node node-1 has 9 more cpu")}
+
+
+async def test_a_cordon_takes_its_taint_along(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.client.patch("Node", Key("", "node-1"), {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
+    await world.lab.settle()
+    await world.pod("p")
+    found = of_objects(await world.why())
+    assert ("cordon", "node node-1 is uncordoned") in found
+    assert ("toleration", "the pod tolerates node.kubernetes.io/unschedulable:NoSchedule") in found
+
+
+async def test_what_an_older_controller_manager_left_out_is_told(begin: Any) -> None:
+    world = await begin(nodes=1, version=Version(1, 34), feature_gates={"HostnameOverride": True})
+    await world.lab.set("kube-controller-manager", version="1.33", gates={"HostnameOverride": None})
+    labels = {"app": "web"}
+    spec = {"hostnameOverride": "web", "containers": [{"name": "c", "image": "i"}]}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    await world.create("Deployment", "web", spec={"selector": {"matchLabels": labels}, "template": template})
+    name = next(one["metadata"]["name"] for one in (await world.client.list("Pod")).items)
+    assert (await world.why(name)).notes == (
+        "Deployment web asks for spec.hostnameOverride, which is not stored, nor would be of a new pod; "
+        "with kube-controller-manager 1.34 it would.",
+    )
 
 
 async def test_a_pod_of_a_node_that_is_gone_waits_for_the_collector(begin: Any) -> None:
