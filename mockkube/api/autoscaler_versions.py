@@ -1,85 +1,117 @@
 """The horizontal pod autoscaler between its versions: v1 knows one CPU target and keeps the rest in annotations."""
 
 # upstream 1.36: pkg/apis/autoscaling/v1/conversion.go
-# differs: what v1 keeps in annotations is written as v2 writes it
 
 from typing import Any, Final
 
 import orjson
 
+from mockkube.api import autoscaler_metrics
+from mockkube.api.autoscaler_metrics import Unreadable
+from mockkube.api.defaults.autoscaling import complete_spec
 from mockkube.api.types import Object, ReadOnlyObject
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
-_KEPT: Final = (("spec", "metrics"), ("spec", "behavior"), ("status", "currentMetrics"), ("status", "conditions"))
-_ANNOTATIONS: Final = {
-    "metrics": f"{_PREFIX}metrics",
-    "behavior": f"{_PREFIX}behavior",
-    "currentMetrics": f"{_PREFIX}current-metrics",
-    "conditions": f"{_PREFIX}conditions",
-}
+_METRICS: Final = f"{_PREFIX}metrics"
+_BEHAVIOR: Final = f"{_PREFIX}behavior"
+_CURRENT: Final = f"{_PREFIX}current-metrics"
+_CONDITIONS: Final = f"{_PREFIX}conditions"
+_KEPT: Final = (_METRICS, _CURRENT, _BEHAVIOR, _CONDITIONS)
+_CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message", "observedGeneration")
 
 
 def to_v1(obj: ReadOnlyObject) -> Object:
     """The autoscaler as v1 shows it."""
-    parts: dict[str, Object] = {"spec": dict(obj.get("spec") or {}), "status": dict(obj.get("status") or {})}
-    annotations = dict(obj["metadata"].get("annotations", {}))
-    spec, status = parts["spec"], parts["status"]
-    spec["metrics"], target = _without_cpu(spec.get("metrics") or [], "target")
-    status["currentMetrics"], current = _without_cpu(status.get("currentMetrics") or [], "current")
-    for part, name in _KEPT:
-        if value := parts[part].pop(name, None):
-            annotations[_ANNOTATIONS[name]] = orjson.dumps(value).decode()
-    if target is not None:
-        spec["targetCPUUtilizationPercentage"] = target
-    if current is not None:
-        status["currentCPUUtilizationPercentage"] = current
+    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
+    annotations = _others(obj["metadata"])
+    metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
+    others = [metric for metric in metrics if _cpu(metric, "target") is None]
+    kept = (
+        (_METRICS, [autoscaler_metrics.target_to_v1(metric) for metric in others]),
+        (_CURRENT, [autoscaler_metrics.current_to_v1(metric) for metric in current]),
+        (_BEHAVIOR, autoscaler_metrics.behavior_to_internal(spec.pop("behavior", None))),
+        (_CONDITIONS, [_ordered(condition) for condition in status.pop("conditions", None) or []]),
+    )
+    annotations |= {name: orjson.dumps(value).decode() for name, value in kept if value}
+    for part, name, side, found in (
+        (spec, "targetCPUUtilizationPercentage", "target", metrics),
+        (status, "currentCPUUtilizationPercentage", "current", current),
+    ):
+        percentages = (_cpu(metric, side) for metric in found)
+        if (percentage := next((one for one in percentages if one is not None), None)) is not None:
+            part[name] = percentage
     if "status" in obj:
         status.setdefault("currentReplicas", 0)  # which v1 always writes, v2 only when there are any
-    return {**obj, "metadata": _annotated(obj["metadata"], annotations), **_given(obj, parts)}
+    return _put_together(obj, annotations, spec, status)
 
 
 def to_v2(obj: ReadOnlyObject) -> Object:
-    """The autoscaler as v2 shows it, what annotations kept in its place again."""
-    parts: dict[str, Object] = {"spec": dict(obj.get("spec") or {}), "status": dict(obj.get("status") or {})}
-    annotations = dict(obj["metadata"].get("annotations", {}))
-    target = parts["spec"].pop("targetCPUUtilizationPercentage", None)
-    current = parts["status"].pop("currentCPUUtilizationPercentage", None)
-    if not parts["status"].get("currentReplicas"):
-        parts["status"].pop("currentReplicas", None)
-    for part, name in _KEPT:
-        if (value := _read(annotations.pop(_ANNOTATIONS[name], ""))) is not None:
-            parts[part][name] = value
+    """The autoscaler as v2 shows it, what annotations kept in its place again, and what v1 leaves to v2 filled in."""
+    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
+    annotations = obj["metadata"].get("annotations", {})
+    target = spec.pop("targetCPUUtilizationPercentage", None)
+    current = status.pop("currentCPUUtilizationPercentage", None)
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
+    metrics = _read_each(annotations, _METRICS, autoscaler_metrics.target_from_v1) or []
     if target is not None:
-        cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
-        parts["spec"]["metrics"] = [*parts["spec"].get("metrics", []), {"type": "Resource", "resource": cpu}]
-    if current is not None:
-        cpu = {"name": "cpu", "current": {"averageUtilization": current}}
-        metrics = parts["status"].get("currentMetrics") or []
-        parts["status"]["currentMetrics"] = [*metrics, {"type": "Resource", "resource": cpu}]
-    return {**obj, "metadata": _annotated(obj["metadata"], annotations), **_given(obj, parts)}
+        metrics.append(_cpu_metric("target", {"type": "Utilization", "averageUtilization": target}))
+    if metrics:
+        spec["metrics"] = metrics
+    if behavior := autoscaler_metrics.behavior_from_internal(_read(annotations, _BEHAVIOR)):
+        spec["behavior"] = behavior
+    reported = _read_each(annotations, _CURRENT, autoscaler_metrics.current_from_v1)
+    if reported is None and current is not None:
+        reported = [_cpu_metric("current", {"averageUtilization": current})]
+    conditions = _read_each(annotations, _CONDITIONS, dict)
+    status |= {name: found for name, found in (("currentMetrics", reported), ("conditions", conditions)) if found}
+    complete_spec(spec)
+    return _put_together(obj, _others(obj["metadata"]), spec, status)
 
 
-def _without_cpu(metrics: list[Object], side: str) -> tuple[list[Object], int | None]:
-    """The metrics but the first one about CPU utilisation, and that one's percentage."""
-    for index, metric in enumerate(metrics):
-        resource = metric.get("resource") or {}
-        percentage = (resource.get(side) or {}).get("averageUtilization")
-        if metric.get("type") == "Resource" and resource.get("name") == "cpu" and percentage is not None:
-            return metrics[:index] + metrics[index + 1 :], percentage
-    return metrics, None
+def _cpu(metric: ReadOnlyObject, side: str) -> int | None:
+    """The percentage of a metric that is about the utilisation of CPU; None of any other."""
+    resource = metric.get("resource") or {}
+    if metric.get("type") != "Resource" or resource.get("name") != "cpu":
+        return None
+    percentage: int | None = (resource.get(side) or {}).get("averageUtilization")
+    return percentage
 
 
-def _read(text: str) -> Any:
+def _cpu_metric(side: str, value: Object) -> Object:
+    return {"type": "Resource", "resource": {"name": "cpu", side: value}}
+
+
+def _ordered(condition: ReadOnlyObject) -> Object:
+    return {name: condition[name] for name in _CONDITION_FIELDS if name in condition}
+
+
+def _read(annotations: ReadOnlyObject, name: str) -> Any:
+    """What an annotation holds; None when it is absent or not JSON, which upstream passes over."""
     try:
-        return orjson.loads(text) if text else None
+        return orjson.loads(annotations.get(name) or "null")
     except orjson.JSONDecodeError:
-        return None  # upstream passes over an annotation it cannot read
+        return None
 
 
-def _annotated(metadata: ReadOnlyObject, annotations: Object) -> Object:
-    rest = {key: value for key, value in metadata.items() if key != "annotations"}
-    return {**rest, "annotations": annotations} if annotations else rest
+def _read_each(annotations: ReadOnlyObject, name: str, read: Any) -> list[Object] | None:
+    """What an annotation lists, each item read; None when it is absent or cannot be read as a whole."""
+    given = _read(annotations, name)
+    if not isinstance(given, list):
+        return None
+    try:
+        return [read(item) for item in given]
+    except (Unreadable, TypeError, ValueError):
+        return None
 
 
-def _given(obj: ReadOnlyObject, parts: dict[str, Object]) -> Object:
-    return {name: part for name, part in parts.items() if name in obj or part}
+def _others(metadata: ReadOnlyObject) -> Object:
+    return {name: text for name, text in metadata.get("annotations", {}).items() if name not in _KEPT}
+
+
+def _put_together(obj: ReadOnlyObject, annotations: Object, spec: Object, status: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    if annotations:
+        metadata["annotations"] = annotations
+    given = {name: part for name, part in (("spec", spec), ("status", status)) if name in obj or part}
+    return {**obj, "metadata": metadata, **given}

@@ -12,9 +12,14 @@ def default_autoscaler_v1(autoscaler: Object, caps: Capabilities) -> None:
 
 
 def default_autoscaler(autoscaler: Object, caps: Capabilities) -> None:
-    """Keep one pod, and the processors busy at four fifths of what was requested."""
+    """Keep one pod, and complete what there is."""
     spec = autoscaler.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
+    complete_spec(spec)
+
+
+def complete_spec(spec: Object) -> None:
+    """Keep the processors busy at four fifths of what was requested, unless told otherwise; complete the behaviour."""
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]

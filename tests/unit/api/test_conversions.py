@@ -73,8 +73,20 @@ def test_an_autoscaler_of_version_2_shows_its_cpu_target_in_version_1() -> None:
     assert converted["spec"] == {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
 
 
+def test_an_autoscaler_of_version_1_that_names_no_target_aims_at_four_fifths_of_the_processors() -> None:
+    head = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}
+    older = {**head, "apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 3}}
+    converted = convert(older, "autoscaling/v1", "autoscaling/v2")
+    (metric,) = converted["spec"]["metrics"]
+    assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
+    back = convert(converted, "autoscaling/v2", "autoscaling/v1")
+    assert back["spec"]["targetCPUUtilizationPercentage"] == 80
+
+
 def test_an_autoscaler_of_version_1_counts_replicas_that_version_2_leaves_out() -> None:
-    head = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}, "spec": {"maxReplicas": 3}}
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+    spec = {"maxReplicas": 3, "metrics": [{"type": "Resource", "resource": cpu}]}
+    head = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}, "spec": spec}
     newer = {**head, "apiVersion": "autoscaling/v2", "status": {"desiredReplicas": 0}}
     older = convert(newer, "autoscaling/v2", "autoscaling/v1")
     assert older["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
