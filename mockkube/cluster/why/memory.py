@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.protocol import Client, Ended, EventType, Key, Selection
+from mockkube.client.protocol import Client, Ended, EventType, Key, Selection, Watch
 
 PATIENCE_SECONDS: Final = 2.0
 """How long a server over a network may take to tell of a deletion that it remembers."""
@@ -32,10 +32,18 @@ async def remember(client: Client, key: Key) -> Memory:
         events = await _events(client, key)
         if not events:
             raise NotFound.object("", "pods", key.name) from error
-        return Memory(await _last_seen(client, key, events), True, events)
-    uid = pod["metadata"].get("uid", "")
-    events = [one for one in await _events(client, key) if one["involvedObject"].get("uid", uid) == uid]
-    return Memory(pod, False, events)
+        latest = _of_uid(events, _uid(events[-1]))
+        return Memory(await _last_seen(client, key, latest), True, latest)
+    return Memory(pod, False, _of_uid(await _events(client, key), pod["metadata"].get("uid", "")))
+
+
+def _uid(event: ReadOnlyObject) -> str:
+    return str(event["involvedObject"].get("uid", ""))
+
+
+def _of_uid(events: Sequence[ReadOnlyObject], uid: str) -> Sequence[ReadOnlyObject]:
+    """Return the events about one of the pods that have had the name, with those that do not say which."""
+    return [one for one in events if not uid or _uid(one) in ("", uid)]
 
 
 async def _events(client: Client, key: Key) -> Sequence[ReadOnlyObject]:
@@ -61,22 +69,25 @@ def _revision(event: ReadOnlyObject) -> int:
 async def _last_seen(client: Client, key: Key, events: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
     """Return the pod as it was when it was deleted, if the server still tells; the events say where to begin."""
     selection = Selection(key.namespace, fields=f"metadata.name={key.name}")
+    uid = _uid(events[-1])
     for revision in sorted({_revision(event) for event in events}):
         with suppress(Expired):
-            return await _deleted(client, selection, str(revision))
+            watch = await client.watch("Pod", selection, str(revision))
+            try:
+                return await _deleted(watch, uid)
+            finally:
+                await watch.close()
     return None
 
 
-async def _deleted(client: Client, selection: Selection, after: str) -> ReadOnlyObject | None:
-    watch = await client.watch("Pod", selection, after)
-    try:
+async def _deleted(watch: Watch, uid: str) -> ReadOnlyObject | None:
+    """Return the last state of the pod of a uid, or of any without one; None if it is not told."""
+    with suppress(TimeoutError, Ended):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 for event in watch.take():
-                    if event.type is EventType.DELETED:
+                    same = not uid or event.object["metadata"].get("uid", "") == uid
+                    if event.type is EventType.DELETED and same:
                         return event.object
                 await watch.bell.wait()
-    except (TimeoutError, Ended):
-        return None
-    finally:
-        await watch.close()
+    return None

@@ -11,6 +11,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key
 from mockkube.cluster.why.team import Team
+from mockkube.controllers.daemonset_placement import daemon_tolerations, pinned, target_node
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.places import pod_spec
@@ -42,12 +43,19 @@ async def wish_for(client: Client, pod: ReadOnlyObject) -> Wish | None:
         if part is None and height:
             part = pod_spec(obj)
         if part is not None and part.value:
-            found = Wish(part.value, f"{obj['kind']} {obj['metadata']['name']}", bool(height))
+            spec = _of_daemon(part.value, pod) if obj["kind"] == "DaemonSet" else part.value
+            found = Wish(spec, f"{obj['kind']} {obj['metadata']['name']}", bool(height))
         owner = await _owner(client, obj)
         if owner is None:
             break
         obj = owner
     return found
+
+
+def _of_daemon(spec: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
+    """Return what the controller makes of the template of a daemon set for the node of a pod."""
+    affinity = pinned(spec.get("affinity"), target_node(pod))
+    return {**spec, "tolerations": daemon_tolerations(spec), "affinity": affinity}
 
 
 def _applied(obj: ReadOnlyObject) -> Mapping[str, Any] | None:
@@ -139,7 +147,8 @@ class Loss:
 def _said(value: Any) -> Any:
     """Return what a manifest says, without what the API does not keep: nothing, none and off."""
     if isinstance(value, dict):
-        return {name: _said(one) for name, one in value.items() if one not in (None, "", 0, False) and one != []}
+        said = {name: _said(one) for name, one in value.items()}
+        return {name: one for name, one in said.items() if one not in (None, "", 0, False, [], {})}
     return [_said(one) for one in value] if isinstance(value, list) else value
 
 

@@ -59,3 +59,13 @@ async def test_a_kind_is_known_by_any_of_its_names(begin: Any) -> None:
     for called in ("ds", "daemonsets", "daemonset.apps", ""):
         assert (await making(world, called)).kind == "DaemonSet"
     assert await maker_of(world.client, Key("default", "d"), "deploy") is None
+
+
+async def test_what_the_controller_adds_to_a_daemon_is_no_loss(begin: Any) -> None:
+    world = await begin()
+    wish = {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [wish]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "affinity": affinity}}
+    await world.create("DaemonSet", "d", spec={"selector": {"matchLabels": {"app": "d"}}, "template": template})
+    assert [(await world.why(name)).notes for name in (await making(world)).pods] == [(), ()]
