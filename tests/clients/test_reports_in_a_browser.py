@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mockkube.scenario.explore.loading import parse
+from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.verdict import judge
+from mockkube.scenario.report import exploration
 from mockkube.scenario.report.runs import render
-from mockkube.scenario.results import Moment, Outcome, RunResult, WriteTold
+from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -16,11 +20,36 @@ FLAGS = (
 )
 PROBE = """
 <script>
-const wide = [...document.querySelectorAll("body *")].filter(
-  (one) => !one.closest(".wide") && one.getBoundingClientRect().right > innerWidth + 1);
-document.title = `width ${innerWidth} page ${document.documentElement.scrollWidth} over ${wide.length} ` +
-  `lanes ${document.querySelectorAll("svg rect").length} fetched ${performance.getEntriesByType("resource").length}`;
+document.querySelectorAll("details").forEach((one) => { one.open = true; });
+const wide = [...document.querySelectorAll("body *")].filter((one) => (one.matches(".wide") || !one.closest(".wide"))
+  && !one.closest("pre") && one.getBoundingClientRect().right > innerWidth + 1);
+const cut = [...document.querySelectorAll("td, p, li")].filter((one) => !one.closest("svg")
+  && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "hidden");
+parent.postMessage(`width ${innerWidth} page ${document.documentElement.scrollWidth} over ${wide.length} `
+  + `cut ${cut.length} fetched ${performance.getEntriesByType("resource").length}`, "*");
 </script>
+"""
+FRAME = """<!doctype html><body style="margin:0">
+<iframe src="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe>
+<script>addEventListener("message", (one) => { document.title = one.data; });</script>"""
+PLAN = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {name: small, title: A rollout}
+spec:
+  change:
+    kube-apiserver: {gates: {TaintTolerationComparisonOperators: true}}
+    kube-scheduler: {gates: {TaintTolerationComparisonOperators: true}}
+  nodes:
+    - taints: [{key: sla, value: "950", effect: NoSchedule}]
+  workload:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: batch}
+      spec:
+        containers: [{name: main, image: i}]
+        tolerations: [{key: sla, operator: Gt, value: "900", effect: NoSchedule}]
+  seconds: 2
 """
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
@@ -33,12 +62,26 @@ def moments() -> tuple[Moment, ...]:
     return Moment(1, 0.0, "operator", (made,)), Moment(2, 1.0, "kubelet/pods", (failed,))
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
+def of_runs() -> str:
     claim = "A claim that goes on for quite a while, so that it has to be broken over several lines on a phone."
+    steps = (
+        StepResult("component", "", "", 3, Outcome.PASSED, "", 0.0, 0.0, (), {"name": "kubelet", "version": "1.35"}),
+        StepResult("assert", "", "", 9, Outcome.FAILED, "not so within 30 s:\n  a: expected 'b'", 0.0, 30.0),
+    )
     run = RunResult("evicted", "conformance/kep-5471/g4.yaml", 0, "", Outcome.PASSED, claim=claim, story=moments())
-    path = tmp_path / "report.html"
-    path.write_text(render([run]).replace("</body>", f"{PROBE}</body>"))
+    lost = RunResult("lost", "g5.yaml", 0, "", Outcome.FAILED, claim=claim, steps=steps, story=moments(), digest="d")
+    return render([run, lost])
+
+
+def of_an_exploration() -> str:
+    plan = parse(PLAN)
+    return exploration.render(judge(plan, Alone(plan)))
+
+
+@pytest.fixture(scope="module", params=[of_runs, of_an_exploration], ids=["runs", "exploration"])
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(request.param().replace("</body>", f"{PROBE}</body>"))
     return path
 
 
@@ -47,10 +90,12 @@ def chromium(page: Path, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-@pytest.mark.parametrize("width", [500, 1280])  # headless Chromium has no window narrower than that
-def test_nothing_but_what_scrolls_by_itself_is_wider_than_the_screen(page: Path, width: int) -> None:
-    shown = chromium(page, f"--window-size={width},900", "--dump-dom")
-    assert f"width {width} page {width} over 0 lanes 2 fetched 0" in shown
+@pytest.mark.parametrize("width", [390, 1280])
+def test_with_everything_unfolded_nothing_is_wider_than_the_screen_or_cut(page: Path, width: int) -> None:
+    frame = page.with_name("frame.html")  # headless Chromium has no window narrower than 500
+    frame.write_text(FRAME.replace("PAGE", page.as_uri()).replace("WIDTH", str(width)))
+    shown = chromium(frame, f"--window-size={max(500, width)},900", "--dump-dom")
+    assert f"<title>width {width} page {width} over 0 cut 0 fetched 0</title>" in shown
 
 
 def test_a_report_prints(page: Path) -> None:

@@ -11,7 +11,6 @@ from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
 from mockkube.scenario.explore.stepping import PATIENCE
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
 from mockkube.scenario.report import retold
-from mockkube.scenario.report.glossary import harm_text
 from mockkube.scenario.report.retold import Quiet, Retold
 from mockkube.scenario.report.rules import Rule, rule_of
 from mockkube.scenario.report.supported import concerned, forbidden
@@ -154,11 +153,12 @@ class Answer:
         if concerned(self.plan):
             yield from self._policy(phase)
         yield from self._rule(phase)
-        yield from self._claims(phase)
         if phase is Phase.DOWN:
-            yield from self._running()
             yield from self._prepared()
-        else:
+            yield from self._unprepared()
+            yield from self._running()
+        yield from self._claims(phase)
+        if phase is Phase.UP:
             yield from self._refused()
 
     def _rule(self, phase: Phase) -> Iterator[str]:
@@ -173,7 +173,8 @@ class Answer:
             return
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
-            yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule."
+            example = order_text((self.example_up if phase is Phase.UP else self.example_down).order)
+            yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
         else:
             yield (
                 f"**{verb}:** {counts}. What they have in common: {rule.text}; that alone is not enough, see the table."
@@ -193,27 +194,39 @@ class Answer:
         return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.phases]
 
     def _none(self, phase: Phase) -> Iterator[str]:
-        plain, leagues = self.plain(phase), self.leagues(phase)
-        first, using = leagues[0], " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
+        using = " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
+        plain = self.plain(phase)
         yield (
             f"**To {self.words.verb(phase)}: no order is safe{using}.** Each of the {len(plain)} orders broke "
             "something."
         )
+        if phase is Phase.UP:
+            yield from self._least(phase)
+
+    def _unprepared(self) -> Iterator[str]:
+        if not self.safe(Phase.DOWN):
+            yield from self._least(Phase.DOWN)
+
+    def _least(self, phase: Phase) -> Iterator[str]:
+        """Say which orders do least harm; not which one: a few points say nothing."""
+        plain, leagues = self.plain(phase), self.leagues(phase)
+        first, rest = leagues[0], leagues[1:]
+        if not rest:
+            yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
+            return
         who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
-        if len(first.orders) < len(plain):
-            more = [name for name in invariants.INVARIANTS
-                    if all(name in broken(one) for league in leagues[1:] for one in league.orders)
-                    and not any(name in broken(one) for one in first.orders)]  # fmt: skip
-            also = f" These also brought: {said(more)}." if more else ""
-            yield (
-                f"Without preparation the least harm is done by: {who}. These {len(first.orders)} orders are "
-                "about equal "
-                f"(harm, a weighted count that is explained below: {first.span}); so small a difference says "
-                "nothing, so take none of them for the winner. The other "
-                f"{len(plain) - len(first.orders)} do far more ({leagues[1].least} to {leagues[-1].most}).{also}"
-            )
-        else:
-            yield f"All are about equal (harm {first.span})."
+        others = [one for league in rest for one in league.orders]
+        more = [
+            name
+            for name in invariants.INVARIANTS
+            if all(name in broken(one) for one in others) and not any(name in broken(one) for one in first.orders)
+        ]
+        yield (
+            f"**Without preparation, the least harm: {who}.** These {len(first.orders)} orders are about equal (harm "
+            f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
+            f"among them. The other {len(others)} do far more ({rest[0].least} to {rest[-1].most})"
+            f"{f'; all of these also brought {said(more)}' if more else ''}."
+        )
 
     def _policy(self, phase: Phase) -> Iterator[str]:
         plain = self.plain(phase)
@@ -247,6 +260,15 @@ class Answer:
             f'The written order "{written.name}" ({order_text(one.order)}){stands} {found}.{self._completed(written)}'
         )
 
+    def _deleting(self) -> str:
+        """Say why the tables may count fewer evictions than that."""
+        if not any("delete" in action for one in self.plan.disturbances for action in one.actions):
+            return ""
+        return (
+            " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be "
+            "evicted.)"
+        )
+
     def _completed(self, written: WrittenOrder) -> str:
         """Point at the notes where an order may not be from its document alone."""
         return " (See the note on written orders below.)" if self.plan.notes and written.source else ""
@@ -264,7 +286,7 @@ class Answer:
         kept = f"; {listed(f'`{name}`' for name in way.kept())} kept running" if way.kept() else ""
         yield (
             f"**Pods that just run are hit too**, with nobody deleting or changing anything ({order}): "
-            f"{'; '.join(fates)}{kept}."
+            f"{'; '.join(fates)}{kept}.{self._deleting()}"
         )
 
     def _prepared(self) -> Iterator[str]:
@@ -274,12 +296,17 @@ class Answer:
             if known is None:
                 continue
             verb, order = self.words.verb(Phase.DOWN), order_text(one.order)
-            found = "is safe" if one.safe else f"is not safe either: {said(broken(one))}"
-            rest = f" ({listed(f'`{name}`' for name in known.untouched)} stays as it is)" if known.untouched else ""
-            yield (
-                f"**To {verb} after this preparation {found}:** {'; '.join(known.lines)}{rest}; "
-                f'then {order}. Tried in this order only, after each way up; said in "{one.prepares}".'
-            )
+            rest = f"; {listed(f'`{name}`' for name in known.untouched)}: nothing" if known.untouched else ""
+            told = f"{'; '.join(known.lines)}{rest}. Wait until that is done, then {order}"
+            if one.safe:
+                yield (
+                    f"**To {verb} safely, prepare the workloads first:** {told}. That is the order of "
+                    f'"{one.prepares}", '
+                    f"the only one tried with this preparation; it was safe after each of the "
+                    f"{len(self.plain(Phase.UP))} ways up."
+                )
+            else:
+                yield f"**Preparing the workloads is not enough:** {told}. Still it brought {said(broken(one))}."
 
     def _refused(self) -> Iterator[str]:
         """Say who cannot be used before what has changed, on the safe way up: that is not counted as harm."""
@@ -327,8 +354,3 @@ def fates_of(words: Wording, way: Retold) -> Iterator[str]:
         soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
         step = words.move(way.stages[index].told.move)
         yield f'`{name}`: {len(waits)} of {owned.count(name)} {done} {soon} at the step "{step}"'
-
-
-def harm_of(one: OrderVerdict) -> str:
-    """Return score and counts."""
-    return f"{one.worst.harm.score}: {harm_text(one.worst.harm)}" if one.worst.harm.score else "0"

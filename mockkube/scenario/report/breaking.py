@@ -268,7 +268,11 @@ def _replay(plan: Plan, examples: Sequence[Counterexample]) -> str:
     )
     how = (
         f"Breaks `{last.invariant}`. Save it as `broken.yaml`, then run `mockkube test -v broken.yaml`. It ends with 0 "
-        f"when the harm is there, with 1 when it is not.{more}"
+        f"when the harm is there, with 1 when it is not.{more} In the file, `holds: false` says that the claim is "
+        "shown not "
+        "to hold, `expect: [{check: {}}]` that an object may be refused or accepted, and `skewPolicy: ignore` "
+        "that mixes of "
+        "versions which the skew policy forbids are let through."
     )
     return f"<p>{html(how)}</p><pre>{escape(scenario_of(plan, last))}</pre>"
 

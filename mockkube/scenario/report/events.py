@@ -23,8 +23,6 @@ class Told:
     object: str
     message: str
     reporter: str
-    kind: str
-    """`Normal` or `Warning`."""
     times: int = 1
 
 
@@ -81,4 +79,4 @@ def _event(at: float, event: dict[str, Any]) -> Told | None:
     reporter = reporter or (event.get("source") or {}).get("component", "")
     name = f"{about.get('kind', '')}/{about.get('name', '')}"
     message = event.get("message") or event.get("note") or ""
-    return Told(at, at, event["reason"], name, message, reporter, event.get("type", ""))
+    return Told(at, at, event["reason"], name, message, reporter)

@@ -11,7 +11,7 @@ from mockkube.scenario.report.answer import Answer, broken
 from mockkube.scenario.report.page import badge, box, document, folded, paragraphs, table
 from mockkube.scenario.report.prose import html, plain
 from mockkube.scenario.report.supported import concerned, forbidden
-from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text
+from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text, times
 from mockkube.scenario.report.workloads import line_of, nodes, preparation, workloads
 
 _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
@@ -114,7 +114,9 @@ def _words(answer: Answer) -> Iterator[str]:
     yield "<h2>The words used below</h2>"
     rows = [[f"<b>{escape(name)}</b>", weight, html(text)] for name, weight, text in glossary.weights()]
     yield table(("Word", "Weight", "What one of them is"), rows, "Harm: each thing counted times its weight, added up")
-    yield f"<p>{html(glossary.SUMMED)} {html(glossary.SAFE)}</p>"
+    way = next(iter(answer.quiet.ways.values()), None)
+    whole = f" When all is well, {times(len(way.ran), 'pod')} run here." if way is not None else ""
+    yield f"<p>{html(glossary.SUMMED)}{whole} {html(glossary.SAFE)}</p>"
     broke = {one.invariant for one in answer.result.counterexamples}
     rows = [
         [

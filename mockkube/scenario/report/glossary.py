@@ -30,11 +30,6 @@ def weights() -> Sequence[tuple[str, str, str]]:
     return [(name, str(weight), MEANS[name]) for name, weight in WEIGHTS.items()]
 
 
-def sum_text(harm: Harm) -> str:
-    """Return how a score comes about: 2 x 10 + 3."""
-    return " + ".join(f"{count}×{WEIGHTS[name]}" for name, count in harm.counts().items()) or "0"
-
-
 def harm_text(harm: Harm) -> str:
     """Return counts as one says them."""
     words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"

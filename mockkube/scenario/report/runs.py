@@ -21,6 +21,10 @@ from mockkube.scenario.running import replay_of
 _TONES: Final = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
 _LAST: Final = (Outcome.SKIPPED, Outcome.PASSED)
 _WORDS: Final = {True: "on", False: "off"}
+_REAL: Final = (
+    "**In real time:** runs without a timeline were played on a cluster with an address, their times are those of a "
+    "clock on the wall."
+)
 _MADE: Final = re.compile(r"^were ")
 
 
@@ -37,15 +41,18 @@ def render(results: Sequence[RunResult]) -> str:
     title = f"mockkube test: {verdict}"
     body = [f"<h1>{escape(title)}</h1>", '<ul class="figures">']
     body += [f"<li><b>{counts[outcome]}</b> {escape(str(outcome))}</li>" for outcome in Outcome if counts[outcome]]
-    body += ["</ul>", _overview(ordered), _about(), drawing.legend()]
+    body += ["</ul>", _overview(ordered), _about(results), drawing.legend()]
     for index, one in enumerate(ordered):
         body += _run(index, one)
     return document(title, body)
 
 
-def _about() -> str:
+def _about(results: Sequence[RunResult]) -> str:
+    simulated = [trust.engine()] if any(one.digest for one in results) else []
+    real = [_REAL] if any(one.steps and not one.digest for one in results) else []
     known = (
-        trust.engine(),
+        *simulated,
+        *real,
         "**A run** plays the steps of a scenario file. It has passed when every step came out as the file says; "
         "it says "
         "nothing of what the file does not ask.",

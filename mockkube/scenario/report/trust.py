@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from mockkube.features.versions import Version
+from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.plan import Phase, When
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.supported import concerned
@@ -18,7 +18,7 @@ def tool() -> str:
         return "mockkube"
 
 
-def engine(kubernetes: Version | str = "1.36") -> str:
+def engine(kubernetes: str = str(DEFAULT)) -> str:
     """Say what ran."""
     return (
         f"**A simulated cluster, not real binaries.** {tool()} is a model of the Kubernetes {kubernetes} control plane "
@@ -30,13 +30,19 @@ def engine(kubernetes: Version | str = "1.36") -> str:
 
 def reasons(answer: Answer) -> Iterator[str]:
     """Yield what a reader should know before acting on an exploration."""
-    yield engine(answer.plan.version)
+    yield engine(_versions(answer))
     yield _cluster(answer)
     yield _tried(answer)
     yield _time(answer)
     yield _counts(answer)
     yield _sharing(answer)
     yield _untried(answer)
+
+
+def _versions(answer: Answer) -> str:
+    plan = answer.plan
+    told = {str(plan.version), *(one.to(phase).version or str(plan.version) for one in plan.changes for phase in Phase)}
+    return listed(sorted(told, key=Version.parse))
 
 
 def _cluster(answer: Answer) -> str:

@@ -111,7 +111,7 @@ def _line(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
     new = places.pod_spec({**before, **arguments["patch"]}) if before else None
     if old is None or new is None:
         return "patched", ref
-    return f"{'; '.join(_changes(old.value, new.value))}; the controller then replaces its pods", ref
+    return f"{'; '.join(_changes(old.value, new.value))}", ref
 
 
 def _changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:

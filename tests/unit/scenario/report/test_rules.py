@@ -15,7 +15,9 @@ EVERY: list[Order] = list(permutations("abcd"))
     ("holds", "text"),
     [
         pytest.param(lambda o: o[-1] == "a", "`a` last; the other three in any order", id="one is last"),
-        pytest.param(lambda o: o[0] == "b" and o[-1] == "a", "`a` last; `b` first; the other two in any order", id="ends"),
+        pytest.param(
+            lambda o: o[0] == "b" and o[-1] == "a", "`a` last; `b` first; the other two in any order", id="both ends"
+        ),
         pytest.param(lambda o: o.index("a") < o.index("b"), "`a` before `b`; all else in any order", id="before"),
         pytest.param(
             lambda o: o.index("a") <= o.index("b") + 1, "`a` before `b`, or right after it; all else in any order",

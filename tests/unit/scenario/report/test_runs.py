@@ -1,0 +1,77 @@
+"""The page of scenario runs."""
+
+from dataclasses import replace
+from typing import Any
+
+from mockkube.scenario.report.runs import render
+from mockkube.scenario.report.steps import about
+from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
+
+
+def step(verb: str, arguments: Any, outcome: Outcome = Outcome.PASSED, message: str = "") -> StepResult:
+    return StepResult(verb, "", "", 27, outcome, message, 0.0, 30.0, (), arguments)
+
+
+ASKED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "runs"}, "status": {"phase": "Running"}}
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "runs"},
+    "spec": {"tolerations": [{"key": "sla", "operator": "Gt", "value": "900"}]},
+    "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "message": "no node"}]},
+}
+NODE = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": "sla", "value": "850", "effect": "X"}]}}
+STORY = (
+    Moment(
+        1,
+        0.0,
+        "operator",
+        (WriteTold("create", "core/pods", "default/runs", POD), WriteTold("create", "core/nodes", "n", NODE)),
+    ),
+)
+PASSED = RunResult("fine <one>", "a.yaml", 0, "", Outcome.PASSED, claim="it stays", holds=False, digest="d")
+FAILED = RunResult(
+    "mine", "b.yaml", 0, "", Outcome.FAILED, claim="it runs", holds=True, planned=9, story=STORY, digest="d",
+    steps=(step("apply", ASKED), step("assert", ASKED, Outcome.FAILED, "not so:\n  status.phase: found 'Pending'")),
+)  # fmt: skip
+
+
+def test_what_failed_stands_first_with_its_steps_open() -> None:
+    page = render([PASSED, FAILED])
+    assert page.index(">mine <") < page.index("fine &lt;one&gt; <")
+    assert "<details open><summary>2 of 9 steps played" in page
+
+
+def test_a_failed_run_decides_nothing_about_its_claim() -> None:
+    page = render([FAILED])
+    assert "is <b>not decided</b>: stopped at line 27, step 2 of 9" in page
+    assert "holds, as expected" not in page
+
+
+def test_a_passed_run_says_what_it_shows_of_its_claim() -> None:
+    assert "does not hold, as expected" in render([PASSED])
+
+
+def test_a_failure_shows_the_step_as_written_and_what_was_found() -> None:
+    page = render([FAILED])
+    assert "not so:\n  status.phase: found &#x27;Pending&#x27;" in page
+    assert "assert:\n  apiVersion: v1\n  kind: Pod" in page
+    assert "mockkube test b.yaml --scenario mine --seed 0" in page
+
+
+def test_a_pod_without_a_node_is_shown_beside_the_taints_of_the_nodes() -> None:
+    page = render([FAILED])
+    assert "<code>sla=850:X</code>" in page
+    assert "<code>sla Gt 900</code>" in page
+    assert "no node" in page
+
+
+def test_a_run_in_real_time_is_not_said_to_be_simulated() -> None:
+    assert "A simulated cluster" not in render([replace(FAILED, digest="", story=())])
+
+
+def test_a_step_is_told_in_a_line() -> None:
+    gate = {"name": "kubelet", "featureGates": {"X": False}}
+    assert about(step("component", gate)) == "kubelet: X off"
+    assert about(step("assert", ASKED)) == "Pod/runs: status.phase=Running (becomes so)"
+    assert about(step("error", ASKED)) == "Pod/runs: status.phase=Running (must not be so)"
+    assert about(step("advance", "10m")) == "10m"

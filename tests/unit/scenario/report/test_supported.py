@@ -1,0 +1,29 @@
+"""Which orders the version skew policy supports."""
+
+from itertools import permutations
+
+from mockkube.scenario.explore.plan import Change, Phase, Plan, Setting
+from mockkube.scenario.report.supported import concerned, forbidden
+
+NAMES = ("kube-apiserver", "kube-scheduler", "kubelet")
+
+
+def plan(**settings: Setting) -> Plan:
+    changes = tuple(Change(name, settings["before"], settings["after"]) for name in NAMES)
+    return Plan("p", changes, (), (), ())
+
+
+UPGRADE = plan(before=Setting("1.33"), after=Setting("1.34"))
+
+
+def test_the_api_server_is_upgraded_first_and_downgraded_last() -> None:
+    up = [order for order in permutations(NAMES) if not forbidden(UPGRADE, Phase.UP, order)]
+    down = [order for order in permutations(NAMES) if not forbidden(UPGRADE, Phase.DOWN, order)]
+    assert {order[0] for order in up} == {"kube-apiserver"}
+    assert {order[-1] for order in down} == {"kube-apiserver"}
+
+
+def test_the_policy_says_nothing_of_gates() -> None:
+    gates = plan(before=Setting(gates={"X": None}), after=Setting(gates={"X": True}))
+    assert concerned(UPGRADE)
+    assert not concerned(gates)
