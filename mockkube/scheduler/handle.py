@@ -1,12 +1,13 @@
 """What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mockkube.client.events import NORMAL
 from mockkube.client.series import SeriesRecorder
 from mockkube.scheduler.eviction import Evictions
 from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import Context, CycleState, Scope
+from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.nominations import Nominations
@@ -28,10 +29,16 @@ class ProfileHandle:
         """Return the context of plugins with this handle."""
         return replace(context, handle=self)
 
-    def fits(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Ask all filters about a node, also with the pods on it that are nominated to it and matter as much."""
+    def filters(self, state: CycleState) -> Sequence[FilterPlugin]:
+        """Return the filters that are asked in this cycle, in order."""
+        return [one for one in self._points.profile.filters if one.name not in state.skip_filter]
+
+    def fits(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, filters: Sequence[FilterPlugin] | None = None
+    ) -> Status:
+        """Ask filters, or all, about a node, also with the pods that are nominated to it and matter as much."""
         try:
-            return self._points.filter_with_nominated(state, pod, node)
+            return self._points.filter_with_nominated(state, pod, node, filters)
         except PluginFailed as error:
             return Status.error(str(error))
 
@@ -43,11 +50,8 @@ class ProfileHandle:
         """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
         self._points.take(state, pod, removed, node)
 
-    def alike(self, state: CycleState, pod: PodInfo) -> object | None:
-        """Return what this pod shares with all of which filters say the same; None unless each node is judged alone."""
-        asked = [one for one in self._points.profile.filters if one.name not in state.skip_filter]
-        if any(one.scope_of(pod) is Scope.CLUSTER for one in asked):
-            return None
+    def alike(self, state: CycleState, pod: PodInfo) -> object:
+        """Return what this pod shares with all of which filters that judge each node by itself say the same."""
         return signature(pod), frozenset(state.skip_filter)
 
     def nominations(self) -> Nominations:

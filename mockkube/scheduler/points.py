@@ -10,7 +10,14 @@ from typing import Final, TypeVar
 
 from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import CycleState, FilterPlugin, PreFiltered, Remedy, Verdicts
+from mockkube.scheduler.framework.plugins import (
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    Remedy,
+    Verdicts,
+)
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.metrics import Metrics
@@ -49,6 +56,7 @@ class Points:
     ) -> None:
         self.profile, self.picture, self.nominations = profile, picture, nominations
         self._clock, self._metrics = clock, metrics
+        self._supposing = [one for one in profile.pre_filters if _supposes(one)]
 
     # Before nodes are looked at
 
@@ -129,7 +137,9 @@ class Points:
             raise PluginFailed(f'running "{plugin.name}" filter plugin: {status.message}')
         return status.of(plugin.name)
 
-    def filter_with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+    def filter_with_nominated(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
+    ) -> Status:
         """Ask the filters about one node with the pods nominated to it, and then without. Raises PluginFailed.
 
         Those of lower priority do not count. Both matter: nominated pods take room, and others may want to be near
@@ -140,10 +150,10 @@ class Points:
             supposed, crowded = state.clone(), node.clone()
             for other in others:
                 self.put(supposed, pod, other, crowded)
-            status = self.filter(supposed, pod, crowded)
+            status = self.filter(supposed, pod, crowded, plugins)
             if not status.ok:
                 return status
-        return self.filter(state, pod, node)
+        return self.filter(state, pod, node, plugins)
 
     def yielded_to(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node that this one leaves room for."""
@@ -156,7 +166,7 @@ class Points:
         """Suppose that another pod is on a node, a clone. Raises PluginFailed."""
         requests = self.picture.requests_of(added)
         node.add_pod(added, requests.total, requests.nonzero, self.picture.suppose_generation())
-        for plugin in self.profile.pre_filters:
+        for plugin in self._supposing:
             if plugin.name not in state.skip_filter:
                 self._suppose("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
 
@@ -164,7 +174,7 @@ class Points:
         """Suppose that another pod is not on a node, a clone. Raises PluginFailed."""
         requests = self.picture.requests_of(removed)
         node.remove_pod(removed.uid, requests.total, requests.nonzero, self.picture.suppose_generation())
-        for plugin in self.profile.pre_filters:
+        for plugin in self._supposing:
             if plugin.name not in state.skip_filter:
                 self._suppose("RemovePod", plugin.name, plugin.remove_pod(state, pod, removed, node))
 
@@ -267,6 +277,12 @@ class Points:
         code = _code_of(answer)
         self.time_plugin(point, plugin, code, self._clock.monotonic() - start)
         return answer
+
+
+def _supposes(plugin: PreFilterPlugin) -> bool:
+    """Whether it is anything to a plugin that pods are supposed to come or go."""
+    kind = type(plugin)
+    return kind.add_pod is not PreFilterPlugin.add_pod or kind.remove_pod is not PreFilterPlugin.remove_pod
 
 
 def _code_of(answer: object) -> Code:

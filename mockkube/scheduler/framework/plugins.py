@@ -48,8 +48,14 @@ class Nominated(Protocol):
 class Handle(Protocol):
     """What the scheduler around a plugin does for it. To be asked during a cycle, not while plugins are built."""
 
-    def fits(self, state: "CycleState", pod: PodInfo, node: NodeInfo) -> Status:
-        """Ask all filters about a node, also with the pods on it that are nominated to it and matter as much."""
+    def filters(self, state: "CycleState") -> "Sequence[FilterPlugin]":
+        """Return the filters that are asked in this cycle, in order."""
+        ...
+
+    def fits(
+        self, state: "CycleState", pod: PodInfo, node: NodeInfo, filters: "Sequence[FilterPlugin] | None" = None
+    ) -> Status:
+        """Ask filters, or all, about a node, also with the pods that are nominated to it and matter as much."""
         ...
 
     def put(self, state: "CycleState", pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -60,8 +66,8 @@ class Handle(Protocol):
         """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
         ...
 
-    def alike(self, state: "CycleState", pod: PodInfo) -> object | None:
-        """Return what this pod shares with all of which filters say the same; None unless each node is judged alone."""
+    def alike(self, state: "CycleState", pod: PodInfo) -> object:
+        """Return what this pod shares with all of which filters that judge each node by itself say the same."""
         ...
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
@@ -231,6 +237,10 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Return SUCCESS, or why not."""
+
+    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether the verdict on a node may be another if some pod came there or went; asked of scope CLUSTER alone."""
+        return True
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return `filter` for the nodes of one cycle; what does not depend on the node may be looked up here, once."""

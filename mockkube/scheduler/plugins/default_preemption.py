@@ -5,23 +5,18 @@ It decides alone; whoever asked evicts the victims and nominates the pod to the 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
-
-from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.budgets import Budgets
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
     Context,
     CycleState,
     Handle,
-    Nominated,
     PostFilterPlugin,
     PreEnqueuePlugin,
     Remedy,
@@ -29,54 +24,15 @@ from mockkube.scheduler.framework.plugins import (
 )
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.preemption import Candidate, cheapest, importance, is_going
+from mockkube.scheduler.plugins.supposed_evictions import Supposed, SupposedEvictions
+from mockkube.scheduler.preemption import Candidate, cheapest, is_going
 from mockkube.scheduler.refusals import told
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _GOING: Final = "not eligible due to a terminating pod on the nominated node."
-_NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 _NO_HELP: Final = Status.unresolvable("Preemption is not helpful for scheduling")
-_REMEMBERED_MAX: Final = 16
-"""Of how many kinds of pods it is remembered where they would have to evict whom."""
 _TELLS_SUCCESS_SINCE: Final = Version(1, 37)
 """From this version on the message says what will be done."""
-
-Outcome = Candidate | Status
-"""Who would have to go from a node, or why nothing helps there."""
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What supposing evictions came to for pods that are alike, by node, as long as nothing of the node has changed."""
-
-    generation: int = 0
-    nominated: int = 0
-    """The generation of the nominations."""
-    own: str = ""
-    """The node that the pod asked about last is nominated to itself: others would have to leave room for it."""
-    budgets: int = 0
-    breadth: int = 0
-    """The generation of the budgets, and their breadth."""
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-
-    def refresh(self, nodes: Nodes, nominated: Nominated, pod: PodInfo) -> None:
-        """Forget what is known of nodes that have changed, themselves or by who is nominated to them."""
-        own = nominated.node_of(pod.uid)
-        for name in chain(
-            nodes.changed_since(self.generation), nominated.changed_since(self.nominated), (self.own, own)
-        ):
-            self.outcomes.pop(name, None)
-        self.generation, self.nominated, self.own = nodes.generation, nominated.generation, own
-
-    def respect(self, budgets: Budgets) -> None:
-        """Forget what follows from budgets that have changed."""
-        if self.breadth != budgets.breadth:
-            self.outcomes.clear()
-        elif self.budgets != budgets.generation:
-            for name, outcome in list(self.outcomes.items()):
-                if isinstance(outcome, Candidate) and any(one not in budgets for one in outcome.budgets):
-                    del self.outcomes[name]
-        self.budgets, self.breadth = budgets.generation, budgets.breadth
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
@@ -89,7 +45,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         self._context_handle = context.handle
         self._seen_budgets, self._budgets = context.caches.of("PodDisruptionBudget"), Budgets()
         self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
-        self._memories: LRUCache[object, _Memory] = LRUCache(_REMEMBERED_MAX)
+        self._evictions = SupposedEvictions(context.nodes, self._budgets)
         self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
 
     @property
@@ -120,10 +76,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         if reason := self._not_eligible(pod, verdicts):
             return Remedy(Status.unschedulable(f"preemption: {reason}"))
         self._budgets.take(self._seen_budgets.list())
-        names, known = self._worth_trying(verdicts), self._remembered(state, pod)
-        candidates = self._candidates(names, known, lambda name: self._try(state, pod, name))
+        names, supposed = self._worth_trying(verdicts), self._evictions.begin(self._handle, state, pod)
+        candidates = self._candidates(names, supposed)
         if not candidates:
-            return self._no_remedy({name: one for name in names if isinstance(one := known[name], Status)})
+            return self._no_remedy({name: one for name in names if isinstance(one := supposed.known[name], Status)})
         best = cheapest(candidates)
         status = SUCCESS
         if self._tells_success:
@@ -166,9 +122,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _candidates(
-        self, names: Sequence[str], known: dict[str, Outcome], suppose: Callable[[str], Outcome]
-    ) -> list[Candidate]:
+    def _candidates(self, names: Sequence[str], supposed: Supposed) -> list[Candidate]:
         """Suppose evictions on node after node until there are enough candidates, one of them without a violation.
 
         When there are none, it is known of all nodes why.
@@ -179,61 +133,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         offset = self._chance.random.randrange(len(names))
         left = chain(names[offset:], names[:offset])
         candidates: list[Candidate] = []
-        harmless = False
+        known, harmless = supposed.known, False
         while batch := list(islice(left, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
             for name in [name for name in batch if name not in known]:
-                known[name] = suppose(name)
+                known[name] = supposed.suppose(name)
             found = [outcome for name in batch if isinstance(outcome := known[name], Candidate)]
             candidates += found
             harmless = harmless or not all(candidate.violations for candidate in found)
             if harmless and len(candidates) >= enough:
                 break
         return candidates
-
-    def _remembered(self, state: CycleState, pod: PodInfo) -> dict[str, Outcome]:
-        """Return what is known of pods like this one; nothing when it follows from more than pod and node."""
-        alike = self._handle.alike(state, pod)
-        if alike is None:
-            return {}
-        key = (alike, pod.priority)
-        memory = self._memories.get(key)
-        if memory is None:
-            memory = self._memories[key] = _Memory()
-        memory.refresh(self._nodes, self._handle.nominations(), pod)
-        memory.respect(self._budgets)
-        return memory.outcomes
-
-    def _try(self, state: CycleState, pod: PodInfo, name: str) -> Outcome:
-        node = self._nodes.get(name)
-        assert node is not None, "a node that was asked about exists"
-        try:
-            return self._least_victims(state.clone(), pod, node.clone())
-        except ValueError as error:
-            return Status.error(str(error))
-
-    def _least_victims(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Outcome:
-        """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
-        handle = self._handle
-        gone = [other for other in node.pods.values() if other.priority < pod.priority]
-        if not gone:
-            return _NO_VICTIMS
-        for other in gone:
-            handle.take(state, pod, other, node)
-        if not (status := handle.fits(state, pod, node)).ok:
-            return status
-        split = self._budgets.split(sorted(gone, key=importance))
-        victims: list[PodInfo] = []
-        violations = 0
-        for other in (*split.protected, *split.free):
-            handle.put(state, pod, other, node)
-            if handle.fits(state, pod, node).ok:
-                continue
-            handle.take(state, pod, other, node)
-            victims.append(other)
-            violations += other in split.protected
-        if not victims:
-            return Status.error(f'expected at least one victim pod on node "{node.name}"')
-        return Candidate.of(node.name, victims, violations, split.budgets)
 
 
 def _helps_nobody(pod: PodInfo, event: ClusterEvent) -> bool:

@@ -58,6 +58,15 @@ class _Rules:
     def clone(self) -> "_Rules":
         return replace(self, near=self.near.clone(), far=self.far.clone(), unwelcome=self.unwelcome.clone())
 
+    def concern(self, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether it matters where another pod is."""
+        refusing = readable_terms(other).anti_affinity
+        return (
+            any(term.means(pod.namespace, pod.labels, self.of_namespace) for term in refusing)
+            or all_mean(self.affinity, other.namespace, other.labels)
+            or any(term.means(other.namespace, other.labels) for term in self.anti_affinity)
+        )
+
     def suppose(self, pod: PodInfo, other: PodInfo, labels: Labels, change: int) -> None:
         """Suppose that another pod comes to a node with these labels, or goes from it."""
         refusing = readable_terms(other).anti_affinity
@@ -162,6 +171,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return SUCCESS
 
         return judge
+
+    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether a term of either pod means the other."""
+        return (rules := state.get(_RULES)) is None or rules.concern(pod, other)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod in."""

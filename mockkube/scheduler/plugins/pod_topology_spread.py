@@ -154,6 +154,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
         return judge
 
+    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether the other pod is one of those that are to be spread."""
+        found = state.get(_SKEWS)
+        if found is None or other.namespace != pod.namespace:
+            return False
+        return any(skew.constraint.selects(other.labels) for skew in found.skews)
+
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod in."""
         return _suppose(state, pod, added, node, 1)
