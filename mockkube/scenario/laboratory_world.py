@@ -3,12 +3,17 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+from mockkube.api.conditions import condition
 from mockkube.api.types import Object
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, Identity, user_agent
-from mockkube.client.protocol import Client
+from mockkube.client.protocol import Client, Key, PatchType
 from mockkube.cluster.components import CONTROLLER_MANAGER, Settings
+from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
+from mockkube.cluster.control.definitions import GROUP
+from mockkube.cluster.control.reporting import dated
 from mockkube.cluster.laboratory import Laboratory
+from mockkube.cluster.readings import VIRTUAL
 from mockkube.controllers.part import ControllerManager
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.clock import Clock
@@ -16,6 +21,7 @@ from mockkube.scenario.errors import Impossible
 from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
 
 _ROBOT: Final = "system:serviceaccount:"
+_CLOCKS: Final = f"Clock.{GROUP}"
 
 
 class LaboratoryWorld(World):
@@ -56,6 +62,22 @@ class LaboratoryWorld(World):
     async def advance(self, seconds: float) -> None:
         """Let virtual time pass."""
         await self.laboratory.advance(seconds)
+
+    async def catch_up(self) -> None:
+        """Let time pass to where the clock of the control API has been told to go, and report that it has."""
+        client, key = self.laboratory.client(), Key("", CLOCK)
+        clock = await client.get(_CLOCKS, key)
+        target, generation = target_of(clock), clock["metadata"]["generation"]
+        if target is None or (clock.get("status") or {}).get("observedGeneration") == generation:
+            return
+        await self.laboratory.advance(max((target - self.clock.now()).total_seconds(), 0.0))
+        now = self.clock.now()
+        rest = condition(
+            AT_REST, holds=True, reason="Arrived", message="nobody has anything left to do until time passes"
+        )
+        status = {"mode": VIRTUAL, "now": render_now(now, VIRTUAL), "observedGeneration": generation}
+        patch = {"status": {**status, "conditions": dated(clock, [rest], now)}}
+        await client.patch(_CLOCKS, key, patch, media=PatchType.MERGE, subresource="status")
 
     async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
         """Let virtual time pass until something holds."""

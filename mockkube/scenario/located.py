@@ -10,6 +10,7 @@ from mockkube.scenario.errors import ScenarioError
 FILE_BYTES_MAX: Final = 16 << 20
 _LOADER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 class Mapping(dict[str, Any]):
@@ -37,15 +38,19 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _mapping(loader: Any, node: Any) -> Any:
+    own = [key.value for key, _ in node.value if key.tag != _MERGE]
     loader.flatten_mapping(node)
     made = Mapping()
     yield made
     made.line, made.lines = node.start_mark.line + 1, {}
-    for key_node, value_node in node.value:
+    merged = len(node.value) - len(own)  # what `<<` brings stands first, and gives way to what is written here
+    for index, (key_node, value_node) in enumerate(node.value):
         if not isinstance(key_node, yaml.ScalarNode):
             raise yaml.MarkedYAMLError(problem="a key is a text", problem_mark=key_node.start_mark)
         key = key_node.value  # as it is written: `on` is no truth value here
-        if key in made:
+        if index < merged and key in own:
+            continue
+        if index >= merged and key in own[: index - merged]:
             raise yaml.MarkedYAMLError(problem=f"{key!r} stands there twice", problem_mark=key_node.start_mark)
         made[key] = loader.construct_object(value_node, deep=True)
         made.lines[key] = key_node.start_mark.line + 1

@@ -61,6 +61,12 @@ class Manner:
     against: str = ""
     """The kubeconfig of a cluster that runs; empty: each run has one of its own."""
 
+    def options(self) -> tuple[str, ...]:
+        """Return what the command line has to say to play in the same way."""
+        live = ("--real-time",) if self.real_time else ()
+        against = ("--against", self.against) if self.against else ()
+        return (*live, *against, *(("--kubectl", self.kubectl) if self.kubectl else ()))
+
 
 def _unheard(result: StepResult) -> None:
     pass
@@ -70,7 +76,7 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
     """Play a scenario in virtual time; `told` hears of each step. Nothing but cancellation is raised."""
     manner, clock = manner or Manner(), clock or RealClock()
     began = clock.monotonic()
-    result = _begun(run)
+    result = _begun(run, manner)
     if run.scenario.skip:
         return replace(result, outcome=Outcome.SKIPPED, message=run.scenario.skip)
     try:
@@ -91,7 +97,7 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
     return replace(result, real_seconds=clock.monotonic() - began)
 
 
-def _begun(run: Run) -> RunResult:
+def _begun(run: Run, manner: Manner) -> RunResult:
     scenario, header = run.scenario, run.scenario.header
     return RunResult(
         scenario.name,
@@ -285,5 +291,6 @@ class Play:
         bound = replace(operation.place, bindings=self._world.scene.bindings)
         step = read(VERBS[operation.verb], operation.arguments, bound)
         await step.play(self._world)
+        await self._world.catch_up()
         if self._scenario.settling == "after-each-step":
             await self._world.settle()

@@ -100,6 +100,8 @@ class RunResult:
     story: tuple[Moment, ...] = ()
     """All that happened, if it was asked for."""
     trace: str = field(default="", repr=False)
+    options: tuple[str, ...] = ()
+    """What the command line says of how it was played, if that is not the usual way."""
 
     @property
     def title(self) -> str:

@@ -46,9 +46,8 @@ def runs_of(
 def replay_of(result: RunResult) -> str:
     """Return the command that plays a run again, and nothing else."""
     cell = ["--cell", result.cell] if result.cell else []
-    return shlex.join(
-        ["mockkube", "test", result.file, "--scenario", result.scenario, "--seed", str(result.seed), *cell]
-    )
+    which = ["--scenario", result.scenario, "--seed", str(result.seed), *cell]
+    return shlex.join(["mockkube", "test", result.file, *which, *result.options])
 
 
 def play_all(runs: Sequence[Run], manner: Manner, jobs: int) -> Iterator[tuple[int, RunResult]]:

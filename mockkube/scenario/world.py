@@ -128,6 +128,10 @@ class World(ABC):
     async def metrics(self, component: str) -> str:
         """Return the metrics of a component."""
 
+    async def catch_up(self) -> None:
+        """Do what somebody outside of the cluster has been asked for through its API."""
+        return
+
     def failed(self) -> Mapping[str, str]:
         """Return the components that a bug of theirs has stopped, with what it says of itself."""
         return {}

@@ -214,3 +214,53 @@ async def test_a_chainsaw_test_is_played_unchanged() -> None:
     result = await play(Run(scenario))
     assert (result.outcome, result.message) == (Outcome.PASSED, "")
     assert result.virtual_seconds >= 5
+
+
+async def test_the_clock_of_the_control_api_moves_virtual_time() -> None:
+    result = await played(
+        BARE
+        + """
+  steps:
+  - patch: {ref: Clock/cluster, type: merge, patch: {spec: {advance: 5m}}}
+  - advance: 10s
+  - assert:
+      apiVersion: control.mockkube.dev/v1alpha1
+      kind: Clock
+      metadata: {name: cluster}
+      status:
+        now: "2030-01-01T00:05:00Z"
+        "(conditions[?type=='AtRest'].status)": ["True"]
+"""
+    )
+    assert (result.outcome, result.message, result.virtual_seconds) == (Outcome.PASSED, "", 310.0)
+
+
+async def test_what_holds_of_several_objects_together_is_claimed_by_get() -> None:
+    text = (
+        BARE
+        + """
+  vars: {map: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: c-, labels: {app: x}}}}
+  steps:
+  - create: {resource: ($map)}
+  - get: {kind: ConfigMap, labels: {app: x}, outputs: [{name: first, value: "(items[].metadata.uid)"}]}
+  - create: {resource: ($map)}
+  - get:
+      kind: ConfigMap
+      labels: {app: x}
+      expect:
+      - check: {"(length(items[?contains($first, metadata.uid)]) == `1` && length(items) == `COUNT`)": true}
+"""
+    )
+    assert (await played(text.replace("COUNT", "2"))).message == ""
+    assert (await played(text.replace("COUNT", "3"))).outcome is Outcome.FAILED
+
+
+async def test_events_are_claimed_by_how_the_name_of_their_object_begins() -> None:
+    text = """
+  cluster: {nodes: 1}
+  steps:
+  - create: {apiVersion: v1, kind: Pod, metadata: {name: web-1}, spec: {containers: [{name: c, image: i}]}}
+  - expectEvent: {reason: Scheduled, about: {kind: Pod, name: "NAME"}, timeout: 0s}
+"""
+    assert (await played(text.replace("NAME", "web-*"))).message == ""
+    assert (await played(text.replace("NAME", "web"))).outcome is Outcome.FAILED

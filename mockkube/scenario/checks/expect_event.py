@@ -23,9 +23,9 @@ class ExpectEvent(Step):
     reason: Annotated[str, "its reason, like FailedScheduling"] = ""
     message: Annotated[str, "a part of its message"] = ""
     type: Annotated[Literal["Normal", "Warning"] | None, "its type"] = None
-    about: Annotated[Mapping[str, str], "members of the reference to its object: kind, name, namespace"] = field(
-        default_factory=dict
-    )
+    about: Annotated[
+        Mapping[str, str], "members of the reference to its object: kind, name, namespace; `web-*`: begins so"
+    ] = field(default_factory=dict)
     source: Annotated[str, "the component that told it"] = ""
     namespace: Annotated[str | None, "where it is; null: that of the scenario, empty: anywhere"] = None
     count_min: Annotated[int, "how often it was told at least, all such events together"] = 1
@@ -65,17 +65,25 @@ class ExpectEvent(Step):
             and self.message in event.get("message", "")
             and self.type in (None, event.get("type"))
             and self.source in ("", event.get("reportingComponent"), event.get("source", {}).get("component"))
-            and all(about.get(name) == value for name, value in self.about.items())
+            and self._is_about(about)
         )
+
+    def _is_about(self, reference: ReadOnlyObject) -> bool:
+        return all(_is(reference.get(name, ""), wanted) for name, wanted in self.about.items())
 
     async def _nearby(self, world: World) -> str:
         """Tell of the events there are about such objects."""
         about = [
             f"{event.get('reason')}: {event.get('message')}"
             for event in await self._events(world)
-            if all(event.get("involvedObject", {}).get(name) == value for name, value in self.about.items())
+            if self._is_about(event.get("involvedObject", {}))
         ]
         return "there are: " + "; ".join(about[-_SHOWN_MAX:]) if about else "there are no events about such objects"
+
+
+def _is(value: str, wanted: str) -> bool:
+    """Whether a member of a reference is what is wanted; an asterisk, which no name has, says how it begins."""
+    return value.startswith(wanted[:-1]) if wanted.endswith("*") else value == wanted
 
 
 def _times(event: ReadOnlyObject) -> int:

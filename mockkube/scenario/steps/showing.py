@@ -1,14 +1,17 @@
-"""`events`, `get`, `describe`, `podLogs`: what chainsaw shows when something has failed."""
+"""`events`, `get`, `describe`, `podLogs`: what chainsaw shows when something has failed; `get` can claim as well."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import yaml
 
 from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Selection
 from mockkube.scenario.errors import Impossible
+from mockkube.scenario.outcomes import Expectation, Output, bind, judge
 from mockkube.scenario.references import Ref
 from mockkube.scenario.step import Step
 from mockkube.scenario.world import World
@@ -41,14 +44,30 @@ class Showing(Step):
 
 @dataclass(frozen=True)
 class Get(Showing):
-    """Shows which objects there are."""
+    """Shows which objects there are; what holds of all of them together can be claimed, and bound to names."""
 
     verb: ClassVar[str] = "get"
 
+    expect: Annotated[tuple[Expectation, ...], "what must hold of them, told as {items: [...]}"] = ()
+    outputs: Annotated[tuple[Output, ...], "names for what is in {items: [...]}"] = ()
+
     async def play(self, world: World) -> None:
-        """Tell their names."""
-        _, keys = await self.ref().keys(world, world.client())
-        world.scene.say("\n".join(f"{self.ref().kind} {key}" for key in keys) or f"no {self.ref().kind}")
+        """Tell their names; raise Failure when they are not as expected."""
+        found = await self._found(world)
+        names = [f"{self.ref().kind} {obj['metadata']['name']}" for obj in found]
+        world.scene.say("\n".join(names) or f"no {self.ref().kind}")
+        answer = {"items": found}
+        judge(world, self.expect, answer, answer, None)
+        bind(world, self.outputs, answer)
+
+    async def _found(self, world: World) -> list[ReadOnlyObject]:
+        client = world.client()
+        named, keys = await self.ref().keys(world, client)
+        found = []
+        for key in keys:
+            with suppress(NotFound):
+                found.append(await client.get(named.name, key))
+        return found
 
 
 @dataclass(frozen=True)

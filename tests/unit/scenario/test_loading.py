@@ -6,6 +6,7 @@ import pytest
 
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.loading import find, parse
+from mockkube.scenario.located import read_text
 
 HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
 
@@ -104,3 +105,20 @@ def test_a_directory_stands_for_its_scenarios_alone(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="there is no such file"):
         find([tmp_path / "none.yaml"])
+
+
+def test_what_is_merged_in_gives_way_to_what_is_written_here() -> None:
+    text = """\
+first: &first {a: 1, b: 2}
+second: &second {b: 3, c: 4}
+one: {<<: *first, b: 9, d: 5}
+both: {<<: [*first, *second]}
+"""
+    [document] = read_text(text, "f.yaml")
+    assert document["one"] == {"a": 1, "b": 9, "d": 5}
+    assert document["both"] == {"a": 1, "b": 2, "c": 4}
+
+
+def test_a_key_twice_beside_what_is_merged_in_is_still_a_mistake() -> None:
+    with pytest.raises(ScenarioError, match="4: not valid YAML: 'b' stands there twice"):
+        read_text("first: &first {a: 1}\none:\n  b: 1\n  b: 2\n  <<: *first\n", "f.yaml")

@@ -1,9 +1,11 @@
 """What is told of runs: JUnit's XML, and the table."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from mockkube.scenario import junit
 from mockkube.scenario.console import table
+from mockkube.scenario.playing import Manner
 from mockkube.scenario.results import Outcome, RunResult, StepResult, worst
 from mockkube.scenario.running import replay_of
 
@@ -46,3 +48,10 @@ def test_the_worst_counts() -> None:
     assert worst(RESULTS[:2]) is Outcome.FAILED
     assert worst(RESULTS[3:]) is Outcome.SKIPPED
     assert worst(()) is Outcome.PASSED
+
+
+def test_the_command_that_plays_it_again_says_how_it_was_played() -> None:
+    manner = Manner(kubectl="/bin/kubectl", against="my config")
+    result = replace(RESULTS[2], options=manner.options())
+    assert replay_of(result).endswith(" --seed 0 --against 'my config' --kubectl /bin/kubectl")
+    assert Manner(real_time=True).options() == ("--real-time",)
