@@ -64,7 +64,7 @@ class Explanation:
     """Of the nodes that fit, if there are several."""
     what_if: Sequence[WhatIf] = ()
     profiles: Sequence[str] = ()
-    """Those that the scheduler has, if it has none of the name that the pod gives."""
+    """Those that the scheduler has beside the one that the pod names."""
 
     def as_json(self) -> Object:
         """Return it for programs."""
@@ -150,17 +150,17 @@ async def explain(case: Case) -> Explanation:
     pod, scheduler = case.subject(), await case.scheduler()
     decider = scheduler.deciders.get(pod.scheduler_name)
     key, state = pod.key, state_of(case.pod)
+    others = tuple(name for name in scheduler.deciders if name != pod.scheduler_name)
     if decider is None:
-        known = tuple(scheduler.deciders)
-        told = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(known)}'
-        return Explanation(key, state, told, "", (), {}, profiles=known)
+        told = f'no profile is called "{pod.scheduler_name}": the scheduler has {", ".join(others)}'
+        return Explanation(key, state, told, "", (), {}, profiles=others)
     for plugin in decider.points.profile.pre_enqueue:
         if not (status := plugin.pre_enqueue(pod)).ok:
             return Explanation(key, state, f"held back by {plugin.name}: {status.message}", "", (), {})
     decision, refused, scores = decider.explain(decider.state(), pod)
     answers = [NodeAnswer(node, status) for node, status in refused.items()]
     node = decision.node_name if isinstance(decision, Placement) else ""
-    return Explanation(key, state, _told(decision), node, answers, scores)
+    return Explanation(key, state, _told(decision), node, answers, scores, profiles=others)
 
 
 def _told(decision: Decision) -> str:

@@ -21,7 +21,8 @@ def lines(report: ReadOnlyObject) -> Iterator[str]:
         yield f"What stops it now: {obstacle['component']} {obstacle['reason']}{detail}"
     elif report["decision"] and not report["gone"] and not report["deeds"]:
         anew = "it" if report["node"] else "a new pod like it would stay pending:"
-        yield f"Nothing stops it. Decided again, {anew} {report['decision']}"
+        when = "Decided now" if report["fate"] == "unbound" else "Decided again"
+        yield f"Nothing stops it. {when}, {anew} {report['decision']}"
     yield from (f"Note: {note}" for note in report["notes"])
     if waits or (obstacle is None and not report["deeds"]):
         yield from _nodes(report)

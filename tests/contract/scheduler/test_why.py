@@ -121,3 +121,45 @@ async def test_nothing_is_written(lab) -> None:
     await why(lab)
     await lab.settle()
     assert (await lab.get("p"))["metadata"]["resourceVersion"] == before
+
+
+async def test_a_pod_for_an_unknown_scheduler_may_name_one_there_is(lab) -> None:
+    await lab.node("n1")
+    await lab.pod("p", schedulerName="mine")
+    await lab.settle()
+    found = await why(lab)
+    assert found.decision == 'no profile is called "mine": the scheduler has default-scheduler'
+    assert changes(found, "profile") == {"the pod's schedulerName is default-scheduler": "n1"}
+
+
+async def test_wishes_given_up_labels_and_gates_of_pods_would_help(lab) -> None:
+    await lab.node("n1")
+    await lab.pod("p", nodeSelector={"disk": "ssd"})
+    await lab.settle()
+    found = await why(lab)
+    assert [answer.detail for answer in found.refused] == ["nodeSelector disk=ssd; node has no label disk"]
+    assert changes(found, "constraint") == {"the pod has no nodeSelector": "n1"}
+    assert changes(found, "label") == {"node n1 has label disk=ssd": "n1"}
+    await lab.delete("Pod", "p")
+    await lab.pod("p", schedulingGates=[{"name": "wait"}])
+    await lab.settle()
+    assert changes(await why(lab), "schedulingGate") == {"the pod loses its scheduling gates: wait": "n1"}
+
+
+async def test_a_volume_that_is_elsewhere_is_named(lab) -> None:
+    zone = {"key": "zone", "operator": "In", "values": ["a"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}}
+    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    await lab.node("n1")
+    volume = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}, "nodeAffinity": affinity, **common}
+    claim = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": "pv", **common}
+    await lab.admin.create("PersistentVolume", {"metadata": {"name": "pv"}, "spec": volume})
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    metadata = {"name": "data", "namespace": "default", "annotations": bound}
+    await lab.admin.create("PersistentVolumeClaim", {"metadata": metadata, "spec": claim})
+    await lab.pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    await lab.settle()
+    found = await why(lab)
+    assert found.refused[0].detail == "volume pv of claim default/data is to be used where zone In [a]"
+    assert changes(found, "volume") == {"volume pv may be used from any node": "n1"}
+    assert changes(found, "label") == {"node n1 has label zone=a": "n1"}

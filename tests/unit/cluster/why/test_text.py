@@ -56,7 +56,13 @@ def test_versions_after_which_the_same_happens_share_a_row() -> None:
 
 def test_a_pod_that_is_well_shows_why_it_is_where_it_is() -> None:
     scores = {"n1": {"Fit": 90, "Spread": 0}, "n2": {"Fit": 95, "Spread": 10}}
-    well = {"state": "is bound to n2", "obstacle": None, "node": "n2", "decision": "goes to n2: 2 of the nodes fit"}
+    well = {
+        "state": "is bound to n2",
+        "fate": "running",
+        "obstacle": None,
+        "node": "n2",
+        "decision": "goes to n2: 2 of the nodes fit",
+    }
     assert list(lines({**PENDING, **well, "nodes": [], "scores": scores})) == [
         "Pod default/p is bound to n2.",
         "Nothing stops it. Decided again, it goes to n2: 2 of the nodes fit",
