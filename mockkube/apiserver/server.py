@@ -18,8 +18,11 @@ from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.aggregation.backends import Backends
+from mockkube.apiserver.aggregation.transport import FrontProxy
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
+from mockkube.apiserver.background.authentication_trust import front_proxy_data
 from mockkube.apiserver.background.chores import Chores
 from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
 from mockkube.apiserver.housekeeping import Housekeeping
@@ -69,6 +72,8 @@ class ApiServerOptions:
     disable_admission: tuple[str, ...] = ()
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     certificate_authority: str = ""
+    front_proxy: FrontProxy | None = None
+    """By what servers behind this one know it; None: they cannot."""
     beside: Registry | None = None
     """Groups to serve besides, from a store of their own; whoever gives them keeps their cache going."""
     runs: Callable[[str], bool] = lambda component: False
@@ -129,7 +134,7 @@ class ApiServer:
         self._webhooks = WebhookClient()
         services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
-        self._chores = Chores(self.registry, options.certificate_authority, self._identity())
+        self._chores = Chores(self.registry, options.certificate_authority, self._identity(), self._trust())
         authenticator = options.authenticator.knowing(ServiceAccountReviewer(self.registry, self._chores.tokens.used))
         doorkeeper = Doorkeeper(authorizer, constrained=options.caps.enabled("ConstrainedImpersonation"))
         answers = reviews.table(self.registry, authorizer, authenticator)
@@ -137,9 +142,15 @@ class ApiServer:
         plain = PlainPaths(self.registry, self.metrics, checks, answers, subject, self._published)
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
         self._accounts = Accounts(self.registry, options.certificate_authority)
+        self._backends = Backends(self.registry, options.front_proxy)
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
+
+    def _trust(self) -> Mapping[str, str]:
+        """What is published for servers behind this one."""
+        proxy = self._options.front_proxy
+        return {} if proxy is None else front_proxy_data(proxy.authority.read_text(), proxy.name)
 
     def _identity(self) -> str:
         """Of whom it keeps a lease, if it does."""
@@ -161,7 +172,8 @@ class ApiServer:
             self.registry.services.namespace_created = self._accounts.ensure
             self._running.append(self._group.create_task(self._accounts.run()))
         await self._chores.start()
-        work = [*self._chores.work(), *self._housekeeping.work()]
+        self._backends.start()
+        work = [*self._chores.work(), *self._backends.work(), *self._housekeeping.work()]
         self._running += [self._group.create_task(one) for one in work]
         self._ready = True
 
@@ -183,9 +195,8 @@ class ApiServer:
     def busy(self) -> bool:
         """Whether it has not yet taken in, or acted upon, all that was stored."""
         cache = self.registry.services.cache
-        return (
-            cache.revision < cache.store.revision or self._accounts.busy or self._definitions.busy or self._chores.busy
-        )
+        busy = (self._accounts.busy, self._definitions.busy, self._chores.busy, self._backends.rounds.busy)
+        return cache.revision < cache.store.revision or any(busy)
 
     def end_watches(self) -> None:
         """Let every watch come to a clean end, and those that still open."""
@@ -195,6 +206,7 @@ class ApiServer:
         """End what runs, also after a start that failed."""
         self._ready = False
         self._chores.stop()
+        self._backends.stop()
         self.end_watches()
         for task in self._running:
             task.cancel()
@@ -202,6 +214,7 @@ class ApiServer:
             await self._group.__aexit__(None, None, None)
             self._running.clear()
         await self._webhooks.close()
+        await self._backends.transport.close()
 
     def _resource_of(self, obj: Object) -> Resource:
         resource = self.registry.of_kind(obj["apiVersion"], obj["kind"])

@@ -70,6 +70,21 @@ class Certificates:
         return self.directory / "admin.key"
 
     @property
+    def front_proxy_authority(self) -> Path:
+        """The certificate of who certifies the front proxy: a CA of its own, so that no client can pass for it."""
+        return self.directory / "front-proxy-ca.crt"
+
+    @property
+    def front_proxy(self) -> Path:
+        """What the server shows to those behind it."""
+        return self.directory / "front-proxy-client.crt"
+
+    @property
+    def front_proxy_key(self) -> Path:
+        """Its key."""
+        return self.directory / "front-proxy-client.key"
+
+    @property
     def facts(self) -> Path:
         """Until when the certificates hold, and for which names: written last, so that it vouches for the rest."""
         return self.directory / "certificates.json"
@@ -83,7 +98,12 @@ class Certificates:
             self.serving_key,
             self.admin,
             self.admin_key,
+            *self.of_front_proxy(),
         )
+
+    def of_front_proxy(self) -> tuple[Path, Path, Path]:
+        """Return the certificate of who certifies the front proxy, its own, and its key."""
+        return self.front_proxy_authority, self.front_proxy, self.front_proxy_key
 
 
 def keep_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
@@ -120,8 +140,17 @@ def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> N
     _write(certificates.serving, certificates.serving_key, *_leaf(serving, authority, key))
     admin = _Leaf(ADMIN, (MASTERS,), (), now, until)
     _write(certificates.admin, certificates.admin_key, *_leaf(admin, authority, key))
+    _issue_front_proxy(certificates, now, until)
     facts = {"notAfter": until.isoformat(), "hosts": list(hosts)}
     write_atomically(certificates.facts, json.dumps(facts) + "\n")
+
+
+def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
+    """Certify the front proxy; the key of who does is forgotten, so that nobody else is."""
+    authority, key = _self_signed("mockkube-front-proxy-ca", now)
+    client = _Leaf("front-proxy-client", (), (), now, until)
+    _write(certificates.front_proxy, certificates.front_proxy_key, *_leaf(client, authority, key))
+    write_atomically(certificates.front_proxy_authority, _pem(authority), mode=0o644)
 
 
 def _kept_authority(
@@ -142,12 +171,18 @@ def _kept_authority(
 
 
 def _new_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+    certificate, key = _self_signed("mockkube-ca", now)
+    _write(certificates.authority, certificates.authority_key, certificate, key)
+    return certificate, key
+
+
+def _self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name("mockkube-ca", ())
+    name = _name(common_name, ())
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
@@ -157,7 +192,6 @@ def _new_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Cer
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    _write(certificates.authority, certificates.authority_key, certificate, key)
     return certificate, key
 
 
@@ -238,4 +272,10 @@ def _write(path: Path, key_path: Path, certificate: "x509.Certificate", key: "El
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     write_atomically(key_path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    write_atomically(path, certificate.public_bytes(Encoding.PEM), mode=0o644)
+    write_atomically(path, _pem(certificate), mode=0o644)
+
+
+def _pem(certificate: "x509.Certificate") -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM)

@@ -70,6 +70,7 @@ class Surroundings:
 def build_api_server(surroundings: Surroundings) -> Server:
     """Return the API server of these settings, not started."""
     from mockkube.apiserver.admission.catalogue import flag_errors
+    from mockkube.apiserver.aggregation.transport import FrontProxy
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
 
     configuration, certificates = surroundings.configuration, surroundings.credentials.certificates
@@ -85,6 +86,7 @@ def build_api_server(surroundings: Surroundings) -> Server:
         enable_admission=enable,
         disable_admission=disable,
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
+        front_proxy=None if certificates is None else FrontProxy(*certificates.of_front_proxy()),
         beside=surroundings.beside,
         accounts=surroundings.accounts,
         runs=surroundings.runs,

@@ -45,6 +45,11 @@ _GROUPS: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
 }
 
 
+def group_priority(group: str) -> int:
+    """Return where a group that is served here stands: a custom one behind the built-in ones."""
+    return _GROUPS[group][0] if group in _GROUPS else CUSTOM.group
+
+
 def priority_of(group: str, version: str) -> Priority | None:
     """Return where a version of a built-in group stands; None for one that is not announced."""
     whole, versions = _GROUPS.get(group, (0, {}))

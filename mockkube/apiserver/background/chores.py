@@ -1,8 +1,9 @@
 """All an API server does unasked, to be started and stopped as one."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from mockkube.apiserver.background.authentication_trust import AuthenticationTrust
 from mockkube.apiserver.background.identity_lease import IdentityLease
 from mockkube.apiserver.background.ip_addresses import IPAddresses
 from mockkube.apiserver.background.legacy_tokens import LegacyTokens
@@ -14,8 +15,10 @@ from mockkube.apiserver.registry.registry import Registry
 class Chores:
     """What runs beside the answering of requests. `work` is run by whoever owns the tasks of the server."""
 
-    def __init__(self, registry: Registry, authority: str = "", identity: str = "") -> None:
+    def __init__(self, registry: Registry, authority: str, identity: str, trust: Mapping[str, str]) -> None:
         """`authority` is the PEM certificate that signs the API, or empty; without `identity` there is no lease."""
+        data = {"client-ca-file": authority} if authority else {}
+        self._trust = AuthenticationTrust(registry, {**data, **trust})
         self._lease = IdentityLease(registry, identity) if identity else None
         self._registrations = Registrations(registry)
         self._addresses = IPAddresses(registry)
@@ -23,6 +26,7 @@ class Chores:
 
     async def start(self) -> None:
         """Do what is to be done before the server answers, and follow what is stored."""
+        await self._trust.start()
         await self._registrations.start()
         await self._addresses.start()
         self.tokens.start()
@@ -31,6 +35,7 @@ class Chores:
     def _rounds(self) -> tuple[Rounds, ...]:
         addresses, tokens = self._addresses, self.tokens
         return (
+            self._trust.rounds,
             self._registrations.rounds,
             addresses.services,
             addresses.orphans,
@@ -51,6 +56,7 @@ class Chores:
 
     def stop(self) -> None:
         """Follow no longer."""
+        self._trust.stop()
         self._registrations.stop()
         self._addresses.stop()
         self.tokens.stop()

@@ -21,6 +21,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Chain, Plugin
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
+from mockkube.apiserver.registry.elsewhere import Backend
 from mockkube.apiserver.registry.resource import Resource, Services
 from mockkube.apiserver.registry.tracking import Trackers
 from mockkube.apiserver.service_account_tokens import TokenIssuer
@@ -101,6 +102,8 @@ class Registry:
         self._brought: dict[tuple[str, str], list[Resource]] = {}
         self.edition = 0
         """Rises whenever something else is served than before."""
+        self.elsewhere: dict[tuple[str, str], Backend] = {}
+        """What other servers serve, by group and version: there clients are sent on."""
         for kind in family.kinds:
             self._add(kind, runtime_config)
 

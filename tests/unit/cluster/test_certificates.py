@@ -50,7 +50,7 @@ def test_the_authority_issued_both_and_all_hold_now(certificates: Certificates) 
 
 def test_keys_are_readable_by_their_owner_alone(certificates: Certificates) -> None:
     keys = [path for path in certificates.files() if path.suffix == ".key"]
-    assert [path.stat().st_mode & 0o777 for path in keys] == [0o600] * 3
+    assert [path.stat().st_mode & 0o777 for path in keys] == [0o600] * 4
     assert certificates.directory.stat().st_mode & 0o777 == 0o700
 
 

@@ -1,0 +1,168 @@
+"""The servers behind this one: which versions of which groups they serve, and whether they can be asked now."""
+
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, Final
+
+from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.aggregation.availability import Finding, find
+from mockkube.apiserver.aggregation.transport import FrontProxy, Transport
+from mockkube.apiserver.background.registrations import API_SERVICES
+from mockkube.apiserver.background.rounds import Rounds
+from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
+from mockkube.apiserver.registry.cache import Change, ChangeType, Record
+from mockkube.apiserver.registry.elsewhere import Backend
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.registry import Registry
+from mockkube.apiserver.registry.resource import Call, Resource
+
+RESYNC_SECONDS: Final = 30.0
+"""How often servers are looked at although nothing has changed."""
+RETRY_SECONDS: Final = 5.0
+_SLICES: Final = ("discovery.k8s.io", "endpointslices")
+_SERVICES: Final = ("", "services")
+
+
+class Backends:
+    """Follows the APIServices that name a service."""
+
+    def __init__(self, registry: Registry, proxy: FrontProxy | None) -> None:
+        self._registry = registry
+        self.transport = Transport(proxy)
+        self.known = registry.elsewhere
+        self.rounds = Rounds(self._look, registry.services.clock)
+
+    def start(self) -> None:
+        """Know the APIServices there are, and follow them from now on."""
+        for record in self._home.collection.records.values():
+            self._learn(record)
+        for (group, plural), listener in self._heeded():
+            self._stored(group, plural).collection.listeners[listener] = None
+
+    def stop(self) -> None:
+        """Follow no longer."""
+        for (group, plural), listener in self._heeded():
+            self._stored(group, plural).collection.listeners.pop(listener, None)
+
+    def work(self) -> list[Coroutine[Any, Any, None]]:
+        """Return what is to run until it is cancelled."""
+        return [self.rounds.run(), self._resync()]
+
+    async def _resync(self) -> None:
+        while True:
+            await self._registry.services.clock.sleep(RESYNC_SECONDS)
+            self._look_at_all()
+
+    def _heeded(self) -> tuple[tuple[tuple[str, str], Any], ...]:
+        return (API_SERVICES, self._changed), (_SERVICES, self._route_changed), (_SLICES, self._route_changed)
+
+    def _stored(self, group: str, plural: str) -> Resource:
+        resource = self._registry.stored(group, plural)
+        assert resource is not None, f"every server has {plural}"
+        return resource
+
+    @property
+    def _home(self) -> Resource:
+        return self._stored(*API_SERVICES)
+
+    def _changed(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            self._forget(change.record.name)
+        else:
+            self._learn(change.record)
+
+    def _route_changed(self, _change: Change) -> None:
+        if self.known:
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        self.rounds.add(*(f"{version}.{group}" for group, version in self.known))
+
+    def _learn(self, record: Record) -> None:
+        """Take an APIService as it is stored: what it says of being available is believed."""
+        obj = record.load()
+        spec = obj["spec"]
+        if spec.get("service") is None:
+            self._forget(record.name)
+            return
+        key = spec.get("group", ""), spec["version"]
+        before = self.known.get(key)
+        available = any(
+            one["type"] == "Available" and one["status"] == "True"
+            for one in (obj.get("status") or {}).get("conditions") or ()
+        )
+        resources = before.resources if before is not None and available else None
+        self.known[key] = Backend(spec, available, resources)
+        if before is None or before.spec != spec:
+            self._registry.edition += 1
+            self.rounds.add(record.name)
+        elif before.available != available:
+            self._registry.edition += 1
+
+    def _forget(self, name: str) -> None:
+        version, _, group = name.partition(".")
+        if self.known.pop((group, version), None) is not None:
+            self._registry.edition += 1
+
+    async def _look(self, name: str) -> None:
+        """Find out whether the server of an APIService can be asked, and say so."""
+        version, _, group = name.partition(".")
+        backend = self.known.get((group, version))
+        if backend is None:
+            return
+        found = await find(self._registry, self.transport, backend.spec)
+        await self._say(name, found)
+        present = self.known.get((group, version))
+        if present is not None and present.spec == backend.spec and present.resources != found.resources:
+            self.known[group, version] = replace(present, resources=found.resources)
+            self._registry.edition += 1
+        if found.reason == "FailedDiscoveryCheck":
+            self.rounds.add_after(RETRY_SECONDS, name)
+
+    async def _say(self, name: str, found: Finding) -> None:
+        """Write the condition, unless it is there."""
+        record = self._home.record("", name)
+        if record is None or _said(record.load(), found):
+            return
+        at = render_time(self._registry.services.clock.now())
+        call = Call(APISERVER, name=name, subresource="status", user_agent=MANAGER)
+        options = WriteOptions(field_manager=MANAGER)
+        try:
+            await updating.update(self._home, call, lambda now: _with(now, found, at), options)
+        except (NotFound, Conflict):
+            return  # whoever was faster has caused another look at it
+
+
+def _status(found: Finding) -> str:
+    return "True" if found.available else "False"
+
+
+def _said(obj: ReadOnlyObject, found: Finding) -> bool:
+    wanted = _status(found), found.reason, found.message
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    told = (
+        (one["status"], one.get("reason", ""), one.get("message", ""))
+        for one in conditions
+        if one["type"] == "Available"
+    )
+    return wanted in told
+
+
+def _with(obj: Object, found: Finding, at: str) -> Object:
+    """The APIService with the condition; its time is that of the last change of its status."""
+    conditions: list[Object] = (obj.get("status") or {}).get("conditions") or []
+    before: Object = next((one for one in conditions if one["type"] == "Available"), {})
+    status = _status(found)
+    since = before["lastTransitionTime"] if before.get("status") == status else at
+    said = {
+        "type": "Available",
+        "status": status,
+        "lastTransitionTime": since,
+        "reason": found.reason,
+        "message": found.message,
+    }
+    others = [one for one in conditions if one["type"] != "Available"]
+    return {**obj, "status": {**(obj.get("status") or {}), "conditions": [*others, said]}}

@@ -1,0 +1,146 @@
+"""How other servers are reached: over TLS, by the certificate of the front proxy, with the client's name in headers."""
+
+# upstream 1.36: kube-aggregator/pkg/controllers/status/remote, client-go/transport/round_trippers.go
+import base64
+import os
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import aiohttp
+from cachetools import LRUCache
+from multidict import CIMultiDict
+from yarl import URL
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.apiserver.http.authentication import User
+
+_CONTEXTS_MAX: Final = 64
+_UNESCAPED: Final = "!#$&'*+-.^_`|~"
+_SILENT: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontProxy:
+    """By what other servers know this one: who certifies it, and its own certificate and key."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+    name: str = "front-proxy-client"
+
+
+class Unreachable(Exception):
+    """Another server did not answer, or is not who it should be."""
+
+
+class Transport:
+    """Sends requests to the servers behind APIServices. Its connections live until it is closed."""
+
+    def __init__(self, proxy: FrontProxy | None) -> None:
+        self._proxy = proxy
+        self._session: aiohttp.ClientSession | None = None
+        self._contexts: LRUCache[tuple[str, bool], ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    @asynccontextmanager
+    async def sent(
+        self,
+        method: str,
+        url: URL,
+        spec: ReadOnlyObject,
+        *,
+        headers: Mapping[str, str],
+        body: Any = None,
+        seconds: float | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request to the server that the spec of an APIService describes; Unreachable if that fails."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                skip_auto_headers=_SILENT,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        service = spec["service"]
+        asked = self._session.request(
+            method,
+            url,
+            headers=headers,
+            data=body,
+            ssl=self._context(spec),
+            server_hostname=f"{service['name']}.{service['namespace']}.svc",
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=seconds),
+        )
+        try:
+            response = await asked
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unreachable(_why(error)) from error
+        async with response:
+            yield response
+
+    def _context(self, spec: ReadOnlyObject) -> ssl.SSLContext:
+        """What the server's certificate is verified with: the bundle, what the machine trusts, or nothing."""
+        bundle, insecure = spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify"))
+        context = self._contexts.get((bundle, insecure))
+        if context is None:
+            try:
+                context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() or None)
+            except (ssl.SSLError, ValueError) as error:
+                raise Unreachable(f"unable to load root certificates: {error}") from error
+            if insecure:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if self._proxy is not None:
+                context.load_cert_chain(self._proxy.certificate, self._proxy.key)
+            self._contexts[bundle, insecure] = context
+        return context
+
+
+def identify(headers: CIMultiDict[str], user: User) -> None:
+    """Say in headers who the client is, and nothing else of that kind."""
+    for name in tuple(dict.fromkeys(headers)):
+        if name.lower().startswith("x-remote-"):
+            headers.popall(name)
+    headers["X-Remote-User"] = user.name
+    if user.uid:
+        headers["X-Remote-Uid"] = user.uid
+    for name, value in _many(user):
+        headers.add(name, value)
+
+
+def _many(user: User) -> Iterator[tuple[str, str]]:
+    for group in user.groups:
+        yield "X-Remote-Group", group
+    for key, values in user.extra.items():
+        for value in values:
+            yield f"X-Remote-Extra-{quote(key, safe=_UNESCAPED)}", value
+
+
+def _why(error: Exception) -> str:
+    """The failure of a connection, as Go words the common ones."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as wrong):
+            return f"tls: failed to verify certificate: x509: {_distrust(wrong)}"
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
+            return f"dial tcp {error.host}:{error.port}: connect: {os.strerror(number).lower()}"
+        case TimeoutError():
+            return "context deadline exceeded"
+        case _:
+            return str(error) or "EOF"
+
+
+def _distrust(error: ssl.SSLCertVerificationError) -> str:
+    text = error.verify_message
+    unknown = ("self-signed" in text) or ("issuer" in text)
+    return "certificate signed by unknown authority" if unknown else text
