@@ -113,12 +113,12 @@ class Search:
         table, points = self._table(state, pod), self._points
         nodes, entries, fits = points.picture.all, table.entries, table.fits
         live = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
-        nominations = points.nominations if live else ()
+        nominations, crowded = points.nominations, bool(live and points.nominations)
         found: list[int] = []
         refused: dict[str, Status] = {}
         refusals: dict[tuple[int, Code], int] = {}
         for slot in slots:  # hot: per node, per pod
-            if nominations and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
+            if crowded and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
                 verdict = table.judge_crowded(points, state, pod, slot)
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
