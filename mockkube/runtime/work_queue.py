@@ -153,10 +153,14 @@ class WorkQueue(Generic[ItemT]):
         return True
 
     def _catch_up(self) -> None:
-        """Want what has fallen due since anybody looked, and forget timers that are over."""
+        """Want what has fallen due since anybody looked, and forget timers that are over.
+
+        Whoever asks when the next item is due, and is told of a later one, hears by the bell that this one is ready.
+        """
         timers, now = self._timers, self._clock.monotonic()
         while timers and (self._due.get(timers[0][2]) != timers[0][0] or timers[0][0] <= now):
             at, _, item = heappop(timers)
             if self._due.get(item) == at:
                 del self._due[item]
-                self._want(item, at)
+                if self._want(item, at):
+                    self.bell.ring()

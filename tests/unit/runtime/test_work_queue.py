@@ -1,5 +1,6 @@
 """A key is worked on once at a time, when it is due, in the order of arrival."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -35,6 +36,20 @@ def test_items_come_in_the_order_of_arrival_each_once(queue: WorkQueue[str]) -> 
     for item in "abab":
         queue.add(item)
     assert (len(queue), drained(queue), queue.ready()) == (2, ["a", "b"], False)
+
+
+async def test_an_item_that_falls_due_between_two_questions_is_not_slept_over(
+    queue: WorkQueue[str], clock: VirtualClock
+) -> None:
+    queue.add_after("a", 1.0)
+    await queue.bell.wait()
+    clock.move_to(0.9999)
+    assert not queue.ready()
+    clock.move_to(1.0)  # time passes while the worker asks
+    assert queue.wake_at() is None
+    async with asyncio.timeout(1):
+        await queue.bell.wait()
+    assert queue.get() == "a"
 
 
 def test_an_item_in_hand_comes_again_when_it_is_done(queue: WorkQueue[str]) -> None:
