@@ -56,6 +56,14 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What stops a pod, and the single changes that would take it further."""
+
+    obstacle: Obstacle | None = None
+    remedies: Sequence[Remedy] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The whole answer."""
 

@@ -11,6 +11,7 @@ from mockkube.cluster.why.account import Account
 from mockkube.cluster.why.inquiry import Inquiry
 from mockkube.cluster.why.memory import Memory, remember
 from mockkube.cluster.why.notes import notes
+from mockkube.cluster.why.owners import owner_of
 from mockkube.cluster.why.storing import Loss
 from mockkube.cluster.why.team import Team
 from mockkube.runtime.clock import Clock
@@ -39,7 +40,8 @@ class Question:
             nothing = Explanation(key, "", "", "", (), {})
             return Account(key, state, "", True, deeds, None, nothing, (), (), _events(memory))
         case = await self._case(memory.pod)
-        inquiry = Inquiry(self.team, memory, case, await explain(case))
+        owner = await owner_of(self.client, memory.pod)
+        inquiry = Inquiry(self.team, memory, case, await explain(case), owner)
         finding, loss = await inquiry.finding(), await self._loss(memory.pod)
         obstacle, remedies = finding.obstacle, list(finding.remedies)
         if loss is not None and obstacle is not None:

@@ -26,6 +26,8 @@ class Fate(StrEnum):
     """By the scheduler, for another pod."""
     DISPLACED = "displaced"
     """By the kubelet, for another pod."""
+    DELETED = "deleted"
+    """Nothing says by whom; its containers were stopped for that."""
     ENDED = "ended"
 
 
@@ -57,6 +59,8 @@ def fate_of(pod: ReadOnlyObject) -> Fate:
     match status.get("phase"):
         case "Failed" if status.get("reason") and not started:
             return Fate.REFUSED
+        case _ if pod["metadata"].get("deletionTimestamp"):
+            return Fate.DELETED
         case "Failed" | "Succeeded":
             return Fate.ENDED
         case "Running":

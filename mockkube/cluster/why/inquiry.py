@@ -8,9 +8,10 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.cluster.why import happened, storing
-from mockkube.cluster.why.account import Obstacle, Remedy, Stage
+from mockkube.cluster.why.account import Finding, Obstacle, Remedy, Stage
 from mockkube.cluster.why.happened import Fate
 from mockkube.cluster.why.lodging import Lodging
+from mockkube.cluster.why.making import removal
 from mockkube.cluster.why.memory import Memory
 from mockkube.cluster.why.preempted import ByKubelet, ByScheduler, Eviction
 from mockkube.cluster.why.storing import Loss
@@ -23,14 +24,6 @@ _ANEW: Final = "only a new pod has it"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What stops a pod, and the single changes that would take it further."""
-
-    obstacle: Obstacle | None = None
-    remedies: Sequence[Remedy] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Inquiry:
     """A pod, as it is or was, in the cluster of now."""
 
@@ -38,6 +31,8 @@ class Inquiry:
     memory: Memory
     case: Case
     scheduling: Explanation
+    owner: ReadOnlyObject | None = None
+    """What controls the pod."""
 
     @property
     def pod(self) -> ReadOnlyObject:
@@ -84,7 +79,11 @@ class Inquiry:
         if lodging is None:
             text = f"deletes it: there is no node {node} (pod-garbage-collector)"
             return Finding(Obstacle(Stage.KEPT, self.team.manager.name, text))
-        return Finding(lodging.obstacle(), list(lodging.remedies()))
+        if (obstacle := lodging.obstacle()) is not None:
+            return Finding(obstacle, list(lodging.remedies()))
+        if self.owner is not None and self.owner["kind"] == "DaemonSet":
+            return removal(self.owner, lodging.node, self.team.manager)
+        return Finding()
 
     # On a node
 

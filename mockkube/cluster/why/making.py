@@ -6,11 +6,12 @@ from datetime import datetime
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.cluster.why.account import Remedy
+from mockkube.cluster.why.account import Finding, Obstacle, Remedy, Stage
 from mockkube.cluster.why.owners import pods_of
 from mockkube.cluster.why.team import Member, Team
 from mockkube.cluster.why.tolerating import first_untolerated
-from mockkube.controllers.daemonset_placement import daemon_tolerations, placement_of
+from mockkube.controllers.daemonset_placement import Fit, daemon_tolerations, placement_of
+from mockkube.controllers.taint_eviction import NO_EXECUTE
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.catalogue import TRAINS
@@ -78,26 +79,39 @@ def _of_server(maker: ReadOnlyObject, team: Team, now: datetime) -> Iterator[Rem
 # Where daemons are wanted
 
 
-def _wanted(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> bool:
+def _fit(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Fit:
     rules = taint_rules(manager.caps, ExpressionCache().expression)
     placement = placement_of(manager.sees(maker), rules, selector_operators(manager.caps))
-    return placement.fit(manager.sees(node)).run
+    return placement.fit(manager.sees(node))
 
 
 def _unwanted(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> str:
     """Return why a daemon set makes no pod for a node; empty if it does."""
-    if _wanted(maker, node, manager):
-        return ""
+    return "" if _fit(maker, node, manager).run else _why_not(maker, node, manager, KEEPING_AWAY)
+
+
+def _why_not(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member, effects: Sequence[str]) -> str:
     tolerations = daemon_tolerations(manager.sees(maker)["spec"]["template"]["spec"])
-    found = first_untolerated(tolerations, manager.sees(node), manager.caps, KEEPING_AWAY)
+    found = first_untolerated(tolerations, manager.sees(node), manager.caps, effects)
     return "its labels or its name are not what is asked for" if found is None else found.detail
 
 
+def removal(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Finding:
+    """Return that the controller takes the daemon of a node away, if it does, and what would keep it."""
+    if manager.idle or _fit(maker, node, manager).stay:
+        return Finding()
+    name = maker["metadata"]["name"]
+    why = _why_not(maker, node, manager, (NO_EXECUTE,))
+    obstacle = Obstacle(Stage.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why)
+    kept = manager.standing.helpful(lambda caps: _fit(maker, node, manager.able(caps)).stay)
+    return Finding(obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in kept])
+
+
 def _of_manager(maker: ReadOnlyObject, nodes: Sequence[ReadOnlyObject], manager: Member) -> Iterator[Remedy]:
-    closed = [node for node in nodes if not _wanted(maker, node, manager)]
+    closed = [node for node in nodes if not _fit(maker, node, manager).run]
 
     def opened(caps: Capabilities) -> list[str]:
-        return [key_of(node).name for node in closed if _wanted(maker, node, manager.able(caps))]
+        return [key_of(node).name for node in closed if _fit(maker, node, manager.able(caps)).run]
 
     for one in manager.standing.helpful(lambda caps: bool(opened(caps))):
         yield Remedy(one.kind, manager.name, one.change, ", ".join(opened(one.caps)))

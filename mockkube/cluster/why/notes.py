@@ -6,7 +6,7 @@ from dataclasses import replace
 from mockkube.cluster.why.account import Obstacle, Stage
 from mockkube.cluster.why.happened import TURNED_AWAY, Fate
 from mockkube.cluster.why.inquiry import Inquiry
-from mockkube.cluster.why.storing import Loss
+from mockkube.cluster.why.storing import Loss, refusals
 from mockkube.kubelet.node_status import is_simulated
 
 
@@ -29,6 +29,18 @@ def notes(inquiry: Inquiry, obstacle: Obstacle | None, loss: Loss | None) -> Ite
         yield from _of_next(inquiry)
     if loss is not None:
         yield from _of_loss(loss)
+    if not inquiry.leaving and not inquiry.memory.gone:
+        yield from _of_changes(inquiry)
+
+
+def _of_changes(inquiry: Inquiry) -> Iterator[str]:
+    """Yield that the API server does not let the pod be changed any more, and when it would."""
+    server, pod, now = inquiry.team.server, inquiry.pod, inquiry.now
+    refused = refusals(pod, server.caps, now)
+    if refused:
+        cures = server.standing.helpful(lambda caps: not refusals(pod, caps, now))
+        cure = f"; with {cures[0].kind} {cures[0].change} it would not" if cures else ""
+        yield f"{server.told()} refuses every change of it but that of its status: {refused[0]}{cure}."
 
 
 def _of_running(inquiry: Inquiry, node: str) -> Iterator[str]:

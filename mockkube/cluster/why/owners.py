@@ -1,4 +1,4 @@
-"""What somebody may have meant who asked for a pod by the name of what makes pods."""
+"""What makes pods: who owns one, and what somebody may have meant who asked for a pod by the name of its maker."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,6 +18,20 @@ MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Kinds that make pods, and what kubectl calls them."""
 _SHOWN_MAX: Final = 5
+
+
+async def owner_of(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None:
+    """Return what controls an object; None if nothing does, or it is gone, or not to be read."""
+    for one in obj["metadata"].get("ownerReferences") or ():
+        if one.get("controller"):
+            group = one["apiVersion"].rpartition("/")[0]
+            kind = f"{one['kind']}.{group}" if group else one["kind"]
+            try:
+                owner = await client.get(kind, Key(obj["metadata"].get("namespace", ""), one["name"]))
+            except ApiError:
+                return None
+            return owner if owner["metadata"].get("uid") == one.get("uid") else None
+    return None
 
 
 async def instead_of(client: Client, key: Key) -> str:

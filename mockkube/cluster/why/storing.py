@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 from mockkube.api.codec import Mismatch
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.protocol import Client, Key
+from mockkube.client.protocol import Client
+from mockkube.cluster.why.owners import owner_of
 from mockkube.cluster.why.team import Team
 from mockkube.controllers.daemonset_placement import daemon_tolerations, pinned, target_node
 from mockkube.features.capabilities import Capabilities
@@ -45,7 +46,7 @@ async def wish_for(client: Client, pod: ReadOnlyObject) -> Wish | None:
         if part is not None and part.value:
             spec = _of_daemon(part.value, pod) if obj["kind"] == "DaemonSet" else part.value
             found = Wish(spec, f"{obj['kind']} {obj['metadata']['name']}", bool(height))
-        owner = await _owner(client, obj)
+        owner = await owner_of(client, obj)
         if owner is None:
             break
         obj = owner
@@ -65,19 +66,6 @@ def _applied(obj: ReadOnlyObject) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return applied if isinstance(applied, dict) else None
-
-
-async def _owner(client: Client, obj: ReadOnlyObject) -> ReadOnlyObject | None:
-    for one in obj["metadata"].get("ownerReferences") or ():
-        if one.get("controller"):
-            group = one["apiVersion"].rpartition("/")[0]
-            kind = f"{one['kind']}.{group}" if group else one["kind"]
-            try:
-                owner = await client.get(kind, Key(obj["metadata"].get("namespace", ""), one["name"]))
-            except ApiError:  # gone, or not to be read: then it says nothing
-                return None
-            return owner if owner["metadata"].get("uid") == one.get("uid") else None
-    return None
 
 
 class Change(NamedTuple):

@@ -150,3 +150,12 @@ async def test_each_component_sees_through_its_own_api_server(begin: Any) -> Non
     account = await world.why()
     assert account.obstacle is not None
     assert account.obstacle.component == "kube-controller-manager"
+
+
+async def test_an_api_server_that_refuses_every_change_is_told(begin: Any) -> None:
+    world = await begin(version=Version(1, 35))
+    await world.gt()
+    await world.lab.set("kube-apiserver", version="1.34", gates={GT: None})
+    [note] = (await world.why()).notes
+    assert note.startswith("kube-apiserver 1.34 refuses every change of it but that of its status: spec.tolerations[0]")
+    assert note.endswith("; with version 1.35 it would not.")

@@ -158,6 +158,16 @@ async def test_a_pod_that_somebody_deleted_says_so(begin: Any) -> None:
     assert account.deeds[0] == "Who: it was deleted; nothing in its status says that a component wanted that."
 
 
+async def test_a_pod_that_was_refused_and_then_deleted_was_still_refused(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await world.pod("p", nodeName="node-1", cpu="6")
+    await world.client.delete("Pod", Key("default", "p"))
+    await world.lab.settle()
+    account = await world.why()
+    assert (account.gone, account.fate) == (True, Fate.REFUSED)
+    assert account.state == "is gone; it was on node-1, Failed: OutOfcpu"
+
+
 async def test_a_pod_nobody_has_heard_of_is_not_found(begin: Any) -> None:
     world = await begin()
     with pytest.raises(NotFound, match=r'pods "none" not found: name a pod'):

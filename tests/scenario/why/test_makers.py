@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mockkube.client.protocol import Key
+from mockkube.client.protocol import Key, PatchType
 from mockkube.cluster.why.making import Making, making_of
 from mockkube.cluster.why.owners import maker_of
 from mockkube.cluster.why.team import team_of
@@ -69,3 +69,34 @@ async def test_what_the_controller_adds_to_a_daemon_is_no_loss(begin: Any) -> No
     template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "affinity": affinity}}
     await world.create("DaemonSet", "d", spec={"selector": {"matchLabels": {"app": "d"}}, "template": template})
     assert [(await world.why(name)).notes for name in (await making(world)).pods] == [(), ()]
+
+
+async def test_a_daemon_that_its_controller_took_away_names_the_gate(begin: Any) -> None:
+    world = await begin(nodes=1)
+    await daemons(world)
+    await world.lab.set("kube-controller-manager", running=False)
+    await world.taint("node-1", effect="NoExecute")
+    [name] = (await making(world)).pods
+    assert (await world.why(name)).obstacle is None
+    await world.lab.set("kube-controller-manager", gates={GT: False}, running=True)
+    await world.lab.advance(60)
+    account = await world.why(name)
+    assert account.gone
+    assert account.obstacle is not None
+    assert account.obstacle.component == "kube-controller-manager"
+    assert ("kube-controller-manager", f"{GT}=true") in {(one.component, one.change) for one in account.remedies}
+
+
+async def test_a_daemon_that_lacks_its_label_is_not_wanted(begin: Any) -> None:
+    world = await begin(nodes=1)
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "nodeSelector": {"disk": "ssd"}}}
+    labels = {"metadata": {"labels": {"disk": "ssd"}}}
+    await world.client.patch("Node", Key("", "node-1"), labels, media=PatchType.MERGE)
+    await world.create("DaemonSet", "d", spec={"selector": {"matchLabels": {"app": "d"}}, "template": template})
+    [name] = (await making(world)).pods
+    await world.client.patch("Node", Key("", "node-1"), {"metadata": {"labels": {"disk": None}}}, media=PatchType.MERGE)
+    await world.lab.advance(60)
+    account = await world.why(name)
+    assert account.gone
+    assert account.obstacle is not None
+    assert account.obstacle.text == "wants no pod of daemonset d there (daemonset-controller)"
