@@ -285,8 +285,8 @@ def _struct_rows(package: str, name: str) -> Iterator[_Row]:
         if field_name:
             yield _Row(field_name, go, empty)
         elif go == "metav1.TypeMeta" or (go == "TypeMeta" and package == "meta/v1"):
-            yield _Row("kind", "string", "omit")
-            yield _Row("apiVersion", "string", "omit")
+            yield _Row("kind", "string", "omit", "TypeMeta.")
+            yield _Row("apiVersion", "string", "omit", "TypeMeta.")
         else:
             embedded = go.rpartition(".")[2]
             for row in _struct_rows(_origin(package, go), embedded):

@@ -49,7 +49,7 @@ def server_findings(obj: ReadOnlyObject, before: View, after: View) -> Iterator[
     for field in unknown:
         yield finding(API_SERVER, was, field, f"{after.caps.version} does not know it: lost with the next write")
     yield from _refusals(was, seen, before, after)
-    (stored, _), (later, _) = before.created(was), after.created(seen)
+    (stored, _), (later, _) = before.created(before.decode(was)), after.created(seen)  # both of what is written out
     for field in lost(stored, later):
         if not any(field == other or field.startswith(f"{other}.") for other in unknown):
             yield finding(API_SERVER, was, field, "dropped from a new object without a word; a stored one keeps it")

@@ -11,7 +11,7 @@ from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.internal_form import internal_form, metadata_form
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.template import (
     drop_disabled_template_fields,
@@ -21,10 +21,6 @@ from mockkube.api.validation.template import (
 )
 
 MISFIT: Final = "`selector` does not match template `labels`"
-_METADATA: Final = (
-    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("labels", "annotations", "ownerReferences", "finalizers"),
-)
 
 
 def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
@@ -190,6 +186,6 @@ def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
 
 def template_form(template: ReadOnlyObject) -> dict[str, Any]:
     """Return a template as a server prints it."""
-    metadata = template.get("metadata") or {}
-    form = {name: metadata[name] for name in _METADATA if name in metadata}
-    return form | {"Spec": internal_form("PodSpec", template.get("spec") or {})}
+    return metadata_form(template.get("metadata") or {}) | {
+        "Spec": internal_form("PodSpec", template.get("spec") or {})
+    }

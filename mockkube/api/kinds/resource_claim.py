@@ -17,16 +17,11 @@ from mockkube.api.kinds.status_metadata import restore_metadata
 from mockkube.api.strategy import Judge, StatusStrategy, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.internal_form import METADATA_FIELDS, metadata_form
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 
 _IMMUTABLE: Final = "field is immutable"
-_METADATA: Final = (
-    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
-    "managedFields",
-)
-"""The fields of metadata in the order a server prints them."""
 
 
 class ResourceClaimStrategy(StatusStrategy):
@@ -100,8 +95,7 @@ class ResourceClaimTemplateStrategy(Strategy):
         spec = new["spec"]
         errors = self._validate(spec, judge)
         if spec != old["spec"]:
-            metadata = spec.get("metadata") or {}
-            shown = {name: metadata[name] for name in _METADATA if name in metadata}
+            shown = metadata_form(spec.get("metadata") or {})
             shown["Spec"] = internal(spec.get("spec") or {}, CLAIM_SPEC)
             errors.append(invalid("spec", shown, _IMMUTABLE))
         return errors
@@ -115,5 +109,5 @@ class ResourceClaimTemplateStrategy(Strategy):
 def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
-    refused = [name for name in _METADATA if name in metadata and name not in ("annotations", "labels")]
+    refused = [name for name in METADATA_FIELDS if name in metadata and name not in ("annotations", "labels")]
     return errors + [forbidden(f"{at}.{'uID' if name == 'uid' else name}", "cannot be set") for name in refused]

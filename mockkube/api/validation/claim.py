@@ -141,7 +141,8 @@ def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules
     found += validate_labels(meta.get("labels", {}), f"{at}.metadata.labels")
     for field, value in meta.items():
         if field not in _TEMPLATE_META and value is not None:
-            found.append(forbidden(f"{at}.metadata.{field}", "cannot be set"))
+            name = "uID" if field == "uid" else field  # as upstream makes it of Go's `UID`
+            found.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
     return found + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
 
 

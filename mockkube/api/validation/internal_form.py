@@ -6,7 +6,7 @@
 # upstream 1.36: pkg/apis/core/types.go
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -19,6 +19,13 @@ from mockkube.api.types import ReadOnlyObject
 _ZERO: Final = {"string": "", "int": 0, "bool": False, "Quantity": "0", "IntOrString": 0}
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _CONTEXT_LINES: Final = 3
+METADATA_FIELDS: Final = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+    "managedFields",
+)
+"""The fields of metadata in the order a server prints them."""
+_MANAGED_FIELDS: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
 @cache
@@ -49,10 +56,8 @@ def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any
         if name != "*":
             yield name, kind, value.get(key)
             continue
-        # Metadata is inlined, and printed as in JSON; what a template has of it are labels and annotations.
-        for part in ("labels", "annotations"):
-            if part in value.get(key, ()):
-                yield part, "map", value[key][part]
+        for part, printed in metadata_form(value.get(key) or {}).items():  # inlined, and printed as in JSON
+            yield part, "", printed
 
 
 def selector_form(selector: ReadOnlyObject) -> dict[str, Any]:
@@ -65,6 +70,16 @@ def selector_form(selector: ReadOnlyObject) -> dict[str, Any]:
     return form
 
 
+def metadata_form(metadata: ReadOnlyObject) -> dict[str, Any]:
+    """Return metadata in the order Go writes it as JSON."""
+    given = {name: metadata[name] for name in METADATA_FIELDS if metadata.get(name) is not None}
+    return {name: _METADATA_FORMS.get(name, _same)(value) for name, value in given.items()}
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
 def _ordered(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]:
     return {name: item[name] for name in names if name in item}
 
@@ -73,6 +88,18 @@ def owner_form(owner: ReadOnlyObject) -> dict[str, Any]:
     """Return an owner reference in the order Go writes it as JSON."""
     always = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
     return always | _ordered(owner, ("controller", "blockOwnerDeletion"))
+
+
+def _sorted_map(value: Mapping[str, str]) -> dict[str, str]:
+    return dict(sorted(value.items()))
+
+
+_METADATA_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "labels": _sorted_map,
+    "annotations": _sorted_map,
+    "ownerReferences": lambda owners: [owner_form(owner) for owner in owners],
+    "managedFields": lambda entries: [_ordered(entry, _MANAGED_FIELDS) for entry in entries],
+}
 
 
 def _with_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:

@@ -141,6 +141,12 @@ def test_types_are_named_as_reflection_does() -> None:
     node = SCHEMA.node(CORE + "Secret")
     complaint = "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8"
     assert complaints.mismatch(node, {"data": []}) == complaint
+    claims = SCHEMA.node("io.k8s.api.apps.v1.StatefulSetSpec")
+    complaint = (
+        "json: cannot unmarshal bool into Go struct field "
+        "PersistentVolumeClaim.volumeClaimTemplates.TypeMeta.kind of type string"
+    )
+    assert complaints.mismatch(claims, {"volumeClaimTemplates": [{"kind": True}]}) == complaint
     overhead = SCHEMA.node("io.k8s.api.node.v1.Overhead")
     complaint = "json: cannot unmarshal string into Go struct field Overhead.podFixed of type v1.ResourceList"
     assert complaints.mismatch(overhead, {"podFixed": "a"}) == complaint

@@ -67,9 +67,10 @@ def test_what_is_claimed(change, says):
 
 
 def test_a_template_brings_labels_and_annotations_only():
-    template = {"metadata": {"name": "x", "labels": {"a": "b"}, "creationTimestamp": None}, "spec": GOOD}
+    template = {"metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}, "creationTimestamp": None}, "spec": GOOD}
     assert [str(error) for error in validate_claim_template(template, "t", RULES)] == [
-        "t.metadata.name: Forbidden: cannot be set"
+        "t.metadata.name: Forbidden: cannot be set",
+        "t.metadata.uID: Forbidden: cannot be set",
     ]
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from mockkube.api.validation.internal_form import internal_diff, internal_form, owner_form
+from mockkube.api.fields import go_json
+from mockkube.api.validation.internal_form import internal_diff, internal_form, metadata_form, owner_form
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,20 @@ def test_a_diff_shows_three_lines_around_a_change():
 def test_metadata_of_a_template_is_inlined():
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
     assert list(internal_form("PersistentVolumeClaimTemplate", template)) == ["labels", "Spec"]
+
+
+def test_metadata_is_written_in_the_order_of_go_and_maps_by_their_keys():
+    owner = {"controller": True, "uid": "u", "kind": "K", "name": "n", "apiVersion": "v1"}
+    metadata = {
+        "annotations": {"b": "1", "a": "2"},
+        "ownerReferences": [owner],
+        "labels": {"y": "1", "x": "2"},
+        "uid": "i",
+    }
+    assert go_json(metadata_form(metadata)) == (
+        '{"uid":"i","labels":{"x":"2","y":"1"},"annotations":{"a":"2","b":"1"},'
+        '"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true}]}'
+    )
 
 
 def test_an_owner_is_written_with_all_that_identifies_it():
