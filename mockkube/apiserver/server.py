@@ -19,6 +19,7 @@ from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.aggregation.backends import Backends
+from mockkube.apiserver.aggregation.proxy import Proxy
 from mockkube.apiserver.aggregation.transport import FrontProxy
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
@@ -140,9 +141,10 @@ class ApiServer:
         answers = reviews.table(self.registry, authorizer, authenticator)
         subject = Subject("apiserver", options.caps, options.flags, clock.now())
         plain = PlainPaths(self.registry, self.metrics, checks, answers, subject, self._published)
-        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain)
-        self._accounts = Accounts(self.registry, options.certificate_authority)
         self._backends = Backends(self.registry, options.front_proxy)
+        proxy = Proxy(self.registry, self._backends)
+        self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy)
+        self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()

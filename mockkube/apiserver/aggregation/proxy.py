@@ -93,7 +93,7 @@ def _headers(exchange: Exchange, where: Route) -> CIMultiDict[str]:
     headers["X-Forwarded-For"] = ", ".join([*earlier, request.remote or ""])
     headers["X-Forwarded-Host"] = where.url.removeprefix("https://")
     headers["X-Forwarded-Proto"] = "https"
-    headers["X-Forwarded-Uri"] = request.path
+    headers["X-Forwarded-Uri"] = request.raw_path.partition("?")[0]
     identify(headers, exchange.user)
     return headers
 

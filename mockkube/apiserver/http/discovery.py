@@ -9,16 +9,13 @@ from mockkube.api.catalogue import Kind, Subresource
 from mockkube.api.custom.kind import CustomKind
 from mockkube.api.custom.versions import preferred_first
 from mockkube.api.types import Object
+from mockkube.apiserver.aggregation.resource_lists import version_of
+from mockkube.apiserver.background.api_service_priorities import CUSTOM, group_priority, priority_of
 from mockkube.apiserver.http.negotiation import clauses
 from mockkube.apiserver.registry.registry import Registry
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_GROUP_ORDER: Final = (
-    "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
-    "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
-    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
-    "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
-)  # fmt: skip
+_FIRST: Final = "apiregistration.k8s.io"
 
 
 def wants_aggregated(accept: str) -> bool:
@@ -59,8 +56,31 @@ class Discovery:
             if isinstance(kind, CustomKind):
                 group = found[kind.group]
                 found[kind.group] = {version: group[version] for version in preferred_first(group)}
-        rank = {group: index for index, group in enumerate(_GROUP_ORDER)}
-        return dict(sorted(found.items(), key=lambda item: rank.get(item[0], len(rank))))
+        for name, version in self._registry.elsewhere:
+            found.setdefault(name, {}).setdefault(version, [])
+        return {name: self._in_order(name, found[name]) for name in sorted(found, key=self._rank)}
+
+    def _rank(self, group: str) -> tuple[bool, int, str]:
+        """Where a group stands: that of the APIServices first, then by priority and name."""
+        # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
+        told = [
+            one.spec["groupPriorityMinimum"] for (name, _), one in self._registry.elsewhere.items() if name == group
+        ]
+        return group != _FIRST, -max(told, default=0) or -group_priority(group), group
+
+    def _in_order(self, group: str, versions: dict[str, list[Kind]]) -> dict[str, list[Kind]]:
+        """The versions of a group; where another server has some of them, by their priorities."""
+        elsewhere = self._registry.elsewhere
+        if not any((group, version) in elsewhere for version in versions):
+            return versions
+
+        def priority(version: str) -> int:
+            if (told := elsewhere.get((group, version))) is not None:
+                return int(told.spec["versionPriority"])
+            return (priority_of(group, version) or CUSTOM).version
+
+        ordered = sorted(preferred_first(versions), key=lambda version: -priority(version))
+        return {version: versions[version] for version in ordered}
 
     def core_versions(self, address: str) -> Object:
         """`/api`."""
@@ -126,16 +146,16 @@ class Discovery:
         return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
     def _aggregated_group(self, group: str) -> Object:
-        versions = [
-            {
-                "version": version,
-                "resources": [self._aggregated(kind, version) for kind in sorted(kinds, key=lambda kind: kind.plural)],
-                "freshness": "Current",
-            }
-            for version, kinds in self.groups[group].items()
-        ]
+        versions = [self._aggregated_version(group, version) for version in self.groups[group]]
         metadata = {"name": group} if group else {}
         return {"metadata": metadata, "versions": versions}
+
+    def _aggregated_version(self, group: str, version: str) -> Object:
+        if (backend := self._registry.elsewhere.get((group, version))) is not None:
+            return version_of(version, backend.resources)
+        kinds = sorted(self.groups[group][version], key=lambda kind: kind.plural)
+        resources = [self._aggregated(kind, version) for kind in kinds]
+        return {"version": version, "resources": resources, "freshness": "Current"}
 
     def _aggregated(self, kind: Kind, version: str) -> Object:
         own = isinstance(kind, CustomKind)

@@ -9,6 +9,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import documents
 from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from mockkube.apiserver.aggregation.proxy import Proxy
 from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http import handlers, paths, subresources
 from mockkube.apiserver.http.asked import Asked
@@ -38,6 +39,7 @@ class Router:
         clock: Clock,
         metrics: Metrics,
         plain: PlainPaths,
+        proxy: Proxy,
     ) -> None:
         self._registry = registry
         self._authenticator = authenticator
@@ -45,6 +47,7 @@ class Router:
         self._clock = clock
         self._metrics = metrics
         self._plain = plain
+        self._proxy = proxy
         self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -88,6 +91,9 @@ class Router:
         exchange.user = self._doorkeeper.admit(asked, exchange.request.headers)
 
     async def _dispatch(self, exchange: Exchange, target: Target | None, path: str) -> web.StreamResponse:
+        if (backend := self._proxy.backend(path)) is not None:
+            self._admit(exchange, _asking(exchange, target, path))
+            return await self._proxy.answer(exchange, backend)
         if target is None:
             self._admit(exchange, asking_for_path(exchange.user, exchange.request.method, path))
             return await self._plain.answer(exchange, path)
@@ -140,6 +146,13 @@ class Router:
         dry_run = ",".join(query.get("dryRun", ()))
         labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
         self._metrics.observe(labels, code, seconds)
+
+
+def _asking(exchange: Exchange, target: Target | None, path: str) -> Attributes:
+    """What a request asks for that somebody else answers."""
+    if target is None:
+        return asking_for_path(exchange.user, exchange.request.method, path)
+    return asking_for_resource(exchange.user, target, exchange.query)
 
 
 def _out_of_scope(target: Target, resource: Resource) -> bool:

@@ -48,6 +48,13 @@ def test_the_authority_issued_both_and_all_hold_now(certificates: Certificates) 
         assert certificate.not_valid_before_utc < NOW < certificate.not_valid_after_utc
 
 
+def test_a_front_proxy_has_an_authority_of_its_own(certificates: Certificates) -> None:
+    authority, proxy = load(certificates.front_proxy_authority), load(certificates.front_proxy)
+    proxy.verify_directly_issued_by(authority)
+    assert proxy.subject.rfc4514_string() == "CN=front-proxy-client"
+    assert authority.public_key() != load(certificates.authority).public_key()
+
+
 def test_keys_are_readable_by_their_owner_alone(certificates: Certificates) -> None:
     keys = [path for path in certificates.files() if path.suffix == ".key"]
     assert [path.stat().st_mode & 0o777 for path in keys] == [0o600] * 4
