@@ -62,7 +62,7 @@ class Escalation(Plugin):
         try:
             rules = self._authorizer.roles.rules(reference, namespace)
         except MissingRole as error:
-            raise NotFound.object(GROUP, error.plural, error.name) from error
+            raise NotFound.object(GROUP, plural, error.name) from error
         self._refuse_more(request, rules)
 
     def _refuse_more(self, request: Request, rules: Sequence[Rule]) -> None:

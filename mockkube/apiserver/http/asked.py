@@ -32,7 +32,9 @@ class Asked:
             return negotiation.PLAIN
         resource = self.resource
         speaks = resource.services.protobuf.speaks(resource.api_version, resource.kind.kind)
-        return negotiation.negotiate(accept, watch=self.target.watch, protobuf=speaks)
+        return negotiation.negotiate(
+            accept, watch=self.target.watch, listing=self.target.verb == "list", protobuf=speaks
+        )
 
     def answer(self, record: Record, *, status: int = 200) -> web.Response:
         """Answer with an object."""

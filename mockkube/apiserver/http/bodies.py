@@ -7,6 +7,7 @@ from mockkube.api import complaints, documents
 from mockkube.api.codec import Found, Mismatch
 from mockkube.api.complaints import mismatch
 from mockkube.api.errors import BadRequest
+from mockkube.api.patching.gotext import json_kind
 from mockkube.api.protobuf.envelope import GroupVersionKind, UnknownKind
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.types import Object
@@ -15,6 +16,7 @@ from mockkube.apiserver.http.exchange import Document, read_document
 from mockkube.apiserver.registry.options import WriteOptions
 
 _DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
+_META_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 _SNIPPET_MAX: Final = 30
 _PROBE: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -32,11 +34,12 @@ async def delete_body(asked: Asked) -> Object | None:
         raise BadRequest(_unversioned(str(error))) from error
     except Malformed as error:
         raise BadRequest(str(error)) from error
-    value = document.value
+    value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise BadRequest(_unversioned(f"json parse error: {_not_an_object(value)}"))
     if value.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise BadRequest(f"no kind {_q(value['kind'])} is registered for version {_q(value.get('apiVersion', ''))}")
+        given, version = value["kind"], value.get("apiVersion", "")
+        raise BadRequest(f"no kind {_q(given)} is registered for version {_q(version)} in scheme {_q(_META_SCHEME)}")
     node = asked.registry.schema.node("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
     try:
         return asked.registry.services.codec.decode(node, value, Found())
@@ -71,9 +74,26 @@ def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise BadRequest(_unrecognised(expected, f"json parse error: {_not_an_object(value)}", text))
+    if why := _no_kind(asked, value, text):
+        raise BadRequest(f"the object provided is unrecognized (must be of type {expected}): {why} ({_summary(text)})")
     check_kind(asked, value)
     repeats = documents.NO_REPEATS if wanted.field_validation == "Ignore" else document.repeats()
     return resource.decode(value, asked.call, wanted.field_validation, repeats)
+
+
+def _no_kind(asked: Asked, value: Mapping[str, Any], text: bytes) -> str:
+    """What keeps a body from saying which kind it is; empty if nothing does."""
+    # upstream 1.36: apimachinery/pkg/runtime/serializer/json/meta.go, apis/meta/v1/unstructured/unstructuredscheme
+    for name in ("apiVersion", "kind"):
+        if (given := value.get(name)) is not None and not isinstance(given, str):
+            problem = f"json: cannot unmarshal {json_kind(given)} into Go struct field .{name} of type string"
+            return f"couldn't get version/kind; json parse error: {problem}"
+    version = value.get("apiVersion") or ""
+    if version.count("/") > 1:
+        return f"unexpected GroupVersion string: {version}"
+    if asked.resource.open_kind and not value.get("kind"):
+        return f"Object 'Kind' is missing in '{text.decode(errors='replace')}'"
+    return ""
 
 
 def _unversioned(why: str) -> str:
@@ -116,7 +136,7 @@ def check_kind(asked: Asked, value: Mapping[str, Any]) -> None:
         ours = "core" if not resource.group else resource.group.partition(".")[0]
         short = version.rpartition("/")[2]
         why = f"converting ({short}.{kind}) to ({ours}.{resource.kind.kind}): unknown conversion"
-    raise BadRequest(resource.cannot_handle(value, why))
+    raise BadRequest(resource.cannot_handle(value, why, version.rpartition("/")[2]))
 
 
 def _split(api_version: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.catalogue import Kind, Subresource
+from mockkube.api.catalogue import STATUS, Kind, Subresource
 from mockkube.api.custom.kind import CustomKind
 from mockkube.api.custom.versions import preferred_first
 from mockkube.api.types import Object
@@ -82,6 +82,11 @@ class Discovery:
         ordered = sorted(preferred_first(versions), key=lambda version: -priority(version))
         return {version: versions[version] for version in ordered}
 
+    def is_builtin(self, group: str) -> bool:
+        """Whether the group is the server's own, not one of custom resources."""
+        versions = self.groups.get(group, {})
+        return any(not isinstance(kind, CustomKind) for kinds in versions.values() for kind in kinds)
+
     def core_versions(self, address: str) -> Object:
         """`/api`."""
         return {
@@ -131,7 +136,7 @@ class Discovery:
         home = self._registry.stored(*(kind.stored_as or (kind.group, kind.plural)))
         if home is not None:
             entry["storageVersionHash"] = storage_version_hash(home.group, home.version, home.kind.kind)
-        return [entry, *(self._subentry(kind, one) for one in _subresources(kind))]
+        return [entry, *(self._subentry(kind, one) for one in self._subresources(kind))]
 
     def _subentry(self, kind: Kind, sub: Subresource) -> Object:
         entry: Object = {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": kind.namespaced}
@@ -171,9 +176,18 @@ class Discovery:
             entry["shortNames"] = list(kind.short_names)
         if kind.categories:
             entry["categories"] = list(kind.categories)
-        if kind.subresources:
-            entry["subresources"] = [_aggregated_sub(kind, one, response) for one in _subresources(kind)]
+        if parts := self._subresources(kind):
+            entry["subresources"] = [_aggregated_sub(kind, one, response) for one in parts]
         return entry
+
+    def _subresources(self, kind: Kind) -> Sequence[Subresource]:
+        """What there is below objects of the kind; a status only if this version's has one."""
+        if isinstance(kind, CustomKind):
+            return kind.subresources
+        parts = sorted(kind.subresources, key=lambda sub: sub.name)
+        home = self._registry.stored(kind.group, kind.plural)
+        without = home is not None and "status" not in home.node.fields
+        return [sub for sub in parts if not (without and sub is STATUS)]
 
     def paths(self) -> list[str]:
         """What `/` lists of the API."""
@@ -193,7 +207,3 @@ def _aggregated_sub(kind: Kind, sub: Subresource, own: Object) -> Object:
 
 def _verbs(kind: Kind) -> list[str]:
     return list(kind.listed_verbs) if isinstance(kind, CustomKind) else sorted(kind.verbs)
-
-
-def _subresources(kind: Kind) -> Sequence[Subresource]:
-    return kind.subresources if isinstance(kind, CustomKind) else sorted(kind.subresources, key=lambda sub: sub.name)

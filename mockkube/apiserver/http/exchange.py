@@ -105,6 +105,12 @@ class Exchange:
         body = rendering.to_bytes(value, representation, pretty=self.view().pretty)
         return self.respond(body, status=status, media=representation.media)
 
+    def nothing_here(self) -> web.Response:
+        """The answer to a path that nobody knows."""
+        response = self.respond(b"404 page not found\n", status=404, media=TEXT)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
     def error(self, error: ApiError) -> web.Response:
         """The Status of an error."""
         response = self.json(error.status(), status=error.code, representation=negotiation.for_error(self.accept))

@@ -5,7 +5,7 @@ from typing import Final
 
 from aiohttp import web
 
-from mockkube.api.errors import MethodNotAllowed, NotFound, UnsupportedMediaType
+from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from mockkube.apiserver.http import bodies, component_statuses, rendering, streaming
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.paths import Target
@@ -19,6 +19,9 @@ Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
 async def get(asked: Asked) -> web.StreamResponse:
     """Answer with one object."""
     resource, call = asked.resource, asked.call
+    _ = asked.representation
+    if options.flag(asked.exchange.query, "export"):
+        raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     with bare_version_error():
         revision = options.revision_of(options.first(asked.exchange.query, "resourceVersion"))
     if revision:

@@ -1,8 +1,10 @@
 """Health: `/livez`, `/readyz` and the older `/healthz`, each check by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from mockkube.api.fields import quoted
 from mockkube.apiserver.registry.options import Query
 
 
@@ -11,7 +13,7 @@ class Check:
     """One thing that must be well; `healthy` says whether it is."""
 
     name: str
-    healthy: Callable[[], bool]
+    healthy: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,43 @@ class Report:
     text: str
 
 
+_HOOKS: Final = (
+    *(f"poststarthook/{name}" for name in (
+        "start-apiserver-admission-initializer", "generic-apiserver-start-informers",
+        "priority-and-fairness-config-consumer", "priority-and-fairness-filter", "storage-object-count-tracker-hook",
+        "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced",
+        "start-system-namespaces-controller", "peer-endpoint-reconciler-controller",
+        "start-cluster-authentication-info-controller", "start-kube-apiserver-identity-lease-controller",
+        "start-kube-apiserver-identity-lease-garbage-collector", "storage-readiness",
+        "start-legacy-token-tracking-controller", "start-service-ip-repair-controllers", "rbac/bootstrap-roles",
+        "scheduling/bootstrap-system-priority-classes", "priority-and-fairness-config-producer",
+        "bootstrap-controller", "start-kubernetes-service-cidr-controller", "start-kube-aggregator-informers",
+        "apiservice-status-local-available-controller", "apiservice-status-remote-available-controller",
+        "apiservice-registration-controller", "apiservice-discovery-controller", "kube-apiserver-autoregistration",
+    )),
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+)  # fmt: skip
+"""What upstream starts after it listens. Here it has happened by then, so these checks are always well."""
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_HOOKS, "shutdown"),
+    "livez": ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS),
+    "healthz": ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS),
+}
+ENDPOINTS: Final = tuple(_NAMES)
+
+
+def checks_of(endpoint: str, known: Sequence[Check]) -> list[Check]:
+    """The checks of an endpoint, in upstream's order; those that can fail are `known`."""
+    by_name = {check.name: check for check in known}
+    return [by_name.get(name) or Check(name) for name in _NAMES[endpoint]]
+
+
 def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> Report | None:
     """Run the checks of an endpoint, or the one that is named; None when there is none of that name."""
     # upstream 1.36: apiserver/pkg/server/healthz/healthz.go
+    checks = checks_of(endpoint, checks)
     if name:
         named = [check for check in checks if check.name == name]
         if not named:
@@ -40,6 +76,8 @@ def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> R
         else:
             lines.append(f"[-]{check.name} failed: reason withheld")
             failed.append(check.name)
+    if unknown := sorted(excluded - {check.name for check in checks}):
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quoted, unknown))}")
     if failed:
         return Report(500, "\n".join([*lines, f"{endpoint} check failed\n"]))
     if "verbose" in query:

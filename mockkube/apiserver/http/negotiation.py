@@ -1,5 +1,6 @@
 """Which representation a client gets, and which formats it may send."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -67,27 +68,39 @@ def _quality(text: str) -> float:
 
 
 @lru_cache(maxsize=512)
-def negotiate(accept: str, *, watch: bool = False, protobuf: bool = False) -> Representation:
+def negotiate(accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False) -> Representation:
     """Choose a representation; NotAcceptable when there is none the client takes.
 
-    `protobuf`: whether the objects themselves have messages; their metadata always has.
+    `listing`: whether the path is one that can also be watched. `protobuf`: whether the objects themselves have
+    messages; their metadata always has.
     """
     if accept in ("", JSON):
         return PLAIN
     offered = clauses(accept)
     if not any(clause.media in (*_SERVED, "*/*") for clause in offered):
-        listed = ", ".join(_ROUTED)
-        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {listed}", details={})
+        raise unroutable(_ROUTED if watch or listing else _SERVED)
     for clause in offered:
-        if (chosen := _chosen(clause, watch, protobuf)) is not None:
+        if (chosen := _chosen(clause, protobuf)) is not None:
+            if watch and chosen.media == YAML:
+                raise NotAcceptable(_NONE_STREAMED)
             return chosen
-    raise NotAcceptable(_NONE_STREAMED if watch else NONE_ACCEPTED)
+    raise NotAcceptable(NONE_ACCEPTED)
 
 
-def _chosen(clause: Clause, watch: bool, protobuf: bool) -> Representation | None:
+def unroutable(offered: Sequence[str] = (JSON,)) -> NotAcceptable:
+    """The refusal of a client that accepts none of what a path has."""
+    return NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", details={})
+
+
+def accepts_json(accept: str) -> bool:
+    """Whether a client takes what there is in JSON alone."""
+    return accept == "" or any(clause.media in (JSON, "*/*") for clause in clauses(accept))
+
+
+def _chosen(clause: Clause, protobuf: bool) -> Representation | None:
     # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go, AllowsMediaTypeTransform
     media = {"*/*": JSON, "application/*": JSON}.get(clause.media, clause.media)
-    if media not in _SERVED or (watch and media == YAML) or clause.parameter("stream") not in ("", "watch"):
+    if media not in _SERVED or clause.parameter("stream") not in ("", "watch"):
         return None
     transform = clause.parameter("as")
     if not transform:
@@ -103,7 +116,7 @@ def _chosen(clause: Clause, watch: bool, protobuf: bool) -> Representation | Non
 def for_error(accept: str) -> Representation:
     """How an error is written: as YAML or protobuf if that is what the client prefers, else as JSON."""
     for clause in clauses(accept):
-        if not clause.parameter("as") and (chosen := _chosen(clause, watch=False, protobuf=True)) is not None:
+        if not clause.parameter("as") and (chosen := _chosen(clause, protobuf=True)) is not None:
             return chosen
     return PLAIN
 

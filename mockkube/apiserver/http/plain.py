@@ -32,6 +32,9 @@ _KEYS: Final = "/openid/v1/jwks"
 _KEYS_SECONDS: Final = 3600
 """How long what verifies tokens may be remembered."""
 _HEALTH: Final = ("healthz", "livez", "readyz")
+_GROUP_DEPTH: Final = 2
+"""The parts of the path of a group: `/apis/GROUP`."""
+_SLASHES_MAX: Final = 5
 
 
 class PlainPaths:
@@ -71,13 +74,18 @@ class PlainPaths:
 
     async def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
         """Answer, or say that nothing is here."""
-        parts = path.strip("/").split("/")
+        parts = path.removeprefix("/").split("/")
+        if parts[-1] == "" and parts[0] in ("api", "apis", "version") and path.count("/") < _SLASHES_MAX:
+            parts.pop()
         match parts:
             case ["api"] | ["apis"] | ["api", _] | ["apis", _] | ["apis", _, _]:
                 return self._discover(exchange, parts)
-            case [endpoint, *rest] if endpoint in _HEALTH:
+            case [endpoint, *rest] if endpoint in _HEALTH and rest != [""]:
                 return self._health(exchange, endpoint, "/".join(rest))
             case ["version"]:
+                _only_get(exchange)
+                if not negotiation.accepts_json(exchange.accept):
+                    raise negotiation.unroutable()
                 return exchange.json(version_info(self._registry.services.caps.version))
             case ["metrics"]:
                 return exchange.respond(self._metrics.render(), media=METRICS_MEDIA)
@@ -89,10 +97,11 @@ class PlainPaths:
                 return self._openapi.answer(exchange, path)
             case [""]:
                 return exchange.json({"paths": self._paths()})
-        return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+        return exchange.nothing_here()
 
     def _issuer(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
         """What others need to know to trust the tokens of service accounts."""
+        _only_get(exchange)
         issuer, request = self._registry.services.accounts, exchange.request
         if parts[0] == "openid":
             body, media = issuer.public_keys(), "application/jwk-set+json"
@@ -103,20 +112,28 @@ class PlainPaths:
         return response
 
     def _discover(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
-        if exchange.request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed
         if len(parts) == 1 and discovery.wants_aggregated(exchange.accept):
-            whole = self.discovery.aggregated(core=parts[0] == "api")
-            return exchange.respond(orjson.dumps(whole), media=discovery.AGGREGATED)
+            return self._aggregated(exchange, core=parts[0] == "api")
+        if parts[0] == "api" or len(parts) > _GROUP_DEPTH:
+            _only_get(exchange)
         representation = negotiation.negotiate(exchange.accept, protobuf=True)
         if representation.transform:
             raise NotAcceptable(negotiation.NONE_ACCEPTED)
         document = self._document(exchange, parts)
         if document is None:
-            if parts[0] == "apis" and len(parts) == 2:
-                return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+            if parts[0] == "apis" and (len(parts) == _GROUP_DEPTH or not self.discovery.is_builtin(parts[1])):
+                return exchange.nothing_here()
             raise NotFound.path()
         return exchange.json(document, representation=representation)
+
+    def _aggregated(self, exchange: Exchange, *, core: bool) -> web.StreamResponse:
+        """Everything at once; or, to a client that knows it already, that nothing has changed."""
+        body = orjson.dumps(self.discovery.aggregated(core=core))
+        tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
+        known = exchange.request.headers.get("If-None-Match", "") == tag
+        response = exchange.respond(b"" if known else body, status=304 if known else 200, media=discovery.AGGREGATED)
+        response.headers["Cache-Control"], response.headers["ETag"] = "public", tag
+        return response
 
     def _document(self, exchange: Exchange, parts: list[str]) -> Object | None:
         match parts:
@@ -135,14 +152,21 @@ class PlainPaths:
     def _health(self, exchange: Exchange, endpoint: str, name: str) -> web.StreamResponse:
         report = health.report(endpoint, name, self._checks, exchange.query)
         if report is None:
-            return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
-        return exchange.respond(report.text.encode(), status=report.code, media=TEXT)
+            return exchange.nothing_here()
+        response = exchange.respond(report.text.encode(), status=report.code, media=TEXT)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
 
     def _paths(self) -> list[str]:
         more = [_ISSUER, _KEYS, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-        more += [f"/{endpoint}/{check.name}" for endpoint in _HEALTH for check in self._checks]
+        more += [f"/{end}/{check.name}" for end in _HEALTH for check in health.checks_of(end, self._checks)]
         more += [f"/{page}" for page in self._pages.served]
         return sorted([*self.discovery.paths(), *more])
+
+
+def _only_get(exchange: Exchange) -> None:
+    if exchange.request.method != "GET":
+        raise MethodNotAllowed
 
 
 _GO: Final = "go1.25.5"

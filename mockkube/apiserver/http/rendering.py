@@ -80,7 +80,7 @@ def show_list(
                 "kind": representation.transform,
                 "apiVersion": f"meta.k8s.io/{representation.version}",
                 "metadata": _list_metadata(listed),
-                "items": items,
+                "items": items or None,  # upstream: a list that was never made
             }
             return written(resource, whole, representation, view)
         case "PartialObjectMetadata":
@@ -181,12 +181,17 @@ def table_of(printer: Printer, obj: Object, now: datetime, representation: Repre
     return whole
 
 
-def _table(printer: Printer, representation: Representation, view: View, *, columns: bool) -> Object:
-    if view.include not in _INCLUDES:
+def judge_view(representation: Representation, view: View) -> None:
+    """Refuse a table that is to include what no table can."""
+    if representation.transform == "Table" and view.include not in _INCLUDES:
         raise BadRequest(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{view.include}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
+
+
+def _table(printer: Printer, representation: Representation, view: View, *, columns: bool) -> Object:
+    judge_view(representation, view)
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{representation.version}",

@@ -89,7 +89,7 @@ def _binding(registry: Registry) -> Review:
 def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: Target) -> Asked:
     if target.name or target.misplaced or bool(target.namespace) != resource.kind.namespaced:
         raise NotFound.path()
-    call = Call(exchange.user, target.namespace, user_agent=exchange.user_agent)
+    call = Call(exchange.user, target.namespace, user_agent=exchange.user_agent, warnings=exchange.warnings)
     return Asked(registry, resource, target, exchange, call)
 
 

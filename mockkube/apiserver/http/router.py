@@ -15,12 +15,12 @@ from mockkube.apiserver.http import handlers, paths, subresources
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
-from mockkube.apiserver.http.exchange import TEXT, Exchange, parse_query
+from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics, scope_label, verb_label
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.streams import Streams
-from mockkube.apiserver.registry.options import Query, flag
+from mockkube.apiserver.registry.options import Query, flag, judge_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.runtime.clock import Clock
@@ -59,6 +59,7 @@ class Router:
         target: Target | None = None
         try:
             exchange.query = query = parse_query(query_text)
+            judge_timeout(query)
             exchange.user = self._user(request)
             target = paths.parse(
                 request.method, _decoded(path, request), watch="watch" in query and flag(query, "watch")
@@ -98,7 +99,7 @@ class Router:
             self._admit(exchange, asking_for_path(exchange.user, exchange.request.method, path))
             return await self._plain.answer(exchange, path)
         self._admit(exchange, asking_for_resource(exchange.user, target, exchange.query))
-        if not target.verb:
+        if not target.verb or exchange.request.method == "HEAD":
             raise MethodNotAllowed
         registry = self._registry.of_group(target.group)
         review = self._plain.review(target)
@@ -110,7 +111,7 @@ class Router:
         if resource is None or target.misplaced or _out_of_scope(target, resource):
             if registry.has_group(target.group):
                 raise NotFound.path()
-            return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+            return exchange.nothing_here()
         namespace = target.namespace if resource.kind.namespaced else ""
         call = Call(
             exchange.user, namespace, target.name, target.subresource, exchange.user_agent, warnings=exchange.warnings

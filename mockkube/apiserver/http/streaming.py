@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.codec import Found
-from mockkube.api.errors import Expired
+from mockkube.api.errors import BadRequest, Expired
 from mockkube.api.protobuf.envelope import STREAM, watch_frame
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
@@ -35,6 +35,7 @@ async def stream(
     resource: Resource, call: Call, options: ListOptions, representation: Representation, exchange: Exchange
 ) -> web.StreamResponse:
     """Open the watch, then write what it sees until it ends."""
+    rendering.judge_view(representation, exchange.view())
     if call.name:
         options = _only(call.name, options)
     watch = await _opened(resource, call, options)
@@ -58,6 +59,8 @@ def _media(representation: Representation) -> str:
 
 
 def _only(name: str, options: ListOptions) -> ListOptions:
+    if options.fields.exact("metadata.name") not in (None, "", name):
+        raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     term = f"metadata.name={fields.escape(name)}"
     text = f"{options.fields},{term}" if not options.fields.empty else term
     return replace(options, fields=fields.parse(text))

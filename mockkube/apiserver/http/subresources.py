@@ -6,6 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
 from mockkube.api.printers.catalogue import printer_of
 from mockkube.api.types import Object
@@ -150,6 +151,8 @@ def handler_of(target: Target, resource: Resource) -> Handler:
     misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
     if sub is None and resource.open_kind:
         raise NotFound.object(resource.group, resource.plural, target.name)
+    if sub is STATUS and not resource.open_kind and "status" not in resource.node.fields:
+        raise NotFound.path()  # a later version gave it one
     if sub is None or misplaced or (target.rest and sub.name != "proxy"):
         raise NotFound.path()
     table = ACTIONS.get(sub.name, _PARTS)

@@ -7,7 +7,7 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.custom.conditions import mark_for_cleanup
-from mockkube.api.errors import Conflict, NotFound, kind_details
+from mockkube.api.errors import Conflict, Forbidden, NotFound, kind_details
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
@@ -32,6 +32,8 @@ RETURNED_WHEN_DELETED: Final = frozenset({
 _RETURNED_UNANNOUNCED: Final = ("", "Namespace")
 _ORPHANING: Final = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
 """What leaves its dependents behind unless told otherwise."""
+_CLASSES: Final = ("scheduling.k8s.io", "priorityclasses")
+_SYSTEM_CLASSES: Final = ("system-node-critical", "system-cluster-critical")
 _JOBS_ORPHAN: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
@@ -56,6 +58,9 @@ async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Dele
         record = home.record(call.namespace, call.name)
         if record is None:
             raise NotFound.object(resource.group, resource.plural, call.name)
+        if (home.group, home.plural) == _CLASSES and call.name in _SYSTEM_CLASSES:
+            why = "this is a system priority class and cannot be deleted"
+            raise Forbidden.object(resource.group, resource.plural, call.name, why)
         try:
             return await _attempt(resource, call, record, options)
         except store_errors.Conflict as conflict:
@@ -156,10 +161,13 @@ def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object,
         _shorten(metadata, left, requested, now)
         return obj, requested == 0 and not _finalized(metadata, options)
     grace = None if "deletionTimestamp" in metadata else home.strategy.grace_seconds(obj, requested)
+    finalizers = metadata.get("finalizers")
     pending = _finalized(metadata, options)
     if grace is None:
         if pending:
             _mark(metadata, now)
+        elif finalizers:
+            metadata["finalizers"] = finalizers  # what goes at once goes as it is
         return obj, not pending
     _mark(metadata, _later(now, grace), grace)
     return obj, grace == 0 and not pending

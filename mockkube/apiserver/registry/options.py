@@ -1,5 +1,6 @@
 """What a request asks for beside its body: the options of each verb, read from query parameters and judged."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -17,6 +18,8 @@ S = TypeVar("S")
 Query = Mapping[str, Sequence[str]]
 FIELD_MANAGER_MAX: Final = 128
 _DIGITS_MAX: Final = 20
+_SPAN: Final = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+_NUMBER: Final = re.compile(r"\d+(\.\d*)?|\.\d+")
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
@@ -89,6 +92,25 @@ def parse_int(text: str) -> int:
     if len(digits.lstrip("0")) > _DIGITS_MAX or not -(1 << 63) <= int(text) < 1 << 63:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
+
+
+def judge_timeout(query: Query) -> None:
+    """Refuse a `timeout` that is no span of time."""
+    # upstream 1.36: apiserver/pkg/endpoints/filters/request_deadline.go
+    text = first(query, "timeout")
+    if text and not _SPAN.fullmatch(text):
+        raise BadRequest(f"invalid timeout specified in the request URL - {_no_span(text)}")
+
+
+def _no_span(text: str) -> str:
+    """What is wrong with a span of time, in Go's words."""
+    number = _NUMBER.match(text.lstrip("+-"))
+    if number is None:
+        return f'time: invalid duration "{text}"'
+    unit = re.match(r"[^.0-9]*", text.lstrip("+-")[number.end() :])
+    if unit is None or not unit[0]:
+        return f'time: missing unit in duration "{text}"'
+    return f'time: unknown unit "{unit[0]}" in duration "{text}"'
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
@@ -229,8 +251,8 @@ def _watch_complaints(options: ListOptions) -> list[FieldError]:
             errors.append(fields.forbidden(at, detail))
         if options.match != "NotOlderThan":
             errors.append(fields.not_supported(at, options.match, ("NotOlderThan",)))
-        if options.continue_token:
-            errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
+    if options.continue_token:
+        errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
     return errors
 
 

@@ -15,6 +15,7 @@ from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarg
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
+from mockkube.api.patching.gotext import json_kind
 from mockkube.api.schema import Node
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, tracking, updating
@@ -60,6 +61,9 @@ class Patch:
         except documents.Unreadable as error:
             why = re.sub(r"^yaml: line \d+: ", "yaml: ", str(error)) if b"\n" not in text else str(error)
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from error
+        if read.value is not None and not isinstance(read.value, dict):
+            why = f"json: cannot unmarshal {json_kind(read.value)} into Go value of type map[string]interface {{}}"
+            raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
         return cls(PatchType.APPLY, text, read.value, read.repeats)
 
 
@@ -144,7 +148,8 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
     """Decode what came out; what it does not fit is a complaint about the patch."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = Found()
-    if (why := _other_kind(resource, patched)) is not None:
+    # what a strategic patch says of the kind is lost on the way
+    if given.type is not PatchType.STRATEGIC and (why := _other_kind(resource, patched)) is not None:
         raise _unfit(given, patched, why)
     try:
         obj = resource.services.codec.decode(resource.node, patched, found)

@@ -274,10 +274,10 @@ class Resource:
         if self.stamp is not None:
             self.stamp(obj, self.services.clock.now())
 
-    def cannot_handle(self, value: Any, why: str) -> str:
-        """The message for a body that is not an object of this kind."""
-        given = value.get("kind") if isinstance(value, dict) else None
-        return f'{given or self.kind.kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}'
+    def cannot_handle(self, value: Any, why: str, version: str = "") -> str:
+        """The message for a body that is not an object of this kind, or not of this version."""
+        given = (value.get("kind") if isinstance(value, dict) else None) or self.kind.kind
+        return f'{given} in version "{version or self.version}" cannot be handled as a {self.kind.kind}: {why}'
 
     def _report(self, value: Any, call: Call, validation: str, repeats: Repeats) -> None:
         if validation == "Ignore":

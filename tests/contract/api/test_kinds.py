@@ -20,6 +20,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SCHEMA: Final = Schema(DEFAULT)
 CODEC: Final = Codec(SCHEMA)
 PROTOBUF: Final = Protobuf(SCHEMA)
+LATER: Final = {"csinodes/status"}
+"""What only versions after the default one have."""
 
 
 def served(kind: Kind) -> tuple[str, ...]:
@@ -140,7 +142,7 @@ async def test_every_kind_is_discovered_as_the_catalogue_says(api: "Api", kind: 
         assert (entry["kind"], entry["namespaced"]) == (kind.kind, kind.namespaced)
         assert entry["verbs"] == sorted(kind.verbs)
         assert entry.get("shortNames", []) == list(kind.short_names)
-        assert {f"{kind.plural}/{sub.name}" for sub in kind.subresources} <= set(resources)
+        assert {f"{kind.plural}/{sub.name}" for sub in kind.subresources} - LATER <= set(resources)
 
 
 async def test_both_forms_of_discovery_say_the_same(api: "Api") -> None:

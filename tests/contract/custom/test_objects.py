@@ -109,6 +109,21 @@ async def test_a_scale_is_where_the_definition_says(client: Any, things: Any) ->
     assert (await client.ask("GET", things.path("none/scale"))).status == 500
 
 
+async def test_a_scale_may_be_replaced_whatever_its_version(client: Any, things: Any) -> None:
+    await things.define(OPEN, subresources={"scale": SCALE})
+    await client.create(things.path(), things.thing("t", size=3))
+    whole = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "t"}, "spec": {"replicas": 4}}
+    answer = await client.ask("PUT", things.path("t/scale"), whole)
+    assert (answer.status, answer.body["spec"]) == (200, {"replicas": 4})
+
+
+async def test_an_object_without_a_kind_is_unrecognized(client: Any, things: Any) -> None:
+    await things.define(OPEN)
+    answer = await client.ask("POST", things.path(), {"metadata": {"name": "t"}})
+    assert answer.status == 400
+    assert "is unrecognized (must be of type Thing): Object 'Kind' is missing in '{" in answer.message
+
+
 async def test_columns_and_selectable_fields_are_the_definitions_own(client: Any, things: Any) -> None:
     columns = [{"name": "Mode", "type": "string", "jsonPath": ".spec.mode"}]
     schema = fields(mode={"type": "string"})

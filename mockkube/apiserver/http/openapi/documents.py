@@ -15,7 +15,6 @@ from mockkube.apiserver.http.openapi.operations import TEXT, Operation
 from mockkube.apiserver.http.openapi.schemas import Schemas
 
 _DESCRIPTIONS: Final = {200: "OK", 201: "Created", 202: "Accepted"}
-_INFO: Final = {"title": "Kubernetes", "version": "unversioned"}
 _UNAUTHORIZED: Final = {"description": "Unauthorized"}
 _SECURITY: Final = {
     "BearerToken": {
@@ -28,6 +27,10 @@ _SECURITY: Final = {
 _SHARED_BY_MIN: Final = 2
 
 
+def _info(schemas: Schemas) -> Object:
+    return {"title": "Kubernetes", "version": str(schemas.version)}
+
+
 def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, str] | None = None) -> Object:
     """The OpenAPI 3.0 document of these operations; told what it is about, shared types name no other kinds."""
     chosen = list(operations)
@@ -36,7 +39,7 @@ def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, s
     if found:
         components["schemas"] = found if about is None else _narrowed(found, {("", "v1"), about})
     paths = {path: _third_item(methods, schemas) for path, methods in _by_path(chosen)}
-    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
+    return {"openapi": "3.0.0", "info": _info(schemas), "paths": paths, "components": components}
 
 
 def second(operations: Iterable[Operation], schemas: Schemas) -> Object:
@@ -46,7 +49,7 @@ def second(operations: Iterable[Operation], schemas: Schemas) -> Object:
     paths = {path: _second_item(methods, schemas, pool) for path, methods in _by_path(chosen)}
     return {
         "swagger": "2.0",
-        "info": _INFO,
+        "info": _info(schemas),
         "paths": paths,
         "definitions": schemas.reached(_types(chosen)),
         "parameters": dict(sorted(pool.named.items())),
@@ -158,12 +161,10 @@ def _second_item(operations: Sequence[Operation], schemas: Schemas, pool: _Pool)
 
 
 def _second_operation(operation: Operation, shared: frozenset[str], schemas: Schemas, pool: _Pool) -> Object:
-    shown = {
-        **_described(operation),
-        "schemes": ["https"],
-        "consumes": list(operation.consumes),
-        "produces": list(operation.produces),
-    }
+    shown: Object = {**_described(operation), "schemes": ["https"]}
+    if operation.consumes:
+        shown["consumes"] = list(operation.consumes)
+    shown["produces"] = list(operation.produces)
     own = [_second_parameter(one, pool) for one in parameters.in_query(n for n in operation.query if n not in shared)]
     if operation.body:
         own.insert(0, _second_body(operation, schemas, pool))

@@ -23,7 +23,13 @@ Custom = Mapping[GroupVersionKind, ReadOnlyObject]
 _NARROWED_SINCE: Final = Version(1, 36)
 """Since when a document of version 3 leaves out the kinds of others where it shows a type that all groups share."""
 _PARAMETERS_SINCE: Final = {"shardSelector": Version(1, 36)}
-_ROOTS: Final = {"api": fixed.CORE, "apis": fixed.GROUPS, "version": fixed.VERSION}
+_ROOTS: Final = {
+    ".well-known/openid-configuration": fixed.ISSUER,
+    "api": fixed.CORE,
+    "apis": fixed.GROUPS,
+    "openid/v1/jwks": fixed.KEYS,
+    "version": fixed.VERSION,
+}
 
 
 class Document:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.apiserver.http.openapi.operations import META, Operation, root, tag, title
+from mockkube.apiserver.http.openapi.operations import META, TEXT, Operation, root, tag, title
 
 _PLAIN: Final = ("application/json",)
 _DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -31,6 +31,26 @@ VERSION: Final = Operation(
     consumes=_PLAIN,
     produces=_PLAIN,
     answers=((200, "io.k8s.apimachinery.pkg.version.Info"),),
+)
+ISSUER: Final = Operation(
+    method="get",
+    path="/.well-known/openid-configuration/",
+    identifier="getServiceAccountIssuerOpenIDConfiguration",
+    description="get what is to be known of who issues the tokens of service accounts",
+    tag="WellKnown",
+    consumes=(),
+    produces=_PLAIN,
+    answers=((200, TEXT),),
+)
+KEYS: Final = Operation(
+    method="get",
+    path="/openid/v1/jwks/",
+    identifier="getServiceAccountIssuerOpenIDKeyset",
+    description="get the keys that verify the tokens of service accounts",
+    tag="openid",
+    consumes=(),
+    produces=("application/jwk-set+json",),
+    answers=((200, TEXT),),
 )
 
 

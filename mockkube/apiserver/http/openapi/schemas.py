@@ -65,6 +65,11 @@ class Schemas:
         self._built: dict[str, Object] = {}
         self._added: dict[str, Object] = {}
 
+    @property
+    def version(self) -> Version:
+        """The version whose types these are."""
+        return self._schema.version
+
     def add(self, definition: str, schema: Object) -> None:
         """Make a type known that is not published."""
         self._built[definition] = self._added[definition] = schema
@@ -123,7 +128,7 @@ class Schemas:
         values = values_of(definition, field, self._schema.version)
         if not values:
             return
-        target = shown.get("items", shown)
+        target = shown.get("items") or shown.get("additionalProperties") or shown
         target["enum"] = [value for value, _ in values]
         if target is shown:
             lines = [f' - `"{value}"` {text}'.rstrip() for value, text in values]

@@ -37,7 +37,7 @@ class OpenApi:
     def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
         """Answer a request below `/openapi`."""
         edition = self._current()
-        match path.strip("/").split("/", 2):
+        match path.removeprefix("/").split("/", 2):
             case ["openapi", "v2"]:
                 return _second(exchange, edition)
             case ["openapi", "v3"]:
@@ -46,7 +46,7 @@ class OpenApi:
                 if place not in edition.places:
                     return exchange.respond(b"", status=404, media="")
                 return self._third(exchange, edition.third(place), place)
-        return exchange.respond(b"404 page not found\n", status=404, media=TEXT)
+        return exchange.nothing_here()
 
     def _current(self) -> Edition:
         """The edition of what is served now."""

@@ -37,7 +37,8 @@ async def write(resource: Resource, call: Call, change: Change, options: WriteOp
             current["metadata"]["managedFields"] = lent
         wanted = change(current)
         _judge(resource, call, old, wanted)
-        metadata = {**old["metadata"], "resourceVersion": wanted["metadata"].get("resourceVersion", "")}
+        version = old["metadata"]["resourceVersion"]
+        metadata = {**old["metadata"], "resourceVersion": wanted["metadata"].get("resourceVersion") or version}
         managed = wanted["metadata"].get("managedFields", [])
         metadata["managedFields"] = bring_back(entries, managed, resource.api_version, paths)
         if not metadata["managedFields"]:

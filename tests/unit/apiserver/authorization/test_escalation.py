@@ -83,7 +83,7 @@ async def test_who_may_bind_a_role_binds_that_one(world, jane):
 async def test_a_binding_to_a_role_that_is_not_there_needs_the_right_to_bind(world, jane):
     with pytest.raises(NotFound) as missing:
         await world.put(world.binding("b", "gone", "User jane"), user=jane)
-    assert missing.value.message == 'roles.rbac.authorization.k8s.io "gone" not found'
+    assert missing.value.message == 'rolebindings.rbac.authorization.k8s.io "gone" not found'
     await grant(world, may("bind", "roles"))
     await world.put(world.binding("b", "gone", "User jane"), user=jane)
 
