@@ -11,6 +11,7 @@ from mockkube.cluster.trace import OPERATOR
 from mockkube.scenario.explore.intent import Workload
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.observing import Fact
+from mockkube.scenario.explore.orders import Changes
 from mockkube.scenario.explore.plan import Phase, Plan, Setting
 from mockkube.scenario.explore.reasons import settings_after, why
 from mockkube.scenario.explore.retelling import scenario_of
@@ -23,7 +24,7 @@ from mockkube.scenario.report.page import badge, folded, table
 from mockkube.scenario.report.prose import html
 from mockkube.scenario.report.retold import Retold, Stage
 from mockkube.scenario.report.timeline import Boundary, build
-from mockkube.scenario.report.wording import Wording, listed, times
+from mockkube.scenario.report.wording import Wording, listed, order_text, times
 
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _UNSEEN: Final = "not looked at yet"
@@ -79,8 +80,10 @@ def _way(answer: Answer, number: int, way: Retold) -> Iterator[str]:
 
 def headline(words: Wording, way: Retold) -> str:
     """Return a way in a line."""
-    moves = [words.short_move(stage.told.move) for stage in way.stages]
-    return ", then ".join(moves)
+    orders = {phase: [move.component for move in way.moves if isinstance(move, Changes) and move.phase is phase]
+              for phase in Phase}  # fmt: skip
+    told = [f"{words.verb(phase)} {order_text(tuple(names))}" for phase, names in orders.items() if names]
+    return ", then ".join(told)
 
 
 def _step(words: Wording, way: Retold, index: int) -> Iterator[str]:

@@ -10,6 +10,7 @@ from mockkube.scenario.results import Moment
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _NODE: Final = re.compile(r"\bnode node-\d+\b")
 _UNSUPPORTED: Final = re.compile(r'Unsupported value: "(\w+)": supported values: ([^\]]*)')
+_COMBINED: Final = "(combined from similar events): "
 _PLACES: Final = ("core/events", "events.k8s.io/events")
 
 
@@ -53,7 +54,8 @@ def gathered(events: Iterable[Told], *, whoever: bool = False) -> list[Told]:
     """Return events with those that differ in drawn names and times alone told once; `whoever` they are about."""
     known: dict[tuple[str, str, str], Told] = {}
     for one in events:
-        subject, message = _DRAWN.sub("-*", one.object), _DRAWN.sub("-*", one.message)
+        subject = _DRAWN.sub("-*", one.object)
+        message = _DRAWN.sub("-*", one.message).removeprefix(_COMBINED)
         key = one.reason, one.object.partition("/")[0] if whoever else subject, _NODE.sub("NODE", message)
         before = known.get(key)
         if before is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.scenario.explore.invariants import REPLICAS_UP, ROLLBACK_RESTORES
 from mockkube.scenario.report.events import Told, events_of, gathered, quoted
 from mockkube.scenario.report.retold import Retold, Stage
 from mockkube.scenario.report.wording import listed, times
@@ -40,7 +41,7 @@ def signs(way: Retold, index: int) -> list[Sign]:
     last = way.stages[index + 1].moment if index + 1 < len(way.stages) else len(way.moments)
     events = [told for _, told in events_of(way.moments[stage.moment : last]) if told.reason not in _ROUTINE]
     found = [_of_event(one, stage) for one in gathered(events, whoever=True)]
-    return [*found, *_of_pods(stage), *_without_event(stage, events), *_of_loop(stage)]
+    return [*found, *_of_pods(stage), *_of_workloads(stage), *_without_event(stage, events), *_of_loop(stage)]
 
 
 def _of_event(one: Told, stage: Stage) -> Sign:
@@ -61,6 +62,19 @@ def _of_pods(stage: Stage) -> Iterator[Sign]:
         what = "condition `DisruptionTarget` with reason `DeletionByTaintManager`, just before the pod is deleted"
         command = "kubectl get pods -A -w -o wide"
         yield Sign("kube-controller-manager", what, _soon(evicted[0].at, stage), times(len(evicted), "pod"), command)
+
+
+def _of_workloads(stage: Stage) -> Iterator[Sign]:
+    removed = [fact for fact in stage.told.facts if fact.harm == "removed"]
+    if removed:
+        what = "event `SuccessfulDelete` on DaemonSet although nobody has changed it, and the pods do not come back"
+        command = "kubectl get events -A --field-selector reason=SuccessfulDelete"
+        yield Sign("daemonset-controller", what, _soon(removed[0].at, stage), times(len(removed), "pod"), command)
+    broken = {one.invariant for one in stage.told.taken.breaks}
+    if broken & {REPLICAS_UP, ROLLBACK_RESTORES}:
+        what = "fewer pods ready than wanted, and it stays so"
+        often = f"{stage.told.taken.harm.missing} missing at the end of the step"
+        yield Sign("status of the workloads", what, "at the end of the step", often, "kubectl get deploy,rs,ds,pods -A")
 
 
 def _without_event(stage: Stage, events: Sequence[Told]) -> Iterator[Sign]:

@@ -9,7 +9,7 @@ from mockkube.scenario.report.answer import Answer, broken
 from mockkube.scenario.report.noticing import signs
 from mockkube.scenario.report.retold import Retold
 from mockkube.scenario.report.supported import concerned
-from mockkube.scenario.report.wording import listed, order_text
+from mockkube.scenario.report.wording import order_text
 from mockkube.scenario.report.workloads import nodes, preparation, workloads
 
 
@@ -108,14 +108,22 @@ def _noticed(ways: Sequence[Retold]) -> Iterator[str]:
     question = "###### What specific metrics should inform a rollback?"
     if not ways:
         return
-    rows = dict.fromkeys(
-        f"| {one.who} | {_cell(one.what)} | {one.soon} | {one.often} | `{one.command}` |"
-        for way in ways for index, stage in enumerate(way.stages)
-        if stage.told.taken.breaks or stage.told.taken.harm.refused for one in signs(way, index)
-    )  # fmt: skip
-    head = ["Metrics were not looked at. What shows (virtual time, from the beginning of the step that does harm):", "",
-            "| from | what shows | how soon | how often | ask with |", "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    head = [
+        "Metrics were not looked at. What shows (virtual time, from the beginning of the step that does harm):",
+        "",
+        "| way, step | from | what shows | how soon | how often | ask with |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = [row for number, way in enumerate(ways, 1) for row in _signs(number, way)]
     yield from _section(question, [*head, *rows])
+
+
+def _signs(number: int, way: Retold) -> Iterator[str]:
+    for index, stage in enumerate(way.stages):
+        if stage.told.taken.breaks or stage.told.taken.harm.refused:
+            for one in signs(way, index):
+                where = f"{number}, {index + 1}"
+                yield f"| {where} | {one.who} | {_cell(one.what)} | {one.soon} | {one.often} | `{one.command}` |"
 
 
 def _cell(text: str) -> str:
@@ -131,7 +139,9 @@ def _tested(answer: Answer) -> Iterator[str]:
         question,
         [
             f'The path "{path}" was, on a simulated cluster, in {answer.result.walks} combinations of orders.{gate}',
-            f"Disturbed by: {listed(one.name for one in plan.disturbances)}." if plan.disturbances else "Undisturbed.",
+            f"Disturbed by: {'; '.join(one.name for one in plan.disturbances)}."
+            if plan.disturbances
+            else "Undisturbed.",
             "",
             *_bullets(nodes(plan)),
             *_bullets(workloads(plan)),

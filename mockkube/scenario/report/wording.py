@@ -123,12 +123,3 @@ class Wording:
                     return "before the first component changes back, the workloads are prepared"
                 return f"all have changed; {self.doing(Phase.DOWN)} begins here"
         return "all change once more"
-
-    def short_move(self, move: Move) -> str:
-        """Return the same in a few letters, for pictures."""
-        match move:
-            case Changes(phase, component):
-                return f"{SHORT.get(component, component)}: {self.state(self.plan.change_of(component), phase)}"
-            case Turns(prepares):
-                return "prepared" if prepares else "turn"
-        return self.move(move)
