@@ -24,10 +24,9 @@ from mockkube.scenario.report.page import badge, folded, table
 from mockkube.scenario.report.prose import html
 from mockkube.scenario.report.retold import Retold, Stage
 from mockkube.scenario.report.timeline import Boundary, build
-from mockkube.scenario.report.wording import Wording, listed, order_text, times
+from mockkube.scenario.report.wording import UNSEEN, Wording, listed, order_text, times
 
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
-_UNSEEN: Final = "not looked at yet"
 
 
 def chapter(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
@@ -36,14 +35,11 @@ def chapter(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
     if not ways:
         yield "<p>Nothing breaks, whatever the order.</p>"
         return
+    many = len(answer.result.counterexamples)
     yield (
-        html(
-            f"<p>{len(answer.result.counterexamples)} invariants broke. For each the shortest way to break it was "
-            "taken; where "
-            f"one way is only the beginning of another, both are told together, so there are {len(ways)} to read.</p>"
-        )
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
+        f"<p>{times(many, 'invariant')} broke. For each the shortest way to break it was taken; where one way is "
+        "only the "
+        f"beginning of another, both are told together: {times(len(ways), 'way')} to read.</p>"
     )
     yield drawing.legend(components=_about(answer.words))
     for number, way in enumerate(ways, 1):
@@ -63,7 +59,7 @@ def _way(answer: Answer, number: int, way: Retold) -> Iterator[str]:
         demand = INVARIANTS.get(one.invariant, "Demanded by the plan.")
         yield (
             f'<li id="{escape(one.invariant)}">{badge("broken", "bad")} <code>{escape(one.invariant)}</code> '
-            f"in step {len(one.moves)}: {escape(one.text.rstrip('.'))}. <span "
+            f"in step {len(one.moves)}: {escape(answer.words.reworded(one.text.rstrip('.')))}. <span "
             f"class='soft'>({escape(demand)})</span></li>"
         )
     yield "</ul>"
@@ -181,7 +177,7 @@ def _waits(stage: Stage) -> Iterator[str]:
         name, _, message = text.partition(": ")
         grouped[_DRAWN.sub("-*", name.removeprefix("default/")), message] += 1
     for (name, message), count in grouped.items():
-        said = "never tried by the scheduler: no event, no condition" if message == _UNSEEN else message
+        said = "never tried by the scheduler: no event, no condition" if message == UNSEEN else message
         yield f"{times(count, 'pod')} Pending at the end of the step: {escape(name)}: {escape(said)}"
 
 
@@ -282,6 +278,9 @@ def _replay(plan: Plan, examples: Sequence[Counterexample]) -> str:
 
 def summary_of(answer: Answer, way: Retold) -> str:
     """Return a way in a sentence, for forms without pictures."""
-    broken = [f"`{one.invariant}` in step {len(one.moves)} ({one.text.rstrip('.')})" for one in way.examples]
+    broken = [
+        f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reworded(one.text.rstrip('.'))})"
+        for one in way.examples
+    ]
     meant = listed(dict.fromkeys(SAID.get(one.invariant, one.invariant) for one in way.examples))
     return f"{headline(answer.words, way)}: {meant}. Broken: {'; '.join(broken)}."
