@@ -179,6 +179,11 @@ def preemptor(name: str) -> JSON:
     return pod(name, cpu="3", priority=10)
 
 
+def spread_preemptor(name: str) -> JSON:
+    spec = {**spread(name, HOST, 1)["spec"], "containers": preemptor(name)["spec"]["containers"], "priority": 10}
+    return {**spread(name), "spec": spec}
+
+
 WORKLOADS = (
     Workload("Basic", pod),
     Workload("Basic, gates on", pod, gates=GATES),
@@ -192,6 +197,7 @@ WORKLOADS = (
     ),
     Workload("PodAffinity", with_pod_affinity, initial=lambda name: pod(name, labels={"color": "blue"})),
     Workload("Preemption", preemptor, initial=filler, initial_per_node=4.0, measured_per_node=0.5),
+    Workload("Preemption and spread", spread_preemptor, initial=filler, initial_per_node=4.0, measured_per_node=0.5),
     Workload("Gt and spread", discerning, nodes=rated_nodes, initial_per_node=0.0, gates=GATES[:1]),
     Workload("Gt x semver x CEL", tolerant, nodes=graded_nodes, initial_per_node=0.0, gates=GATES),
 )
@@ -368,7 +374,7 @@ class Table:
     def __init__(self, *, api: bool) -> None:
         self._api = api
         self._first: dict[tuple[str, str], float] = {}
-        head = f"{'':20}{'nodes':>6} │{'ms/pod':>8}{'growth':>7}{'pods/s':>8}"
+        head = f"{'':22}{'nodes':>6} │{'ms/pod':>8}{'growth':>7}{'pods/s':>8}"
         if api:
             head += f" │{'API pods/s':>11}{'real':>6}{'ms/pod':>8}{'growth':>7}"
         print(f"{head} │ threshold upstream", flush=True)
@@ -377,7 +383,7 @@ class Table:
         """Print a row; `rate` None: the cluster came to a standstill."""
         name = workload.name
         line = (
-            f"{name:20}{nodes:6} │{milliseconds:8.3f}{self._growth(name, '', milliseconds)}{1000 / milliseconds:8.0f}"
+            f"{name:22}{nodes:6} │{milliseconds:8.3f}{self._growth(name, '', milliseconds)}{1000 / milliseconds:8.0f}"
         )
         if self._api:
             real = REAL.get((name, nodes), "")

@@ -40,7 +40,8 @@ class Skew:
         self._domains, self._counts, self._self_counts = domains, counts, self_counts
         self._supposed: dict[str, int] = {}
         """What pods that are supposed to come or go add to their domains."""
-        self._lowest: Sequence[tuple[str, int]] | None = None
+        self._lowest: list[tuple[str, int]] = []
+        """The two domains with least pods, once asked for: found once for all clones, since counts stay as they are."""
         self._least = self._minimum()
         self._count_max = self._least + constraint.max_skew - self_counts
         self._refusals: dict[int, Status] = {}
@@ -57,9 +58,9 @@ class Skew:
 
     def suppose(self, domain: str, change: int) -> None:
         """Suppose that pods have come to a domain or gone from it."""
-        if self._lowest is None:
+        if not self._lowest:
             counts = ((one, self._counts.get(one, 0)) for one in self._domains)
-            self._lowest = nsmallest(2, counts, key=itemgetter(1))
+            self._lowest += nsmallest(2, counts, key=itemgetter(1))
         self._supposed[domain] = self._supposed.get(domain, 0) + change
         self._least = self._minimum()
         self._count_max = self._least + self.constraint.max_skew - self._self_counts
@@ -90,7 +91,7 @@ class Skew:
     def _least_of_others(self) -> Sequence[int]:
         """Return the least count among the domains about which nothing is supposed; nothing if there are none."""
         if len(self._supposed) == 1:  # the victims of one preemption are in one domain
-            return [count for domain, count in self._lowest or () if domain not in self._supposed][:1]
+            return [count for domain, count in self._lowest if domain not in self._supposed][:1]
         others = [self._counts.get(domain, 0) for domain in self._domains if domain not in self._supposed]
         return [min(others)] if others else []
 
