@@ -181,3 +181,32 @@ def _cell(x: int, y: int, score: int, target: str) -> str:
         f'<a href="#{target}"><rect class="cell shade-{_shade(score)}" {place}/>'
         f'<text class="score" x="{x + _CELL / 2}" y="{y + 15}">{score}</text></a>'
     )
+
+
+_BAR: Final = 12
+_BARS_HEIGHT: Final = 70
+_APART: Final = 130
+"""How wide it must be for both ends to be labelled."""
+
+
+def bars(counts: Sequence[int], label: str) -> str:
+    """Return a bar for each count, with the highest written beside them."""
+    most = max(counts, default=0) or 1
+    width, base = 46 + _BAR * len(counts), _BARS_HEIGHT
+    parts = [
+        f'<rect class="span-bad" x="{40 + index * _BAR}" y="{base - count / most * (base - 12):.1f}" '
+        f'width="{_BAR - 2}" '
+        f'height="{count / most * (base - 12):.1f}"/>'
+        for index, count in enumerate(counts)
+    ]
+    parts += [
+        f'<text class="soft" x="0" y="18">{most}</text><text class="soft" x="0" y="{base}">0</text>',
+        f'<text class="soft" x="40" y="{base + 15}">0 s</text>',
+    ]
+    if width > _APART:
+        parts.append(f'<text class="soft" x="{width - 40}" y="{base + 15}">{len(counts)} s</text>')
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}"><svg role="img" width="{width}" '
+        f'height="{base + 20}" viewBox="0 0 {width} '
+        f'{base + 20}"><title>{escape(label)}</title>{"".join(parts)}</svg></div>'
+    )

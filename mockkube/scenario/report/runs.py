@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from mockkube.controllers.options import Options
 from mockkube.scenario.report import drawing, steps, trust
 from mockkube.scenario.report.breaking import events_table
 from mockkube.scenario.report.events import events_of
@@ -25,6 +26,10 @@ _REAL: Final = (
     "**In real time:** runs without a timeline were played on a cluster with an address, their times are those of a "
     "clock on the wall."
 )
+_MANY: Final = 100
+"""So many pods in one run are worth a picture of how fast they were made."""
+_SPAN: Final = 120
+"""Seconds that fit into it."""
 _MADE: Final = re.compile(r"^were ")
 
 
@@ -177,9 +182,34 @@ def _story(one: RunResult) -> Iterator[str]:
         if drawn.components or drawn.pods:
             yield drawing.timeline(drawn, f"Timeline of {one.title}, trial {number}")
         yield f"<p>{html(counted(drawn))}</p>"
+    yield from _pace(one)
     events = [told for _, told in events_of(one.story)]
     if events:
         yield folded(times(sum(told.times for told in events), "event"), events_table(iter(events)))
+
+
+def _pace(one: RunResult) -> Iterator[str]:
+    """Draw how fast pods were made, where many were."""
+    made = Counter(
+        int(moment.at)
+        for moment in one.story
+        for write in moment.writes
+        if write.resource == "core/pods" and write.verb == "create"
+    )
+    if sum(made.values()) < _MANY:
+        return
+    first, last = min(made), max(made)
+    label = (
+        f"{made.total()} pods were made from {first} s to {last} s of virtual time, at most {max(made.values())} "
+        "within a "
+        "second"
+    )
+    limit = (
+        f"What holds that up is the client of kube-controller-manager: {Options().requests_per_second:.0f} requests a "
+        "second here, 20 in a real cluster, unless its flag kube-api-qps says otherwise."
+    )
+    shown = drawing.bars([made[second] for second in range(first, last + 1)], label) if last - first < _SPAN else ""
+    yield f"<p><b>Pace:</b> {escape(label)}. {escape(limit)}</p>{shown}"
 
 
 def counted(drawn: Timeline) -> str:

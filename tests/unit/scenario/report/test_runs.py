@@ -75,3 +75,12 @@ def test_a_step_is_told_in_a_line() -> None:
     assert about(step("assert", ASKED)) == "Pod/runs: status.phase=Running (becomes so)"
     assert about(step("error", ASKED)) == "Pod/runs: status.phase=Running (must not be so)"
     assert about(step("advance", "10m")) == "10m"
+
+
+def test_how_fast_many_pods_were_made_is_told_with_what_holds_it_up() -> None:
+    many = tuple(
+        Moment(n, n / 50, "c", (WriteTold("create", "core/pods", f"default/web-{n:05}", {}),)) for n in range(150)
+    )
+    page = render([replace(PASSED, story=many)])
+    assert "150 pods were made from 0 s to 2 s of virtual time, at most 50 within a second" in page
+    assert "20 in a real cluster" in page
