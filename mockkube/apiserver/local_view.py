@@ -13,8 +13,8 @@ from mockkube.client.protocol import Ended, EventType, WatchEvent
 from mockkube.client.sight import Lens
 from mockkube.runtime.steps import Bell
 
-DECODED_MAX: Final = 4096
-"""How many records of a kind are remembered decoded, at least; older ones are decoded again when asked for."""
+REPLACED_MAX: Final = 256
+"""How many records of a kind are remembered decoded though they were replaced, at least: others are yet to see them."""
 
 _TYPES: Final = {
     ChangeType.ADDED: EventType.ADDED,
@@ -29,18 +29,23 @@ class View:
     def __init__(self, resource: Resource, lens: Lens) -> None:
         self.resource = resource
         self._lens = lens
+        self.watched = 0
+        """How many watch it: what nobody follows nobody asks for again."""
         self._decoded: dict[Record, ReadOnlyObject] = {}
-        self._older: dict[Record, ReadOnlyObject] = {}
+        self._decoded_max = 2 * REPLACED_MAX
 
     def show(self, record: Record) -> ReadOnlyObject:  # hot: per object seen
         """Return the object of a record; whoever asks for the same record gets the same object."""
-        obj = self._decoded.get(record) or self._older.get(record)
+        obj = self._decoded.get(record)
         return self._decode(record) if obj is None else obj
+
+    def __len__(self) -> int:
+        """How many objects are remembered decoded."""
+        return len(self._decoded)
 
     def scribbled(self) -> list[str]:
         """Return the keys of the objects remembered that somebody has changed in place, which nobody may."""
-        remembered = {**self._older, **self._decoded}
-        return [record.key for record, obj in remembered.items() if self._fresh(record) != obj]
+        return [record.key for record, obj in self._decoded.items() if self._fresh(record) != obj]
 
     def _fresh(self, record: Record) -> Object:
         obj = record.load()
@@ -50,10 +55,21 @@ class View:
 
     def _decode(self, record: Record) -> ReadOnlyObject:
         obj = self._fresh(record)
-        if len(self._decoded) >= DECODED_MAX:
-            self._older, self._decoded = self._decoded, {}
+        if len(self._decoded) >= self._decoded_max:
+            self._forget()
         self._decoded[record] = obj
         return obj
+
+    def _forget(self) -> None:
+        """Forget all but what is current and followed, and what came last: somebody may still wait to see it."""
+        current = self.resource.collection.records if self.watched else {}
+        late = len(self._decoded) - REPLACED_MAX
+        self._decoded = {
+            record: obj
+            for number, (record, obj) in enumerate(self._decoded.items())
+            if number >= late or current.get(record.key) is record
+        }
+        self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
 
 
 class LocalWatch:
@@ -72,6 +88,7 @@ class LocalWatch:
         self._collection.watches[self.end] = None
         self._siblings = siblings
         siblings[self] = None
+        view.watched += 1
 
     def ready(self) -> bool:
         """Whether `take` has something, or would raise."""
@@ -108,7 +125,8 @@ class LocalWatch:
     def _leave(self) -> None:
         self._collection.listeners.pop(self._offer, None)
         self._collection.watches.pop(self.end, None)
-        self._siblings.pop(self, None)
+        if self._siblings.pop(self, self) is None:
+            self._view.watched -= 1
 
     def _offer(self, change: Change) -> None:  # hot: per change, per watcher
         self._watch.offer(change)

@@ -12,6 +12,7 @@ from mockkube.api.errors import Expired, Forbidden, Internal, NotFound, Unavaila
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local import LocalClient
 from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local_view import REPLACED_MAX
 from mockkube.apiserver.registry.cache import Change, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
@@ -134,6 +135,29 @@ async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalCli
     assert whole is same
     assert first is second
     assert first is not whole
+
+
+async def test_what_was_replaced_is_soon_forgotten(client: LocalClient, door: LocalDoor) -> None:
+    await client.create("Pod", POD)
+    watch = await client.watch("Pod", EVERYTHING, "")
+    for number in range(3 * REPLACED_MAX):
+        await client.patch("Pod", P, {"metadata": {"labels": {"number": str(number)}}})
+    view = door.desk().view("Pod", None)
+    assert len(view) <= 2 * REPLACED_MAX + 1
+    newest = watch.take()[-1].object
+    assert newest is await client.get("Pod", P)
+
+
+async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: LocalClient, door: LocalDoor) -> None:
+    for number in range(3 * REPLACED_MAX):
+        await client.create("ConfigMap", {"metadata": {"name": f"c{number}", "namespace": "default"}})
+    view = door.desk().view("ConfigMap", None)
+    assert len(view) <= 2 * REPLACED_MAX
+    watch = await client.watch("ConfigMap", EVERYTHING, "")
+    listed = (await client.list("ConfigMap")).items
+    again = (await client.list("ConfigMap")).items
+    assert all(one is other for one, other in zip(listed, again, strict=True))
+    await watch.close()
 
 
 async def test_who_changes_in_place_what_all_share_is_found_out(client: LocalClient, door: LocalDoor) -> None:
