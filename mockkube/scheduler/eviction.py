@@ -3,6 +3,7 @@
 upstream 1.36: pkg/scheduler/framework/preemption/executor.go
 """
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -52,12 +53,12 @@ class Tools:
 
 
 class Evictions:
-    """Carries preemptions out, one per step."""
+    """Carries preemptions out, per step as many as may go at once."""
 
-    def __init__(self, tools: Tools, *, owner: str) -> None:
+    def __init__(self, tools: Tools, *, owner: str, at_once: int = 1) -> None:
         self.name = f"{owner}/evictions"
         self.bell = Bell()
-        self._tools = tools
+        self._tools, self._at_once = tools, at_once
         self._waiting: deque[Preemption] = deque()
         self._unfinished: dict[str, None] = {}
         """The uids of preemptors that more than one victim has still to go for."""
@@ -96,8 +97,16 @@ class Evictions:
         """Return None: it works when told."""
 
     async def step(self) -> None:
-        """Carry one preemption out."""
-        preemption = self._waiting.popleft()
+        """Carry the next preemptions out, each for itself."""
+        batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
+        if len(batch) == 1:
+            await self._finish(batch[0])
+            return
+        async with asyncio.TaskGroup() as group:
+            for preemption in batch:
+                group.create_task(self._finish(preemption))
+
+    async def _finish(self, preemption: Preemption) -> None:
         uid, failed = preemption.preemptor.uid, False
         try:
             await self._carry_out(preemption)

@@ -153,7 +153,7 @@ class Scheduler:
             ask_again=self.queue.ask_again,
             call_off=binder.call_off,
         )
-        evictions = Evictions(tools, owner=owner)
+        evictions = Evictions(tools, owner=owner, at_once=at_once)
         for handle in self._handles:
             handle.evictions = evictions
         self._subscribe(binder)

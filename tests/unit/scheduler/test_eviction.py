@@ -22,10 +22,10 @@ class Server:
     """A client that notes who is deleted, and what was thought of the preemptor then."""
 
     def __init__(self):
-        self.deleted, self.look, self.answers = [], lambda: None, True
+        self.deleted, self.look, self.answers, self.refused = [], lambda: None, True, ""
 
     async def patch(self, kind, key, patch, *, subresource):
-        if not self.answers:
+        if not self.answers or key.name == self.refused:
             raise Unavailable("gone")
 
     async def delete(self, kind, key, how):
@@ -103,6 +103,17 @@ def test_a_pod_whose_victims_could_not_be_evicted_is_tried_at_once(evictions, se
     begin(evictions, pods, "a", "b")
     asyncio.run(evictions.step())
     assert queue.made == [("ask_again", UID, (False, False)), ("activate", UID, (False, False))]
+
+
+def test_several_preemptions_go_at_once_and_none_is_stopped_by_another(evictions, server, queue, pods):
+    evictions._at_once = 2
+    for uid, names in ((UID, ("a", "b")), ("second", ("c",)), ("third", ("d",))):
+        evictions.begin(Preemption(pods(uid), "n1", [pods(name) for name in names]))
+    server.refused = "a"
+    asyncio.run(evictions.step())
+    assert [name for name, _ in server.deleted] == ["c"]
+    assert ("activate", UID, (False, False)) in queue.made
+    assert (evictions.ready(), evictions.preempting("second"), evictions.preempting("third")) == (True, False, True)
 
 
 def test_victims_that_are_going_already_are_left_alone(evictions, pods):
