@@ -1,6 +1,5 @@
 """What a plan lets happen: steps of the scenario language, played on the cluster of a walk."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from mockkube.scenario.catalogue import STEPS
@@ -23,14 +22,12 @@ def check(action: Action, at: Place) -> None:
     read(_VERBS[verb], arguments, at.of(action, verb))
 
 
-async def play(world: World, actions: Sequence[Action]) -> list[str]:
-    """Play them one after the other; return what was refused: a rollout goes on without it."""
-    refused = []
-    for action in actions:
-        [(verb, arguments)] = action.items()
-        place = Place("plan", bindings=world.scene.bindings)
-        try:
-            await read(_VERBS[verb], arguments, place).play(world)
-        except (Failure, ScenarioError) as error:
-            refused.append(f"{verb}: {error}")
-    return refused
+async def play(world: World, action: Action) -> str:
+    """Play a step; return why it was refused, or nothing: a rollout goes on without it."""
+    [(verb, arguments)] = action.items()
+    place = Place("plan", bindings=world.scene.bindings)
+    try:
+        await read(_VERBS[verb], arguments, place).play(world)
+    except (Failure, ScenarioError) as error:
+        return f"{verb}: {error}"
+    return ""

@@ -7,7 +7,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Counts; they add up along an order."""
+    """Counts; they add up along an order. In a step with a loop a workload counts once, however many pods it loses."""
 
     evicted: int = 0
     """Pods taken from their nodes for a taint."""
@@ -20,7 +20,7 @@ class Harm:
     loops: int = 0
     """Steps in which pods were made over and over."""
     refused: int = 0
-    """Objects and pods that the API server refused."""
+    """Objects that a controller still failed on at the end of a step, for a pod of theirs is refused."""
     stuck: int = 0
     """Pods that waited for a node at the end of a step."""
     missing: int = 0

@@ -107,9 +107,10 @@ class Intent:
         if mirror.found(workload.manifest) is None:
             return 0
         pods = [pod for pod in mirror.all(PODS).values() if workload.owns(pod) and _ready(pod)]
-        return max(0, self._wanted(workload, mirror) - len(pods))
+        return max(0, self.wanted(workload, mirror) - len(pods))
 
-    def _wanted(self, workload: Workload, mirror: Mirror) -> int:
+    def wanted(self, workload: Workload, mirror: Mirror) -> int:
+        """Return how many replicas there should be."""
         spec = workload.manifest.get("spec") or {}
         match workload.manifest["kind"]:
             case "DaemonSet":

@@ -118,7 +118,8 @@ class _Reading:
         if not entry.version and not entry.gates:
             raise at.error("nothing changes: give a version, or gates")
         before = self._before(entry, version)
-        after = Setting(entry.version or None, dict(entry.gates))
+        over: dict[str, bool | None] = dict.fromkeys(entry.from_.gates)  # what it was told before is over then
+        after = Setting(entry.version or None, {**over, **entry.gates})
         change = Change(name, before, after)
         for setting in (before, after):
             self._judge(name, setting, version, trains, at)

@@ -10,6 +10,8 @@ from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.mirror import EVENTS, NODES, PODS, Mirror
 
 _EVICTED = "DeletionByTaintManager"
+_ONLY_ADDED = "spec.tolerations"
+"""Users may add tolerations to a pod that is there; where one goes, the API server has lost it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Fact:
     meant_to_stay: bool = False
     """Whether the owner's manifest tolerates what it was taken away for."""
     uid: str = ""
+    reason: str = ""
+    """Why a kubelet refused it; of a field that was lost, its path."""
 
     def told(self) -> str:
         """Return it without anything that was drawn: the same in each walk."""
@@ -53,8 +57,8 @@ def _of_pod(step: Step, write: Write, intent: Intent, mirror: Mirror) -> Iterato
     node = mirror.all(NODES).get(pod["spec"].get("nodeName", ""))
     stays = intent.tolerates(pod, node)
 
-    def fact(harm: str, text: str, *, stays: bool = False) -> Fact:
-        return Fact(harm, name, of, component, step.at, text, stays, uid)
+    def fact(harm: str, text: str, *, stays: bool = False, reason: str = "") -> Fact:
+        return Fact(harm, name, of, component, step.at, text, stays, uid, reason)
 
     if write.verb == "create":
         yield fact("created", "made")
@@ -62,14 +66,14 @@ def _of_pod(step: Step, write: Write, intent: Intent, mirror: Mirror) -> Iterato
         return
     if before is None:
         return
-    if step.worker != OPERATOR and write.verb == "update":
-        for path in lost(before["spec"], pod["spec"], "spec"):
-            yield fact("lost", f"{path} is no longer stored: written by {component}")
+    if write.verb == "update":
+        for path in _lost(before, pod, by_users=step.worker == OPERATOR):
+            yield fact("lost", f"{path} is no longer stored: written by {component}", reason=path)
     if _disrupted(pod) and not _disrupted(before) and not _finished(before):
         yield fact("evicted", f"evicted from its node{_for(node)}", stays=stays)
     if _rejected(pod) and not _rejected(before) and component.startswith("kubelet"):
         reason = pod["status"].get("reason", "")
-        yield fact("rejected", f"rejected by its kubelet: {reason}", stays=stays)
+        yield fact("rejected", f"rejected by its kubelet: {reason}", stays=stays, reason=reason)
     if (
         "daemonset-controller" in step.worker
         and not _outdated(pod, mirror)
@@ -78,6 +82,13 @@ def _of_pod(step: Step, write: Write, intent: Intent, mirror: Mirror) -> Iterato
         and not _finished(before)
     ):
         yield fact("removed", "taken away by the daemonset controller", stays=stays)
+
+
+def _lost(before: ReadOnlyObject, pod: ReadOnlyObject, *, by_users: bool) -> Iterator[str]:
+    """Yield the fields that are no longer there; of what users wrote themselves, those that they cannot take away."""
+    for path in lost(before["spec"], pod["spec"], "spec"):
+        if not by_users or path.startswith(_ONLY_ADDED):
+            yield path
 
 
 def _of_event(step: Step, write: Write) -> Iterator[Fact]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mockkube.scenario.explore.orders import Moves
 from mockkube.scenario.explore.plan import Plan
+from mockkube.scenario.explore.rates import Looping, Rate, measure
 from mockkube.scenario.explore.search import Walked
 from mockkube.scenario.explore.stepping import walk
 
@@ -26,6 +27,11 @@ class Alone:
         """Play each."""
         for moves in ways:
             yield asyncio.run(walk(self._plan, moves))
+
+    def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
+        """See how fast each loop goes."""
+        for one in loops:
+            yield asyncio.run(measure(self._plan, one))
 
 
 class Together:
@@ -45,6 +51,10 @@ class Together:
         """Play all, and yield them in their order: what is learned does not depend on who is faster."""
         yield from self._pool.map(_walk, ways)
 
+    def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
+        """See how fast each loop goes, and yield the rates in the order of the loops."""
+        yield from self._pool.map(_measure, loops)
+
 
 def _begin(plan: Plan) -> None:
     logging.disable(logging.ERROR)
@@ -53,3 +63,7 @@ def _begin(plan: Plan) -> None:
 
 def _walk(moves: Moves) -> Walked:
     return asyncio.run(walk(_PLAN[0], moves))
+
+
+def _measure(one: Looping) -> Rate:
+    return asyncio.run(measure(_PLAN[0], one))

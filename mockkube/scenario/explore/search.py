@@ -62,15 +62,15 @@ class Known:
             state = step.state
         return taken
 
-    def unknown_from(self, moves: Moves) -> tuple[State, Move] | None:
-        """Return the first step of the moves that is not known."""
+    def known_up_to(self, moves: Moves) -> tuple[State, int]:
+        """Return how many of the moves are known from the start on, and the state after them."""
         state = self.start
-        for move in moves:
+        for index, move in enumerate(moves):
             step = self.steps.get((state, move))
             if step is None:
-                return state, move
+                return state, index
             state = step.state
-        return None
+        return state, len(moves)
 
     def learn(self, moves: Moves, start: State, taken: Sequence[Taken]) -> None:
         """Take in a walk that was walked."""
@@ -114,7 +114,7 @@ def explore(ways: Sequence[Moves], play: Play, told: Callable[[int], None] = lam
     while batch:
         for walked in play(batch):
             known.learn(walked.moves, walked.start, walked.taken)
-            unknown = [way for way in unknown if known.unknown_from(way) is not None]
+            unknown = [way for way in unknown if known.known_up_to(way)[1] < len(way)]
             told(len(unknown))
         batch = list(islice(_frontier(known, unknown), BATCH_MAX))
     return known
@@ -131,10 +131,10 @@ def _cover(ways: Sequence[Moves]) -> Iterator[Moves]:
 
 
 def _frontier(known: Known, ways: Iterable[Moves]) -> Iterator[Moves]:
-    """Yield one way for each step that is the first unknown one of some way."""
-    seen: dict[tuple[State, Move], None] = {}
+    """Yield one way for each step that is the first unknown one of some way, those first that have most to tell."""
+    seen: dict[tuple[State, Move], tuple[int, Moves]] = {}
     for way in ways:
-        step = known.unknown_from(way)
-        if step is not None and step not in seen:
-            seen[step] = None
-            yield way
+        state, at = known.known_up_to(way)
+        seen.setdefault((state, way[at]), (at, way))
+    for _, way in sorted(seen.values(), key=lambda one: one[0]):
+        yield way

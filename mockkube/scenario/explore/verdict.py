@@ -1,12 +1,29 @@
 """What comes out of an exploration: every order with its harm, what was written about it, and how it breaks."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from mockkube.scenario.explore import invariants
+from mockkube.scenario.explore.checking import Checked, check
 from mockkube.scenario.explore.harm import NONE, Harm
 from mockkube.scenario.explore.orders import Moves, Walk, walks
 from mockkube.scenario.explore.plan import Order, Phase, Plan, WrittenOrder
-from mockkube.scenario.explore.search import Break, Known, Play, Taken, explore
+from mockkube.scenario.explore.rates import Looping, Rate
+from mockkube.scenario.explore.reasons import settings_after
+from mockkube.scenario.explore.search import Break, Known, Taken, Walked, explore
+
+
+class Players(Protocol):
+    """Whoever plays on clusters, each walk and each loop on one of its own."""
+
+    def __call__(self, ways: Sequence[Moves]) -> Iterator[Walked]:
+        """Play walks."""
+        ...
+
+    def measure(self, loops: Sequence[Looping]) -> Iterator[Rate]:
+        """See how fast loops go; rates come in the order of the loops."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,10 @@ class Exploration:
     walks: int = 0
     surprises: int = 0
     """Steps that came out otherwise when they were played again from what seemed the same state."""
+    rates: tuple[Rate, ...] = ()
+    """How fast each hot loop goes, the fastest first; one for each way components can be told in which there is one."""
+    checked: Checked | None = None
+    """What came of playing a sample of ways from start to end, if that was asked for."""
     doubts: int = 0
     """How many of them broke other invariants that time: only these could change a verdict."""
 
@@ -117,23 +138,29 @@ class _Worst:
         return min(self.ways, key=lambda way: (len(way.breaks), way.harm.score))
 
 
-def judge(plan: Plan, play: Play, told: Callable[[int], None] = lambda left: None) -> Exploration:
-    """Explore a plan and return what came of it."""
+def judge(
+    plan: Plan, play: Players, told: Callable[[int], None] = lambda left: None, *, checks: int = 0
+) -> Exploration:
+    """Explore a plan and return what came of it; `checks` ways are played once more, from start to end."""
     ways = list(walks(plan))
     known = explore([walk.moves for walk in ways], play, told)
     taken = [(walk, _taken(known, walk)) for walk in ways]
-    return Exploration(
+    rates = sorted(play.measure(list(_loops(plan, taken))), key=lambda one: -one.per_minute())
+    found = Exploration(
         plan=plan,
         pairs=tuple(_pairs(taken)),
         orders=tuple(_orders(plan, taken)),
-        counterexamples=tuple(_counterexamples(plan, taken)),
+        counterexamples=tuple(_told_with(rates, _counterexamples(plan, taken))),
         states=known.states,
         steps=len(known.steps),
         played=known.played,
         walks=len(ways),
         surprises=len(known.surprises),
-        doubts=known.doubts,
+        rates=tuple(rates),
     )
+    if not checks:
+        return found
+    return replace(found, checked=check(known, [walk.moves for walk in ways], play, count=checks, seed=plan.seed))
 
 
 def _taken(known: Known, walk: Walk) -> Sequence[Taken]:
@@ -199,3 +226,28 @@ def _counterexamples(plan: Plan, found: Found) -> Iterable[Counterexample]:
     for demand in plan.demands:
         if demand.name in best:
             yield best[demand.name][1]
+
+
+def _loops(plan: Plan, found: Found) -> Iterator[Looping]:
+    """Yield the shortest way to a loop for each way that components can be told when there is one."""
+    shortest: dict[tuple[tuple[str, str], ...], Moves] = {}
+    for walk, taken in found:
+        looping = next((index for index, step in enumerate(taken[:-1]) if step.harm.loops), None)
+        if looping is None:
+            continue
+        moves = walk.moves[: looping + 1]
+        told = tuple((name, str(setting)) for name, setting in settings_after(plan, moves).items())
+        if told not in shortest or len(moves) < len(shortest[told]):
+            shortest[told] = moves
+    for told, moves in shortest.items():
+        yield Looping(moves, told)
+
+
+def _told_with(rates: Sequence[Rate], examples: Iterable[Counterexample]) -> Iterator[Counterexample]:
+    """Yield the counterexamples, that of a loop with how fast it goes."""
+    for one in examples:
+        rate = next((rate for rate in rates if rate.loop.moves == one.moves), None)
+        if one.invariant == invariants.NO_HOT_LOOP and rate is not None:
+            yield replace(one, text=rate.text())
+        else:
+            yield one

@@ -1,0 +1,109 @@
+"""Why pods came to harm in a move: asked as `mockkube why` asks, of the cluster as it is after the move."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key
+from mockkube.cluster.components import SCHEDULER
+from mockkube.cluster.laboratory import Laboratory
+from mockkube.cluster.why.account import Stage
+from mockkube.cluster.why.asking import Question
+from mockkube.cluster.why.team import Team, team_of
+from mockkube.cluster.why.text import lines
+from mockkube.scenario.explore.intent import Intent
+from mockkube.scenario.explore.mirror import PODS, Mirror
+from mockkube.scenario.explore.observing import Fact
+from mockkube.scheduler.part import Scheduler
+
+STUCK: Final = "stuck"
+_ASKED: Final = ("evicted", "rejected", "removed")
+_REMEDIES_MAX: Final = 3
+_SCHEDULED: Final = Stage.SCHEDULED.name.capitalize()
+"""How an account calls it that a pod waits for a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What is to be said of one pod; of several of a workload that came to the same harm the first is asked about."""
+
+    pod: str
+    workload: str
+    harm: str
+    """`evicted`, `rejected`, `removed`, or `stuck`: it waits for a node."""
+    account: ReadOnlyObject
+    """What `mockkube why -o json` says."""
+
+    def told(self) -> str:
+        """Return it in a line: who stops the pod, what was compared, and what single change would help."""
+        return "; ".join([*self.account["deeds"], *self._stopped(), *self._helped()])
+
+    def _stopped(self) -> Iterator[str]:
+        obstacle = self.account["obstacle"]
+        if obstacle is None:
+            return
+        nodes = [f"{one['node']}: {_refusal(one)}" for one in self.account["nodes"]]
+        if obstacle["stage"] == _SCHEDULED and nodes:
+            yield f"{obstacle['component']} refuses {'; '.join(nodes)}"
+        else:
+            detail = f" ({obstacle['detail']})" if obstacle["detail"] else ""
+            yield f"{obstacle['component']} {obstacle['reason']}{detail}"
+
+    def _helped(self) -> Iterator[str]:
+        """Yield changes of components; of objects only where no component can help."""
+        remedies = self.account["whatIf"]
+        several = [one for one in remedies if one["component"]] or remedies
+        if several:
+            told = (f"{one['component'] or one['kind']} {one['change']}" for one in several[:_REMEDIES_MAX])
+            yield f"it would help: {', or '.join(told)}"
+
+    def text(self) -> Sequence[str]:
+        """Return it as `mockkube why` prints it."""
+        return list(lines(self.account))
+
+
+def _refusal(one: ReadOnlyObject) -> str:
+    detail = f" ({one['detail']})" if one["detail"] else ""
+    return f"{', '.join(one['reasons'])}{detail}"
+
+
+async def explained(laboratory: Laboratory, intent: Intent, mirror: Mirror, seen: Iterable[Fact]) -> tuple[Why, ...]:
+    """Return what is to be said of the pods that came to harm, one for each workload and harm."""
+    question = Question(laboratory.client(), _team(laboratory), laboratory.clock)
+    found: dict[tuple[str, str], Why] = {}
+    for pod, workload, harm in (*_harmed(seen), *_waiting(intent, mirror)):
+        if (workload, harm) not in found:
+            try:
+                account = await question.account(Key(*pod.split("/", 1)))
+            except NotFound:
+                continue
+            found[workload, harm] = Why(pod, workload, harm, account.as_json())
+    return tuple(found.values())
+
+
+def _harmed(seen: Iterable[Fact]) -> Iterator[tuple[str, str, str]]:
+    for fact in seen:
+        if fact.harm in _ASKED:
+            yield fact.object, fact.of or fact.object, fact.harm
+
+
+def _waiting(intent: Intent, mirror: Mirror) -> Iterator[tuple[str, str, str]]:
+    for name, pod in mirror.all(PODS).items():
+        status = pod.get("status") or {}
+        if status.get("phase") == "Pending" and not pod["spec"].get("nodeName"):
+            own = intent.workload_of(pod)
+            yield name, own.name if own is not None else name, STUCK
+
+
+def _team(laboratory: Laboratory) -> Team:
+    """Return the components as they are now, and why some of them do nothing."""
+    components = laboratory.components()
+    idle = {name: "it does not run" for name, asked in components.items() if not asked.running}
+    scheduler = laboratory.part(SCHEDULER)
+    if isinstance(scheduler, Scheduler):
+        unheard = sorted(cache.kind for cache in scheduler.caches.workers if not cache.synced)
+        if unheard:
+            idle[SCHEDULER] = f"it waits until its API server has listed {', '.join(unheard)}"
+    return team_of(components, idle)

@@ -1,0 +1,105 @@
+"""The plans that ship, explored: nothing shared surprises, and each counterexample shows its harm when played."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mockkube.scenario.explore import invariants
+from mockkube.scenario.explore.loading import load
+from mockkube.scenario.explore.orders import Moves, walks
+from mockkube.scenario.explore.plan import Plan
+from mockkube.scenario.explore.playing import Together
+from mockkube.scenario.explore.proofs import proof
+from mockkube.scenario.explore.retelling import retold, scenario_of
+from mockkube.scenario.explore.stepping import story
+from mockkube.scenario.explore.verdict import Counterexample, Exploration, Pair, judge
+from mockkube.scenario.loading import parse
+from mockkube.scenario.playing import Run, play
+from mockkube.scenario.results import Outcome, RunResult
+
+pytestmark = pytest.mark.timeout(900)  # whole explorations, on a machine that may be busy
+
+PLANS = sorted((Path(__file__).parents[2] / "conformance" / "plans").glob("*.yaml"))
+CHECKED = 6
+
+
+@pytest.fixture(scope="module", params=PLANS, ids=[path.stem for path in PLANS])
+def explored(request: pytest.FixtureRequest) -> Iterator[Exploration]:
+    plan = load(request.param)
+    with Together(plan, os.cpu_count() or 1) as players:
+        yield judge(plan, players, checks=CHECKED)
+
+
+def test_what_is_shared_is_what_playing_a_way_from_start_to_end_gives(explored: Exploration) -> None:
+    assert explored.surprises == 0
+    assert explored.checked is not None
+    assert explored.checked.ways == CHECKED
+    assert list(map(str, explored.checked.differences)) == []
+
+
+def test_a_counterexample_passes_when_played_and_fails_with_an_order_that_does_no_such_harm(
+    explored: Exploration,
+) -> None:
+    plan = explored.plan
+    assert explored.counterexamples
+    for one in explored.counterexamples:
+        journey = asyncio.run(story(plan, one.moves))
+        harmed = _played(scenario_of(plan, one, journey))
+        assert (one.invariant, harmed.outcome, harmed.message) == (one.invariant, Outcome.PASSED, "")
+        if (moves := _harmless(explored, one)) is None:
+            continue
+        broken = next(each for each in journey.told[-1].taken.breaks if each.invariant == one.invariant)
+        other = _played(retold(plan, one.invariant, one.text, moves, proof(plan, broken, journey)))
+        assert (one.invariant, other.outcome) == (one.invariant, Outcome.FAILED)
+        assert other.steps[-1].verb in ("expectEvent", "expectRate", "assert", "error", "get")
+
+
+def test_a_harmless_order_is_there_to_compare_each_harm_with(explored: Exploration) -> None:
+    lacking = [one.invariant for one in explored.counterexamples if _harmless(explored, one) is None]
+    assert lacking == []
+
+
+def test_loops_go_as_fast_as_the_pace_of_the_controllers_lets_them(explored: Exploration) -> None:
+    looping = [one for one in explored.counterexamples if one.invariant == invariants.NO_HOT_LOOP]
+    assert bool(looping) == bool(explored.rates)
+    for rate in explored.rates:
+        fastest = rate.made[0]
+        assert [second for second, _ in fastest.series] == list(range(rate.window_seconds))
+        # five pods a second where four requests evict one, as recorded; twenty where a kubelet refuses them
+        assert round(rate.per_minute(fastest.workload) / 60) in (5, 20)
+
+
+def _harmless(explored: Exploration, example: Counterexample) -> Moves | None:
+    """Return an order in which this invariant holds up to the end of the phase in which it broke."""
+    plan, turning = explored.plan, example.walk.turning
+    down = len(example.moves) > turning
+
+    def broken(pair: Pair) -> list[str]:
+        return [one.invariant for one in (*pair.rising.breaks, *(pair.falling.breaks if down else ()))]
+
+    best = min(explored.pairs, key=lambda pair: (example.invariant in broken(pair), len(broken(pair))))
+    if example.invariant in broken(best):
+        return None
+    walk = next(one for one in walks(plan) if (one.up, one.down, one.prepares) == _key(best))
+    return walk.moves[:-1] if down else walk.moves[: walk.turning]
+
+
+def _key(pair: Pair) -> tuple[object, ...]:
+    return pair.up, pair.down, pair.prepares
+
+
+def _played(text: str) -> RunResult:
+    [scenario] = parse(text)
+    return asyncio.run(play(Run(scenario, scenario.seeds[0])))
+
+
+def test_the_plans_are_those_of_the_proposals() -> None:
+    assert [_kep(path) for path in PLANS] == [3094, 5471, 5500, 5721]
+
+
+def _kep(path: Path) -> int:
+    plan: Plan = load(path)
+    return plan.kep

@@ -1,0 +1,154 @@
+"""What a journey remembers, explains and proves, on plans too small to explore."""
+
+from mockkube.scenario.explore import invariants
+from mockkube.scenario.explore.loading import parse
+from mockkube.scenario.explore.orders import Changes, Moves, Walk
+from mockkube.scenario.explore.plan import Phase, Plan
+from mockkube.scenario.explore.proofs import proof
+from mockkube.scenario.explore.retelling import scenario_of
+from mockkube.scenario.explore.stepping import Journey, story
+from mockkube.scenario.explore.verdict import Counterexample
+from mockkube.scenario.loading import parse as parse_scenarios
+from mockkube.scenario.playing import Run, play
+from mockkube.scenario.results import Outcome, RunResult
+
+HEAD = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {name: small}
+spec:
+"""
+GATE = "TaintTolerationComparisonOperators"
+WAITING = (
+    HEAD
+    + f"""\
+  change:
+    kube-scheduler: {{gates: {{{GATE}: true}}}}
+  nodes:
+    - labels: {{disk: slow}}
+    - taints: [{{key: broken, effect: NoSchedule}}]
+  workload:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {{name: picky}}
+      spec:
+        nodeSelector: {{disk: fast}}
+        containers: [{{name: main, image: i}}]
+    - apiVersion: v1
+      kind: Pod
+      metadata: {{name: large}}
+      spec:
+        containers: [{{name: main, image: i, resources: {{requests: {{cpu: "500"}}}}}}]
+    - apiVersion: v1
+      kind: Pod
+      metadata: {{name: spread, labels: {{app: s}}}}
+      spec:
+        containers: [{{name: main, image: i}}]
+        topologySpreadConstraints:
+          - maxSkew: 1
+            topologyKey: nowhere
+            whenUnsatisfiable: DoNotSchedule
+            labelSelector: {{matchLabels: {{app: s}}}}
+    - apiVersion: v1
+      kind: Pod
+      metadata: {{name: lodger}}
+      spec:
+        nodeName: node-1
+        nodeSelector: {{disk: fast}}
+        containers: [{{name: main, image: i}}]
+  seconds: 5
+"""
+)
+LOSING = (
+    HEAD
+    + """\
+  change:
+    kube-apiserver:
+      version: "1.34"
+      from: {gates: {TaintTolerationCEL: true}}
+  workload:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: careful}
+      spec:
+        containers: [{name: main, image: i}]
+        tolerations: [{expression: "taint.key == 'sla'"}]
+  setup:
+    - create:
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: careful}
+        spec:
+          containers: [{name: main, image: i}]
+          tolerations: [{expression: "taint.key == 'sla'"}]
+  disturbances:
+    - name: somebody writes its status
+      do: [{patch: {ref: Pod/careful, subresource: status, patch: {status: {message: seen}}}}]
+  invariants:
+    - fields-kept
+    - name: nobody-says-anything
+      object: {apiVersion: v1, kind: Pod, metadata: {name: careful}, status: {message: ""}}
+  seconds: 5
+"""
+)
+UP: Moves = (Changes(Phase.UP, "kube-scheduler"),)
+
+
+async def retold(plan: Plan, moves: Moves, invariant: str) -> tuple[RunResult, str]:
+    """Play the scenario of a counterexample; return how it ended, and the text of what broke."""
+    journey = await story(plan, moves)
+    broken = next(one for one in journey.told[-1].taken.breaks if one.invariant == invariant)
+    example = Counterexample(invariant, broken.text, moves, Walk((), (), moves))
+    [scenario] = parse_scenarios(scenario_of(plan, example, journey))
+    assert scenario.header.holds is False
+    return await play(Run(scenario)), broken.text
+
+
+async def test_each_pod_that_waits_or_is_rejected_is_explained_by_what_stops_it() -> None:
+    journey = await story(parse(WAITING), UP)
+    told = {one.workload: (one.harm, one.told()) for one in journey.told[-1].why}
+    assert {name: harm for name, (harm, _) in told.items()} == {
+        "pod/picky": "stuck",
+        "pod/large": "stuck",
+        "pod/spread": "stuck",
+        "pod/lodger": "rejected",
+    }
+    assert "disk" in told["pod/picky"][1]
+    assert "cpu" in told["pod/large"][1]
+    assert "missing required label" in told["pod/spread"][1]
+    assert "kubelet" in told["pod/lodger"][1]
+
+
+async def test_what_is_lost_in_the_store_is_shown_by_the_scenario_that_tells_of_it() -> None:
+    moves = (Changes(Phase.UP, "kube-apiserver"),)
+    result, text = await retold(parse(LOSING), moves, invariants.FIELDS_KEPT)
+    assert "spec.tolerations" in text
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_what_a_plan_demands_itself_is_shown_to_be_otherwise() -> None:
+    moves = (Changes(Phase.UP, "kube-apiserver"),)
+    result, _ = await retold(parse(LOSING), moves, "nobody-says-anything")
+    assert (result.outcome, result.message) == (Outcome.PASSED, "")
+
+
+async def test_a_proof_does_not_hold_where_nothing_was_lost() -> None:
+    plan = parse(LOSING)
+    journey = await story(plan, (Changes(Phase.UP, "kube-apiserver"),))
+    shown = {one.invariant: proof(plan, one, journey) for one in journey.told[-1].taken.breaks}
+    assert all(each.at_end for each in shown.values())
+    kept = parse(LOSING.replace('version: "1.34"', "gates: {TaintTolerationCEL: true}"))
+    other = await story(kept, (Changes(Phase.UP, "kube-apiserver"),))
+    assert invariants.FIELDS_KEPT not in {one.invariant for one in other.told[-1].taken.breaks}
+
+
+async def test_a_state_is_known_by_who_waits_and_for_what() -> None:
+    """The same pods are stored before and after the scheduler has refused one of them once more."""
+    async with Journey(parse(WAITING)) as journey:
+        await journey.take(UP[0])
+        before = journey.state()
+        assert journey.state() == before
+        scheduler = journey.laboratory.part("kube-scheduler")
+        uid = journey.mirror.all("core/pods")["default/picky"]["metadata"]["uid"]
+        scheduler.queue.find(uid).refusals += 1
+        assert journey.state() != before
