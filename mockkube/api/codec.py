@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockkube.api import quantity
-from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.schema import SCHEMA_OR, Node, Schema, Shape
 from mockkube.api.times import canonical_micro_time, canonical_time
 from mockkube.api.types import Object
 
@@ -71,6 +71,8 @@ class Codec:
             case Shape.MAP:
                 assert node.item is not None
                 return _map(self.decoder(node.item), _empty_value_of(node.item))
+            case Shape.ANY if node.item is not None:
+                return _schema_or(SCHEMA_OR[node.definition], self.decoder(node.item))
             case shape:
                 return _SCALARS[shape]
 
@@ -122,6 +124,22 @@ def empty_of(node: Node) -> Callable[[], Any]:
         (f.name, (lambda: None) if f.pointer else empty_of(f.node)) for f in node.fields.values() if f.always_written
     ]
     return (lambda: {name: make() for name, make in fields}) if fields else dict
+
+
+def _schema_or(other: type, decoder: Decoder) -> Decoder:
+    """What is unknown in such a schema is dropped without a word, as by a type that reads its own text."""
+
+    # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
+    def decode(value: Any, found: Found) -> Any:
+        if value.__class__ is dict:
+            return decoder(value, Found())
+        if value.__class__ is list and other is list:
+            return [decoder(item, Found()) if item.__class__ is dict else item for item in value]
+        if other is bool and value.__class__ is not bool:
+            raise Mismatch
+        return value if value.__class__ is other else None
+
+    return decode
 
 
 def _empty_value_of(node: Node) -> Callable[[], Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mockkube.api import quantity, times
-from mockkube.api.schema import Node, Shape
+from mockkube.api.schema import SCHEMA_OR, Node, Shape
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]")
 _GO_SCALARS: Final = {Shape.BOOL: "bool", Shape.INT32: "int32", Shape.INT64: "int64", Shape.FLOAT: "float64"}
@@ -66,6 +66,11 @@ def _mismatches(node: Node, value: Any, struct: str, path: str) -> Iterator[str]
             elif node.item is not None:
                 for item in value.values():
                     yield from _mismatches(node.item, item, struct, path)
+        case Shape.ANY if node.item is not None:
+            if isinstance(value, dict):
+                yield from map(_Fatal, _mismatches(node.item, value, struct, path))
+            elif SCHEMA_OR[node.definition] is bool and not isinstance(value, bool):
+                yield _Fatal("boolean or JSON schema expected")
         case _:
             yield from _scalar_mismatch(node, value, struct, path)
 

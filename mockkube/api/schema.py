@@ -48,6 +48,9 @@ _SPECIAL: Final = {
     _META + "FieldsV1": Shape.ANY,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": Shape.ANY,
 }
+_PROPS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+SCHEMA_OR: Final = {f"{_PROPS}OrBool": bool, f"{_PROPS}OrArray": list, f"{_PROPS}OrStringArray": list}
+"""The types of a CRD's schema that are a schema or something else: what else that is."""
 _SCALARS: Final = {
     ("string", "byte"): Shape.BYTES,
     ("integer", "int32"): Shape.INT32,
@@ -75,6 +78,7 @@ class Node:
     go: str = ""
     definition: str = ""
     item: "Node | None" = None
+    """What a list or map holds; of something open, what an object in its place must be."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     fields: "dict[str, Field]" = field(default_factory=dict)
 
@@ -187,6 +191,8 @@ class Schema:
             return Node(Shape.STRUCT, go, definition, raw=raw)
         if _type(raw) == "string":
             return Node(Shape.STRING, go, definition, raw=raw)
+        if definition in SCHEMA_OR:
+            return Node(Shape.ANY, go, definition, item=self.node(_PROPS), raw=raw)
         return Node(Shape.ANY, go, definition, raw=raw)
 
     def _fill(self, node: Node) -> None:

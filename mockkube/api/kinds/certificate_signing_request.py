@@ -118,7 +118,7 @@ def _stamp(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
 def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     complaint = _request_complaint(spec.get("request") or "")
-    errors = [invalid("spec.request", spec.get("request") or None, complaint)] if complaint else []
+    errors = [invalid("spec.request", spec.get("request"), complaint)] if complaint else []
     errors += _validate_usages(spec.get("usages") or [], before.get("usages") or [])
     signer = spec.get("signerName", "")
     if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:

@@ -186,3 +186,25 @@ def test_any_json_is_decoded_or_refused(value: Any) -> None:
     except Mismatch:
         return
     assert set(decoded) <= set(SCHEMA.node(CORE + "Pod").fields)
+
+
+PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+
+
+@pytest.mark.parametrize(
+    ("given", "decoded"),
+    [
+        pytest.param(
+            {"items": {"type": "string", "maxLength": None, "odd": 1}}, {"items": {"type": "string"}}, id="pruned"
+        ),
+        pytest.param({"items": [{"odd": 1}]}, {"items": [{}]}, id="several"),
+        pytest.param({"items": "x"}, {"items": None}, id="neither"),
+        pytest.param({"additionalProperties": {"odd": 1}}, {"additionalProperties": {}}, id="of values"),
+        pytest.param({"additionalProperties": False}, {"additionalProperties": False}, id="no values"),
+        pytest.param({"dependencies": {"a": ["b"]}}, {"dependencies": {"a": ["b"]}}, id="names"),
+    ],
+)
+def test_a_schema_in_a_place_where_something_else_may_stand_is_pruned_too(given: Any, decoded: Any) -> None:
+    found = Found()
+    assert CODEC.decode(SCHEMA.node(PROPS), given, found) == decoded
+    assert not found.unknown

@@ -184,3 +184,21 @@ def test_what_the_codec_refuses_is_always_explained(value: Any) -> None:
 def test_what_is_no_scalar_is_no_quantity(value: Any) -> None:
     node = SCHEMA.node(CORE + "ResourceRequirements")
     assert complaints.mismatch(node, {"limits": {"cpu": value}})
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        pytest.param({"additionalProperties": "x"}, "boolean or JSON schema expected", id="a text for a schema"),
+        pytest.param(
+            {"items": {"type": 5}},
+            "json: cannot unmarshal number into Go struct field JSONSchemaProps.items.type of type string",
+            id="within a schema",
+        ),
+    ],
+)
+def test_a_schema_or_something_else_is_told_as_the_type_that_reads_it_does(value: Any, complaint: str) -> None:
+    node = SCHEMA.node("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
+    assert complaints.mismatch(node, value) == complaint
+    with pytest.raises(Mismatch):
+        CODEC.decode(node, value, Found())
