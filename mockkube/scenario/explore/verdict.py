@@ -156,6 +156,7 @@ def judge(
         played=known.played,
         walks=len(ways),
         surprises=len(known.surprises),
+        doubts=known.doubts,
         rates=tuple(rates),
     )
     if not checks:
