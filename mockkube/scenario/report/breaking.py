@@ -15,7 +15,6 @@ from mockkube.scenario.explore.orders import Changes
 from mockkube.scenario.explore.plan import Phase, Plan, Setting
 from mockkube.scenario.explore.reasons import settings_after, why
 from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.explore.verdict import Counterexample
 from mockkube.scenario.report import drawing
 from mockkube.scenario.report.answer import SAID, Answer
 from mockkube.scenario.report.events import Told, events_of, gathered, quoted
@@ -70,8 +69,10 @@ def _way(answer: Answer, number: int, way: Retold) -> Iterator[str]:
     yield from _picture(answer.words, way, number)
     yield "<h4>How would I notice?</h4>"
     yield from _noticing(way)
+    for index in range(len(way.stages)):
+        yield from _pace(way, index)
     yield folded("All events", events_table(told for _, told in events_of(way.moments)))
-    yield folded("Play it yourself", _replay(answer.plan, way.examples))
+    yield folded("Play it yourself", _replay(way))
 
 
 def headline(words: Wording, way: Retold) -> str:
@@ -89,7 +90,15 @@ def _step(words: Wording, way: Retold, index: int) -> Iterator[str]:
     broken = dict.fromkeys(one.invariant for one in told.taken.breaks)
     marks = "".join(f" {badge(f'breaks {name}', 'bad')}" for name in broken)
     yield f"<li><b>{escape(words.move(told.move))}</b> {lasted}{marks}"
-    yield "<ul>" + "".join(f"<li>{line}</li>" for line in happened(words, way, index)) + "</ul></li>"
+    yield "<ul>" + "".join(f"<li>{line}</li>" for line in happened(words, way, index)) + "</ul>"
+    if told.why and not stage.unserved:
+        lines = "".join(
+            f"<li>{escape(one.workload)}, {escape(one.harm)}: {escape(one.told())}</li>" for one in told.why
+        )
+        yield folded(
+            "What mockkube why says of one such pod each: what was compared, what would help", f"<ul>{lines}</ul>"
+        )
+    yield "</li>"
 
 
 def happened(words: Wording, way: Retold, index: int) -> list[str]:
@@ -108,7 +117,9 @@ def causes_of(way: Retold, index: int) -> list[str]:
     settings: Mapping[str, Setting] = settings_after(way.plan, way.moves[: index + 1])
     found: dict[str, None] = {}
     for fact in stage.told.facts:
-        own = next((one for one in way.intent.workloads if fact.of in (one.name, "") and _is_of(fact, one)), None)
+        own = next(
+            (one for one in way.journey.intent.workloads if fact.of in (one.name, "") and _is_of(fact, one)), None
+        )
         if fact.harm != "created" and fact.component in settings:
             found[why(way.plan, fact.component, settings[fact.component], own)] = None
     if stage.told.stuck and not stage.told.taken.harm.loops:
@@ -134,7 +145,7 @@ def _why_waiting(way: Retold, stage: Stage, settings: Mapping[str, Setting]) -> 
             "pod at all, of any kind. What the pods ask for has nothing to do with it."
         )
     elif scheduler is not None:
-        yield from sorted({why(way.plan, "kube-scheduler", scheduler, own) for own in way.intent.workloads})
+        yield from sorted({why(way.plan, "kube-scheduler", scheduler, own) for own in way.journey.intent.workloads})
 
 
 def _loop(plan: Plan, stage: Stage) -> Iterator[str]:
@@ -241,6 +252,20 @@ def _noticing(way: Retold) -> Iterator[str]:
     yield table(heads, rows, "What shows in the steps that do harm; times are virtual, from the beginning of the step")
 
 
+def _pace(way: Retold, index: int) -> Iterator[str]:
+    """Draw how fast the loop of a step goes."""
+    rate = way.rate(index) if way.stages[index].told.taken.harm.loops else None
+    if rate is None:
+        return
+    yield (
+        f"<p><b>How fast the loop of step {index + 1} goes</b>, left to itself for {rate.window_seconds} s of virtual "
+        "time, pods made in each second:</p>"
+    )
+    for one in rate.made:
+        label = f"{one.workload}: {rate.per_minute(one.workload):.0f} a minute"
+        yield f"<p>{escape(label)}</p>{drawing.bars([count for _, count in one.series], label)}"
+
+
 def events_table(events: Iterator[Told]) -> str:
     """Return the events of a run as a table."""
     rows = [
@@ -257,7 +282,8 @@ def events_table(events: Iterator[Told]) -> str:
     return table(("At", "Reason", "Object", "Message", "From", "Times"), rows, caption)
 
 
-def _replay(plan: Plan, examples: Sequence[Counterexample]) -> str:
+def _replay(way: Retold) -> str:
+    plan, examples = way.plan, way.examples
     last = examples[-1]
     others = [one.invariant for one in examples[:-1]]
     more = (
@@ -273,7 +299,7 @@ def _replay(plan: Plan, examples: Sequence[Counterexample]) -> str:
         "that mixes of "
         "versions which the skew policy forbids are let through."
     )
-    return f"<p>{html(how)}</p><pre>{escape(scenario_of(plan, last))}</pre>"
+    return f"<p>{html(how)}</p><pre>{escape(scenario_of(plan, last, way.journey))}</pre>"
 
 
 def summary_of(answer: Answer, way: Retold) -> str:

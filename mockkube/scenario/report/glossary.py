@@ -13,14 +13,16 @@ MEANS: Final[Mapping[str, str]] = {
     "removed": "a pod deleted by the DaemonSet controller, although its manifest tolerates the taint",
     "lost": "a field that users wrote and that is no longer stored, or not in the pods made of it",
     "loops": "a step in which pods were made over and over without end (a hot loop)",
-    "refused": "a pod that a controller tried to make and kube-apiserver refused; each try counts",
+    "refused": "an object for which kube-apiserver refused a pod in a step, however often its controller tried",
     "stuck": "an accepted pod without a node (Pending) when a step ends",
     "missing": "a replica that is wanted and not ready when a step ends",
 }
 """In the order of `WEIGHTS`."""
 SUMMED: Final = (
     "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
-    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing."
+    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. Of one "
+    "workload at "
+    "most ten pods count in a step: where there are more, they loop."
 )
 SAFE: Final = "An order is *safe* when no invariant breaks on any way that uses it."
 

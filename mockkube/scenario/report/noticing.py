@@ -41,7 +41,7 @@ def signs(way: Retold, index: int) -> list[Sign]:
     last = way.stages[index + 1].moment if index + 1 < len(way.stages) else len(way.moments)
     events = [told for _, told in events_of(way.moments[stage.moment : last]) if told.reason not in _ROUTINE]
     found = [_of_event(one, stage) for one in gathered(events, whoever=True)]
-    return [*found, *_of_pods(stage), *_of_workloads(stage), *_without_event(stage, events), *_of_loop(stage)]
+    return [*found, *_of_pods(stage), *_of_workloads(stage), *_without_event(stage, events), *_of_loop(way, index)]
 
 
 def _of_event(one: Told, stage: Stage) -> Sign:
@@ -84,11 +84,12 @@ def _without_event(stage: Stage, events: Sequence[Told]) -> Iterator[Sign]:
         yield Sign("nobody", what, "with the first new pod", times(len(told.stuck), "pod"), _WAITING)
 
 
-def _of_loop(stage: Stage) -> Iterator[Sign]:
+def _of_loop(way: Retold, index: int) -> Iterator[Sign]:
+    stage = way.stages[index]
     if stage.told.taken.harm.loops:
         made = sum(fact.harm == "created" for fact in stage.told.facts)
-        span = stage.told.ended - stage.told.began
-        often = f"{made} pods within {span:.0f} s of virtual time, then cut off: as fast as the controllers work"
+        rate = way.rate(index)
+        often = f"{made} pods, then the step was cut off" if rate is None else rate.text()
         what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"
         yield Sign("kube-controller-manager", what, "at once", often, "kubectl get pods -A -w")
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from mockkube.api.catalogue import KINDS, stable
 from mockkube.cluster.components import SCHEDULER
-from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.mirror import PODS
 from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.orders import Moves, Turns, walks
 from mockkube.scenario.explore.plan import Order, Plan
+from mockkube.scenario.explore.rates import Rate
+from mockkube.scenario.explore.reasons import settings_after
 from mockkube.scenario.explore.stepping import Journey, Told
 from mockkube.scenario.explore.verdict import Counterexample, Exploration
 from mockkube.scenario.results import Moment, story_of
@@ -39,11 +40,20 @@ class Retold:
     stages: tuple[Stage, ...]
     moments: tuple[Moment, ...]
     """From the first step on."""
-    intent: Intent
+    journey: Journey
+    """It is over."""
     ran: Mapping[str, str]
     """The pods that ran when the way back began, and whose they are."""
     examples: tuple[Counterexample, ...] = ()
     """What breaks in it."""
+    rates: tuple[Rate, ...] = ()
+    """How fast loops go, as far as that was measured."""
+
+    def rate(self, index: int) -> Rate | None:
+        """Return how fast the loop of a step goes: that of one with components told the same."""
+        told = settings_after(self.plan, self.moves[: index + 1])
+        same = tuple((name, str(setting)) for name, setting in told.items())
+        return next((one for one in self.rates if one.loop.told == same), None)
 
     def taken(self) -> Iterator[tuple[Stage, Fact]]:
         """Yield what was done to pods that ran when the way back began."""
@@ -58,15 +68,15 @@ class Retold:
         return [name for name in dict.fromkeys(self.ran.values()) if name not in lost]
 
 
-def play(plan: Plan, moves: Moves, examples: Sequence[Counterexample] = ()) -> Retold:
+def play(plan: Plan, moves: Moves) -> Retold:
     """Play a way on a cluster of its own."""
-    return asyncio.run(_played(plan, moves, examples))
+    return asyncio.run(_played(plan, moves))
 
 
-async def _played(plan: Plan, moves: Moves, examples: Sequence[Counterexample]) -> Retold:
+async def _played(plan: Plan, moves: Moves) -> Retold:
     stages: list[Stage] = []
     ran: dict[str, str] = {}
-    async with Journey(plan) as journey:
+    async with Journey(plan, explains=True) as journey:
         trace = journey.laboratory.trace
         first = len(trace.steps)
         for move in moves:
@@ -76,7 +86,7 @@ async def _played(plan: Plan, moves: Moves, examples: Sequence[Counterexample]) 
             if isinstance(move, Turns):
                 ran = dict(_running(journey))
         moments = tuple(story_of(trace))[first:]
-    return Retold(plan, moves, tuple(stages), moments, journey.intent, ran, tuple(examples))
+    return Retold(plan, moves, tuple(stages), moments, journey, ran)
 
 
 def _running(journey: Journey) -> Iterator[tuple[str, str]]:
@@ -106,7 +116,12 @@ def counterexamples(result: Exploration) -> list[Retold]:
             told.append((one.moves, [one]))
         else:
             same.append(one)
-    return [play(result.plan, moves, sorted(some, key=lambda one: len(one.moves))) for moves, some in reversed(told)]
+    return [
+        replace(
+            play(result.plan, moves), examples=tuple(sorted(some, key=lambda one: len(one.moves))), rates=result.rates
+        )
+        for moves, some in reversed(told)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
+from mockkube.cluster.components import CONTROLLER_MANAGER
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.plan import Phase, When
+from mockkube.scenario.explore.stepping import FLAGS
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.wording import listed, times
@@ -81,9 +83,24 @@ def _time(answer: Answer) -> str:
 
 def _counts(answer: Answer) -> str:
     return (
-        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one step, so "
-        "what is counted in such a step is a lower bound: compare orders by what broke, then by the league of their "
-        "harm, not by a few points."
+        f"**Counts:** a hot loop is cut off once more than {answer.plan.creations_max} pods were made in one "
+        "step, so the "
+        "counts of such a step are lower bounds: compare orders by what broke, then by the league of their harm, "
+        "not by "
+        f"a few points.{_pace(answer)}"
+    )
+
+
+def _pace(answer: Answer) -> str:
+    """Say how the pace of loops was measured."""
+    if not answer.result.rates:
+        return ""
+    told = FLAGS[CONTROLLER_MANAGER]
+    return (
+        f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
+        "time, with "
+        f"the real limits of kube-controller-manager's client ({told['kube-api-qps']} requests a second, "
+        f"{told['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
     )
 
 
@@ -94,15 +111,29 @@ def _sharing(answer: Answer) -> str:
         "share what "
         f"follows ({result.states} states, {result.steps} different steps, {result.played} played). "
     )
+    return f"{told}{_played_again(answer)}{_checked(answer)}"
+
+
+def _played_again(answer: Answer) -> str:
+    result = answer.result
     if not result.surprises:
-        return told + "No step that was played again came out otherwise."
+        return "No step that was played again came out otherwise."
     other = "step that was played again came out" if result.surprises == 1 else "steps that were played again came out"
     verdicts = (
         "None of them broke another invariant: no verdict is touched, a count may be off."
         if not result.doubts
         else f"{result.doubts} of them broke other invariants: verdicts of orders that share such a step are in doubt."
     )
-    return f"{told}{result.surprises} {other} otherwise. {verdicts}"
+    return f"{result.surprises} {other} otherwise. {verdicts}"
+
+
+def _checked(answer: Answer) -> str:
+    checked = answer.result.checked
+    if checked is None:
+        return ""
+    others = len(checked.differences)
+    found = f"{others} came out otherwise" if others else "all came out the same"
+    return f" {times(checked.ways, 'way')}, drawn by the seed, were also played from start to end: {found}."
 
 
 def _untried(answer: Answer) -> str:

@@ -77,3 +77,14 @@ def test_the_plan_is_part_of_the_page(explored: Exploration, page: str) -> None:
 
 def test_the_same_exploration_gives_the_same_page(explored: Exploration, page: str) -> None:
     assert render(explored) == page
+
+
+def test_the_pace_of_a_loop_is_told_and_drawn(explored: Exploration, page: str) -> None:
+    rate = explored.rates[0].text()
+    assert rate in page
+    assert "How fast the loop of step" in page
+
+
+def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
+    assert "What mockkube why says" in page
+    assert "it would help: kube-controller-manager TaintTolerationComparisonOperators=true" in page
