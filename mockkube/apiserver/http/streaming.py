@@ -25,6 +25,8 @@ from mockkube.apiserver.registry.watching import Seen, Watch
 
 BOOKMARK_SECONDS: Final = 60.0
 """How long a quiet watch waits before it tells the client how far it has come."""
+LAST_BOOKMARK_SECONDS: Final = 2.0
+"""How long before its end a watch tells that once more."""
 TIMEOUT_SECONDS_MIN: Final = 1800
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 _WRITE_SECONDS_MAX: Final = 30.0
@@ -86,6 +88,7 @@ class _Sender:
         self.representation, self.view, self.response = representation, exchange.view(), response
         self.streams = exchange.streams
         self.columns_sent = False
+        self.ends_at = 0.0
 
     async def run(self, watch: Watch) -> None:
         """Write until the time is over, the client is gone, or it cannot keep up."""
@@ -94,6 +97,7 @@ class _Sender:
         seconds = self.options.timeout_seconds or TIMEOUT_SECONDS_MIN
         try:
             async with asyncio.timeout(seconds) as deadline:
+                self.ends_at = deadline.when() or 0.0
                 with self.streams.holding(deadline):
                     while not (watch.lagged or watch.ended):
                         await self.next(watch)
@@ -106,7 +110,7 @@ class _Sender:
         """Wait for events, or long enough for a bookmark, and write."""
         if self.options.bookmarks:
             try:
-                async with asyncio.timeout(BOOKMARK_SECONDS):
+                async with asyncio.timeout(self.quiet_seconds()):
                     await watch.wait()
             except TimeoutError:
                 await self.write(self.bookmark(watch))
@@ -116,6 +120,12 @@ class _Sender:
         if watch.lagged:
             raise Expired("the client fell too far behind: list again")
         await self.write(self.events(watch.take()))
+
+    def quiet_seconds(self) -> float:
+        """How long to wait for events before a bookmark: the last one comes shortly before the end."""
+        # upstream 1.36: apiserver/pkg/storage/cacher/cache_watcher.go, nextBookmarkTime
+        left = self.ends_at - LAST_BOOKMARK_SECONDS - asyncio.get_running_loop().time()
+        return left if 0 < left < BOOKMARK_SECONDS else BOOKMARK_SECONDS
 
     async def write(self, data: bytes) -> None:
         """Hand bytes to the client; one that does not take them in time is dropped."""

@@ -10,6 +10,7 @@ import aiohttp
 import orjson
 from cachetools import LRUCache
 
+from mockkube.api import documents
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.webhooks.calls import CallFailed
 
@@ -21,6 +22,8 @@ _HEADERS: Final = {
     "User-Agent": "kube-apiserver-admission",
 }
 _PORT: Final = 443
+_UNKNOWN_AUTHORITY: Final = ("self-signed certificate", "unable to get local issuer certificate")
+_SIGNED_BY_NOBODY: Final = "x509: certificate signed by unknown authority"
 
 
 class WebhookClient:
@@ -59,7 +62,7 @@ class WebhookClient:
             raise CallFailed(f'Post "{url}": context deadline exceeded') from error
         except (aiohttp.ClientError, OSError) as error:
             raise CallFailed(f'Post "{url}": {_why(error)}') from error
-        return _answer(response.status, body)
+        return _answer(response.status, body, response.headers.get("Content-Type", ""))
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         """What the webhook's certificate is verified with: the bundle, or what the machine trusts."""
@@ -92,22 +95,26 @@ def _why(error: Exception) -> str:
     """The failure of a connection, as Go words the common ones."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            return f"tls: failed to verify certificate: {error.certificate_error}"
+            why = str(error.certificate_error)
+            unknown = any(text in why for text in _UNKNOWN_AUTHORITY)
+            return f"tls: failed to verify certificate: {_SIGNED_BY_NOBODY if unknown else why}"
         case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
             return f"dial tcp {error.host}:{error.port}: connect: {os.strerror(number).lower()}"
         case _:
             return str(error) or "EOF"
 
 
-def _answer(status: int, body: bytes) -> Any:
+def _answer(status: int, body: bytes, media: str) -> Any:
     if status == 404:
         raise CallFailed("the server could not find the requested resource")
     if status >= 400 or status < 200:
-        text = body[:200].decode(errors="replace")
+        text = body[:200].decode(errors="replace").strip() if media.startswith("text/") else "unknown"
         raise CallFailed(f'an error on the server ("{text}") has prevented the request from succeeding')
     if len(body) > _ANSWER_BYTES_MAX:
         raise CallFailed(f"response body is larger than {_ANSWER_BYTES_MAX} bytes")
+    if not body:
+        raise CallFailed(f"0-length response with status code: {status} and content type: {media}")
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise CallFailed(f"couldn't get version/kind; json parse error: {error}") from error
+        return documents.read_json(body)
+    except documents.Unreadable as error:
+        raise CallFailed(f"couldn't get version/kind; {error}") from error

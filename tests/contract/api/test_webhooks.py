@@ -31,7 +31,8 @@ class Webhook:
 
     def __init__(self) -> None:
         self.response: Object = {}
-        self.status = 200
+        self.status, self.media = 200, "application/json"
+        self.body: bytes | None = None
         self.delay = asyncio.Event()
         self.delay.set()
         self.asked: list[Object] = []
@@ -44,7 +45,8 @@ class Webhook:
         await self.delay.wait()
         response = {"uid": review["request"]["uid"], **self.response}
         whole = {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
-        return web.Response(body=orjson.dumps(whole), status=self.status, content_type="application/json")
+        body = orjson.dumps(whole) if self.body is None else self.body
+        return web.Response(body=body, status=self.status, content_type=self.media)
 
 
 def certificate(directory: Path) -> tuple[Path, Path]:
@@ -143,7 +145,7 @@ async def test_a_webhook_is_only_talked_to_when_its_certificate_is_good(api: "Ap
     await configure(api, "validatingwebhookconfigurations", lab, {"url": webhook.url})
     answer = await api.ask("POST", f"{lab}/configmaps", {"metadata": {"name": "a"}})
     assert answer.status == 500
-    assert "tls: failed to verify certificate" in answer.message
+    assert "tls: failed to verify certificate: x509: certificate signed by unknown authority" in answer.message
     assert webhook.asked == []
 
 
@@ -174,3 +176,46 @@ async def test_an_error_of_the_webhook_is_passed_on(
     answer = await api.ask("POST", f"{lab}/configmaps", {"metadata": {"name": "a"}})
     assert answer.status == 500
     assert why in answer.message
+
+
+@pytest.mark.parametrize(
+    ("media", "status", "body", "why"),
+    [
+        pytest.param("application/json", 500, None, 'an error on the server ("unknown") has', id="an error in JSON"),
+        pytest.param("text/plain", 500, b"broken\n", 'an error on the server ("broken") has', id="an error in words"),
+        pytest.param("application/json", 200, b"", "0-length response with status code: 200 and content", id="nothing"),
+        pytest.param("application/json", 200, b"{{", "json parse error: invalid character '{' looking", id="no JSON"),
+    ],
+)
+async def test_what_is_no_answer_is_told(
+    api: "Api", lab: str, webhook: Webhook, media: str, status: int, body: bytes | None, why: str
+) -> None:
+    webhook.media, webhook.status, webhook.body = media, status, body
+    await configure(api, "validatingwebhookconfigurations", lab, at(webhook))
+    assert why in (await api.ask("POST", f"{lab}/configmaps", {"metadata": {"name": "a"}})).message
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind", "why"),
+    [
+        pytest.param([], "Poem", None, id="nothing to do, in whatever form"),
+        pytest.param([{"op": "add"}], "Poem", 'unsupported patch type "Poem"', id="an unknown form"),
+        pytest.param({}, "JSONPatch", "received undecodable patch in webhook response: json: cannot", id="no list"),
+        pytest.param(
+            [{"op": "replace", "path": "/a/b", "value": 1}],
+            "JSONPatch",
+            "replace operation does not apply: doc is missing path: /a/b: missing value",
+            id="what does not apply",
+        ),
+    ],
+)
+async def test_a_patch_that_cannot_be_played_is_told(
+    api: "Api", lab: str, webhook: Webhook, patch: Any, kind: str, why: str | None
+) -> None:
+    encoded = base64.b64encode(orjson.dumps(patch)).decode()
+    webhook.response = {"allowed": True, "patchType": kind, "patch": encoded}
+    await configure(api, "mutatingwebhookconfigurations", lab, at(webhook))
+    answer = await api.ask("POST", f"{lab}/configmaps?dryRun=All", {"metadata": {"name": "a"}})
+    assert answer.status == (201 if why is None else 500)
+    assert why is None or why in answer.message
+    assert webhook.asked[0]["options"]["dryRun"] == ["All"]

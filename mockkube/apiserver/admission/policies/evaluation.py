@@ -168,6 +168,8 @@ def admission_request(occasion: Occasion) -> Object:
         "dryRun": request.dry_run,
         "options": {"kind": _OPTIONS[request.operation], "apiVersion": "meta.k8s.io/v1"},
     }
+    if request.dry_run:
+        told["options"]["dryRun"] = ["All"]
     if call.subresource:
         told |= {"subResource": call.subresource, "requestSubResource": call.subresource}
     if subject.name:

@@ -2,11 +2,12 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go
 import asyncio
-from typing import Any
+from collections.abc import Sequence
 
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.patching import json_patch
-from mockkube.api.patching.errors import BadPatch, PatchRejected, TooManyOperations
+from mockkube.api.patching.errors import PatchRejected
+from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.policies.evaluation import Occasion
 from mockkube.apiserver.admission.webhooks.hooks import Hook, hooks
@@ -35,7 +36,7 @@ class MutatingAdmissionWebhook(Plugin):
         return changed
 
 
-def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Any) -> bool:
+def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Sequence[ReadOnlyObject]) -> bool:
     """Put the patched object in the place of the request's; return whether it differs."""
     before = occasion.shown(request.obj)
     if before is None:
@@ -44,8 +45,8 @@ def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Any) -> bo
         )
         raise Internal(why)
     try:
-        after = json_patch.apply(before, json_patch.read(patch, typed=False))
-    except (BadPatch, PatchRejected, TooManyOperations) as error:
+        after = json_patch.apply(before, patch)
+    except PatchRejected as error:
         raise Internal(str(error)) from error
     return occasion.take(after)
 

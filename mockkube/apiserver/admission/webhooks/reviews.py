@@ -2,12 +2,15 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, webhook/errors/statuserror.go
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from mockkube.api.errors import ApiError
+from mockkube.api.patching import json_patch
+from mockkube.api.patching.errors import BadPatch, TooManyOperations
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import Occasion, admission_request
 from mockkube.apiserver.admission.webhooks.calls import CallFailed
@@ -24,7 +27,7 @@ class Verdict:
     allowed: bool
     result: ReadOnlyObject
     warnings: tuple[str, ...] = ()
-    patch: Any = None
+    patch: Sequence[ReadOnlyObject] = ()
 
 
 def review(occasion: Occasion, uid: str, version: str) -> Object:
@@ -47,7 +50,7 @@ def verdict(answer: Any, uid: str, version: str, *, changes: bool) -> Verdict:
         allowed=response.get("allowed") is True,
         result=response.get("status") or {},
         warnings=tuple(response.get("warnings") or ()),
-        patch=_patch(response.get("patch")) if changes else None,
+        patch=_patch(response) if changes else (),
     )
 
 
@@ -73,18 +76,20 @@ def _check(answer: ReadOnlyObject, response: ReadOnlyObject, uid: str, *, change
         raise _invalid("webhook returned response.patchType but not response.patch")
     elif patch_type == "":
         raise _invalid('webhook returned invalid response.patchType of ""')
-    elif patch_type not in (None, "JSONPatch"):
-        raise CallFailed(f'unsupported patch type "{patch_type}"')
 
 
-def _patch(encoded: Any) -> Any:
-    """The patch that an answer carries, as JSON; None if there is none."""
+def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    """The operations of the patch that an answer carries; none if there is no patch."""
+    encoded, patch_type = response.get("patch"), response.get("patchType")
     if not encoded:
-        return None
+        return ()
     try:
-        return orjson.loads(base64.b64decode(encoded))
-    except ValueError as error:
+        operations = json_patch.read(orjson.loads(base64.b64decode(encoded)), typed=False)
+    except (ValueError, BadPatch, TooManyOperations) as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from error
+    if operations and patch_type not in (None, "JSONPatch"):
+        raise CallFailed(f'unsupported patch type "{patch_type}"')
+    return operations
 
 
 def rejection(name: str, result: ReadOnlyObject) -> ApiError:
