@@ -58,6 +58,18 @@ def importance(pod: PodInfo) -> tuple[int, float]:
     return -pod.priority, started_at(pod)
 
 
+def by_importance(pods: Sequence[PodInfo]) -> list[PodInfo]:
+    """Return pods, the most important first; of those that have not started, the last one to arrive."""
+    # Upstream takes the moment at which it compares for the start of such a pod, and so turns their order round.
+    ordered = sorted(enumerate(pods), key=lambda one: (*importance(one[1]), _turned(one)))
+    return [pod for _, pod in ordered]
+
+
+def _turned(placed: tuple[int, PodInfo]) -> int:
+    place, pod = placed
+    return place if pod.status.get("startTime") else -place
+
+
 def is_going(pod: PodInfo) -> bool:
     """Whether a pod is on its way out because it was preempted."""
     if not pod.terminating:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.requests import RequestRules, pod_requests
+from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.resources import is_extended
@@ -25,7 +25,7 @@ from mockkube.scheduler.framework.plugins import (
     ScorePlugin,
 )
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.requests import PodRequests, RequestReader
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.device_resources import DeviceResources, class_resources
 from mockkube.scheduler.plugins.node_resources_allocation import Allocation, strategy
@@ -33,6 +33,10 @@ from mockkube.scheduler.plugins.node_resources_allocation import Allocation, str
 _TELLS_HOPELESS_SINCE: Final = Version(1, 34)
 """From this version on a request larger than the node is told apart: no eviction would help."""
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
+# upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go; the scorer is told of no gate
+_SCORED: Final = RequestRules(status=False, pod_level=False)
+"""What the strategies count of the pod to be placed: its containers alone, although filters count what it states as a
+whole, and so do the sums of nodes it is on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return what the strategy makes of the node with the pod on it."""
-        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(self._reader.read(info)))
+        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scored(info)))
         return self._score(self._allocation.with_pod(requests, node))
 
     # Hints
@@ -183,6 +187,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if event.old is not None:
             found = tuple(name for name in found if name not in class_resources(event.old))
         return any(name in self._reader.read(pod).total.scalars for name in found)
+
+
+def _scored(pod: PodInfo) -> PodRequests:
+    return PodRequests(pod_requests(pod.obj, _SCORED), nonzero_requests(pod.obj, _SCORED))
 
 
 def _shortages(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_Shortage]:

@@ -16,7 +16,7 @@ from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import CycleState, FilterPlugin, Handle, Nominated, Scope
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.preemption import Candidate, importance
+from mockkube.scheduler.preemption import Candidate, by_importance
 
 _NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 _NEEDLESS: Final = "evictions"
@@ -130,7 +130,7 @@ class SupposedEvictions:
         if not (status := handle.fits(state, pod, node, case.filters)).ok:
             return status
         moved = [one for one in case.filters if one.scope_of(pod) is not Scope.NODE]  # pods are nothing to the others
-        split = self._budgets.split(sorted(gone, key=importance))
+        split = self._budgets.split(by_importance(gone))
         victims: list[PodInfo] = []
         violations = 0
         for other in (*split.protected, *split.free):

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.preemption import Candidate, cheapest, importance, is_going
+from mockkube.scheduler.preemption import Candidate, by_importance, cheapest, importance, is_going
 
 
 def pod(name, priority=0, started="", **fields):
@@ -18,6 +18,11 @@ EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"
 def test_priority_counts_before_age_and_age_before_none():
     pods = [pod("new", 1), pod("late", 1, LATE), pod("early", 1, EARLY), pod("high", 2)]
     assert [one.name for one in sorted(pods, key=importance)] == ["high", "early", "late", "new"]
+
+
+def test_of_pods_that_have_not_started_the_last_to_arrive_stays_longest():
+    pods = [pod("first", 1), pod("early", 1, EARLY), pod("second", 1), pod("also early", 1, EARLY), pod("third", 1)]
+    assert [one.name for one in by_importance(pods)] == ["early", "also early", "third", "second", "first"]
 
 
 @pytest.mark.parametrize(

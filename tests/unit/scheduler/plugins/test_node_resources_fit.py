@@ -122,6 +122,17 @@ def test_a_little_is_counted_for_containers_that_ask_for_nothing(world) -> None:
     assert world.scores(world.build(NodeResourcesFit, scoringStrategy=cpu), world.pod()) == {"idle": 90, "busy": 80}
 
 
+def test_what_a_pod_states_as_a_whole_is_filtered_but_does_not_rank_nodes(world) -> None:
+    world.node("n1", status=_has("4"))
+    pod = world.pod(**_asks(cpu="1"), resources={"requests": {"cpu": "3", "memory": "6Gi"}})
+    cpu = {"type": "LeastAllocated", "resources": [{"name": "cpu"}]}
+    plugin = world.build(NodeResourcesFit, scoringStrategy=cpu)
+    assert world.scores(plugin, pod) == {"n1": 75}
+    world.pod(nodeName="n1", **_asks(), resources={"requests": {"cpu": "2"}})
+    assert world.refused(plugin, pod) == {"n1": "Insufficient cpu"}
+    assert world.scores(plugin, pod) == {"n1": 25}
+
+
 def test_a_resource_that_the_pod_does_not_ask_for_does_not_count(world) -> None:
     world.node("n1", status=_has(**{_FOO: "4"}))
     strategy = {"type": "MostAllocated", "resources": [{"name": "cpu"}, {"name": _FOO}]}
