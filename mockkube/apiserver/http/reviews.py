@@ -95,10 +95,7 @@ def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: T
 
 def _place(metadata: Object, namespace: str) -> None:
     """Put the question into the namespace of the request, and drop the metadata only a server writes."""
-    if metadata.get("namespace", namespace) != namespace:
-        raise BadRequest(creation.MISPLACED)
-    if namespace:
-        metadata["namespace"] = namespace
+    creation.place(metadata, namespace)
     for name in _FOREIGN_METADATA:
         metadata.pop(name, None)
 

@@ -56,14 +56,21 @@ async def create(
     raise AssertionError("the last try returns or raises")
 
 
+def place(metadata: Object, namespace: str) -> None:
+    """Put what is written into the namespace of the request; what is in no namespace forgets the one it names."""
+    # upstream 1.36: apiserver/pkg/registry/rest/meta.go, EnsureObjectNamespaceMatchesRequestNamespace
+    if not namespace:
+        metadata.pop("namespace", None)
+    elif metadata.get("namespace", namespace) != namespace:
+        raise BadRequest(MISPLACED)
+    else:
+        metadata["namespace"] = namespace
+
+
 def _place(resource: Resource, call: Call, obj: Object) -> None:
     """Put the object into the namespace of the request, and drop the metadata only a server writes."""
     metadata = obj["metadata"]
-    expected = call.namespace if resource.kind.namespaced else ""
-    if metadata.get("namespace", expected) != expected:
-        raise BadRequest(MISPLACED)
-    if expected:
-        metadata["namespace"] = expected
+    place(metadata, call.namespace if resource.kind.namespaced else "")
     for name in _FOREIGN_METADATA:
         metadata.pop(name, None)
 

@@ -18,7 +18,7 @@ from mockkube.api.validation.metadata import (
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import creation, encoding, tracking
 from mockkube.apiserver.registry.cache import Record
-from mockkube.apiserver.registry.creation import MISPLACED, unstored, written
+from mockkube.apiserver.registry.creation import place, unstored, written
 from mockkube.apiserver.registry.deletion import revision_after, take_along
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason, spec_equal
@@ -64,11 +64,7 @@ def check_identity(resource: Resource, call: Call, metadata: Object) -> None:
         raise BadRequest(f"the name of the object ({call.name} based on URL) was undeterminable: {why}")
     if name != call.name:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
-    expected = call.namespace if resource.kind.namespaced else ""
-    if metadata.get("namespace", expected) != expected:
-        raise BadRequest(MISPLACED)
-    if expected:
-        metadata["namespace"] = expected
+    place(metadata, call.namespace if resource.kind.namespaced else "")
 
 
 def broken_precondition(resource: Resource, call: Call, what: str, asked: str, actual: str) -> Conflict:

@@ -37,6 +37,7 @@ from mockkube.matching.cel.syntax import (
 )
 from mockkube.matching.cel.types import CelType, Kind
 
+_SELF: Final = ("self",)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 
 
@@ -257,6 +258,9 @@ class Estimator:
         if path is not None and path in self._given:
             self._sizes[node] = self._given[path]
             return self._given[path]
+        if isinstance(node, Ident) and node.type.kind is Kind.TYPE and _SELF in self._given:
+            # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go takes every name for self
+            return self._given[_SELF]
         if _is_scalar(node.type):
             return ONE
         if isinstance(node, Ident) and (local := self._local(node.name)):

@@ -74,6 +74,15 @@ async def test_the_namespace_of_the_body_must_be_that_of_the_path(api: "Api", la
     assert answer.message == "the namespace of the provided object does not match the namespace sent on the request"
 
 
+async def test_what_is_in_no_namespace_forgets_the_one_it_names(api: "Api", lab: str) -> None:
+    path, name = "/apis/rbac.authorization.k8s.io/v1/clusterroles", lab.rpartition("/")[2]
+    role = {"metadata": {"name": name, "namespace": "elsewhere"}}
+    created = await api.create(path, role)
+    patched = await api.patch(f"{path}/{name}", {"metadata": {"namespace": "elsewhere", "labels": {"a": "b"}}})
+    replaced = (await api.ask("PUT", f"{path}/{name}", role)).json
+    assert ["namespace" in one["metadata"] for one in (created, patched, replaced)] == [False, False, False]
+
+
 async def test_nothing_is_created_in_a_namespace_that_is_not_there(api: "Api") -> None:
     answer = await api.ask("POST", "/api/v1/namespaces/nowhere/configmaps", config("a"))
     assert (answer.status, answer.message) == (404, 'namespaces "nowhere" not found')

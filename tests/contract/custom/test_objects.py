@@ -117,6 +117,13 @@ async def test_a_scale_may_be_replaced_whatever_its_version(client: Any, things:
     assert (answer.status, answer.body["spec"]) == (200, {"replicas": 4})
 
 
+async def test_the_type_of_a_value_that_may_be_two_is_cheap_to_compare(client: Any, things: Any) -> None:
+    rule = {"rule": "type(self) == int ? self > 1 : true"}
+    await things.define(fields(size={"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [rule]}))
+    assert (await client.ask("POST", things.path(), things.thing("few", size=1))).status == 422
+    assert (await client.ask("POST", things.path(), things.thing("all", size="100%"))).status == 201
+
+
 async def test_an_object_without_a_kind_is_unrecognized(client: Any, things: Any) -> None:
     await things.define(OPEN)
     answer = await client.ask("POST", things.path(), {"metadata": {"name": "t"}})
