@@ -28,6 +28,8 @@ class Found:
 
 
 Decoder = Callable[[Any, Found], Any]
+_PLAIN_MAX: Final = 1e15
+"""Whole numbers below are written without a point."""
 _EMPTY_SCALARS: Final = {
     Shape.STRING: "",
     Shape.BYTES: None,
@@ -204,7 +206,7 @@ def _int64(value: Any, found: Found) -> Any:
 def _float(value: Any, found: Found) -> Any:
     if value.__class__ is not float and value.__class__ is not int:
         raise Mismatch
-    return value
+    return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _PLAIN_MAX else value
 
 
 def _bytes(value: Any, found: Found) -> Any:

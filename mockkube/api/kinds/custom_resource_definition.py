@@ -1,5 +1,6 @@
 """CustomResourceDefinition: a kind that users bring along."""
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from mockkube.api.fields import (
     too_many,
 )
 from mockkube.api.kinds.conditions import is_true
+from mockkube.api.kinds.crd_root_schemas import validate_root
 from mockkube.api.kinds.crd_schemas import SchemaCheck, accept, validate_schema
 from mockkube.api.kinds.formats import immutable, required_one_of
 from mockkube.api.kinds.structural_schemas import properties
@@ -30,6 +32,13 @@ SELECTABLE_MAX: Final = 8
 _APPROVAL_PAGE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_PRESERVED: Final = "spec.preserveUnknownFields"
+_SCHEMALESS: Final = "may only be set when validations.schema is included"
+_SCHEMALESS_VERSION: Final = "may only be set when `version.schema.openAPIV3Schema` is not included"
+_STEPS: Final = re.compile(r"[.\[\]]|'(?:\\.|[^'])*'|[^.\[\]]+")
+_NAMED: Final = ("properties", "patternProperties", "definitions", "dependencies")
+_VALUES: Final = ("default", "example", "enum", *_NAMED)
+"""What in a schema is no schema itself, or holds schemas under names of its own."""
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 """Fields that upstream keeps once, at the top, when all versions agree on them: so complaints name that place."""
 
@@ -63,8 +72,9 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
         detail = 'must be spec.names.plural+"."+spec.group'
-        errors = [] if name == wanted else [invalid("metadata.name", name, detail)]
-        return errors + self._validate_spec(spec, None, judge) + _validate_stored(obj) + _validate_approval(obj, None)
+        errors = [invalid("metadata.name", name, detail)] if name and name != wanted else []
+        errors += self._validate_spec(spec, None, judge) + _validate_stored(obj) + _validate_approval(obj, None)
+        return errors + _validate_preserving(spec, {})
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge as on creation, and that group, scope and names stay; or the accepted names."""
@@ -76,7 +86,8 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         if is_true((old.get("status") or {}).get("conditions"), "Established"):
             errors += immutable(spec, before, "scope", "spec") + immutable(own, was, "kind", "spec.names")
         errors += immutable(spec, before, "group", "spec") + immutable(own, was, "plural", "spec.names")
-        return errors + _validate_stored(new) + _validate_approval(new, old)
+        errors += _validate_stored(new) + _validate_approval(new, old)
+        return errors + _validate_preserving(spec, before)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of formats that nothing is checked by."""
@@ -95,13 +106,19 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         errors += required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
         missing = [index for index, version in enumerate(versions) if _schema(version) is None]
         errors += [required(f"spec.versions[{index}].schema.openAPIV3Schema") for index in missing]
+        if spec.get("preserveUnknownFields") and any(_has_default(_schema(version)) for version in versions):
+            errors.append(invalid(_PRESERVED, True, "must be false in order to use defaults in the schema"))
         for index, version in enumerate(versions):
             errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, judge)
         errors += _validate_storage(versions, shared)
+        errors += _validate_label(versions[0]["name"], "spec.version") if versions and versions[0].get("name") else []
         own = spec.get("names") or {}
         named = ("plural", "singular", "kind", "listKind")
         errors += [required(f"spec.names.{name}") for name in named if not own.get(name)]
         errors += _validate_names(own, "spec.names")
+        reporting = any("status" in (version.get("subresources") or {}) for version in versions)
+        if "schema" in shared and reporting and versions and (root := _schema(versions[0])) is not None:
+            errors += validate_root(root, "spec.validation.openAPIV3Schema")
         errors += self._validate_content(versions[0] if versions else {}, "spec", shared, before, judge)
         return errors + _validate_conversion(spec, before)
 
@@ -123,6 +140,8 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
             stored = [each for each in (before or {}).get("versions") or [] if each.get("name") == version.get("name")]
             old = _schema(stored[0]) if stored else None
             here = f"{at}.{'validation' if at == 'spec' else 'schema'}.openAPIV3Schema"
+            if at != "spec" and "status" in (version.get("subresources") or {}):
+                errors += validate_root(schema, here)
             errors += validate_schema(schema, old, here, judge, self.check_schema)
         if "subresources" in wanted:
             errors += _validate_scale((version.get("subresources") or {}).get("scale"), f"{at}.subresources.scale")
@@ -130,7 +149,11 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
             for index, column in enumerate(version.get("additionalPrinterColumns") or []):
                 errors += _validate_column(column, f"{at}.additionalPrinterColumns[{index}]")
         if "selectableFields" in wanted and version.get("selectableFields"):
-            errors += _validate_selectable(version["selectableFields"], schema or {}, f"{at}.selectableFields")
+            here = f"{at}.selectableFields"
+            if schema is None:
+                errors.append(invalid(here, "", _SCHEMALESS if at == "spec" else _SCHEMALESS_VERSION))
+            else:
+                errors += _validate_selectable(version["selectableFields"], schema, here)
         return errors
 
 
@@ -272,9 +295,10 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
         if not path:
             errors.append(required(here))
             continue
-        found = _follow(schema, path)
-        if found is None:
-            errors.append(invalid(here, path, "is an invalid path: does not refer to a valid field"))
+        try:
+            found = _follow(schema, path)
+        except _BadPath as bad:
+            errors.append(invalid(here, path, f"is an invalid path: {bad}"))
             continue
         if path.startswith(".metadata"):
             errors.append(invalid(here, path, "must not point to fields in metadata"))
@@ -288,11 +312,28 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
     return [*errors, too_many(at, len(seen), SELECTABLE_MAX)] if len(seen) > SELECTABLE_MAX else errors
 
 
-def _follow(schema: ReadOnlyObject, path: str) -> ReadOnlyObject | None:
-    found: ReadOnlyObject | None = schema
-    for step in path.removeprefix(".").split("."):
-        found = properties(found).get(step) if found is not None else None
-    return found
+class _BadPath(ValueError):
+    """A path leads nowhere; the message says why."""
+
+
+def _follow(schema: ReadOnlyObject, path: str) -> ReadOnlyObject:
+    """Return the schema of what a path like `.spec.name` leads to; _BadPath when it leads nowhere."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
+    steps = iter(_STEPS.findall(path))
+    for step in steps:
+        if step == "[":
+            raise _BadPath("array notation is not allowed")
+        if step != ".":
+            raise _BadPath(f"expected [ or . but got: {step}")
+        if (name := next(steps, None)) is None:
+            raise _BadPath("unexpected end of JSON path")
+        values = schema.get("additionalProperties")
+        if properties(schema) or not isinstance(values, dict):
+            values = properties(schema).get(name)
+        if values is None:
+            raise _BadPath("does not refer to a valid field")
+        schema = values
+    return schema
 
 
 def _validate_conversion(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
@@ -325,7 +366,11 @@ def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
         return [invalid(at, None, "must have at least one stored version")]
     versions = obj["spec"].get("versions") or []
     known = [each.get("name", "") for each in versions]
-    lacking = [each["name"] for each in versions if each.get("storage") and each.get("name") not in stored]
+    lacking = [
+        each["name"]
+        for index, each in enumerate(versions)
+        if each.get("storage") and (each.get("name") not in stored or each.get("name") in known[:index])
+    ]
     errors = [invalid(at, stored, f"must have the storage version {name}") for name in lacking]
     gone = ((index, name) for index, name in enumerate(stored) if name not in known)
     return errors + [invalid(f"{at}[{index}]", name, _gone(name)) for index, name in gone]
@@ -336,6 +381,25 @@ def _gone(name: str) -> str:
         f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until "
         f"a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
     )
+
+
+def _validate_preserving(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Refuse to keep all unknown fields, unless that is how it was."""
+    if not spec.get("preserveUnknownFields") or before.get("preserveUnknownFields"):
+        return []
+    detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+    return [invalid(_PRESERVED, True, detail)]
+
+
+def _has_default(schema: Any) -> bool:
+    """Whether a default stands anywhere in a schema."""
+    if isinstance(schema, list):
+        return any(map(_has_default, schema))
+    if not isinstance(schema, dict):
+        return False
+    inner = (value for name, value in schema.items() if name not in _VALUES)
+    named = (one for name in _NAMED for one in (schema.get(name) or {}).values())
+    return schema.get("default") is not None or any(map(_has_default, inner)) or any(map(_has_default, named))
 
 
 def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:

@@ -50,6 +50,11 @@ def test_emptiness_is_what_go_makes_of_it(definition: str, value: Any, decoded: 
     assert {key: result[key] for key in result if key in decoded or key in value} == decoded
 
 
+def test_whole_numbers_are_written_without_a_point() -> None:
+    given = {"maximum": 3.0, "minimum": 0.5, "multipleOf": 1e300}
+    assert repr(decode(PROPS, given)) == "{'maximum': 3, 'minimum': 0.5, 'multipleOf': 1e+300}"
+
+
 def test_bytes_are_written_anew() -> None:
     assert decode(CORE + "Secret", {"data": {"a": "YR=="}})["data"] == {"a": "YQ=="}
 

@@ -123,3 +123,76 @@ def test_groups_of_the_community_need_an_approval(judge, annotation, complaints)
     obj = definition(name="xs.a.k8s.io", group="a.k8s.io")
     obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation} if annotation else {}
     assert len(STRATEGY.validate_create(obj, judge())) == complaints
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        pytest.param("a", "expected [ or . but got: a", id="no point"),
+        pytest.param(".spec['a']", "array notation is not allowed", id="brackets"),
+        pytest.param(".spec.", "unexpected end of JSON path", id="the end"),
+        pytest.param(".spec.b", "does not refer to a valid field", id="nowhere"),
+    ],
+)
+def test_a_path_to_select_by_is_told_where_it_breaks(judge, path, why):
+    errors = STRATEGY.validate_create(definition(version(selectableFields=[{"jsonPath": path}])), judge())
+    assert [str(error) for error in errors] == [
+        f'spec.selectableFields[0].jsonPath: Invalid value: "{path}": is an invalid path: {why}'
+    ]
+
+
+def test_a_path_to_select_by_leads_through_maps_too(judge):
+    labels = {"type": "object", "additionalProperties": {"type": "string"}}
+    schema = {"type": "object", "properties": {"spec": labels}}
+    obj = definition(version(schema=schema, selectableFields=[{"jsonPath": ".spec.any"}]))
+    assert STRATEGY.validate_create(obj, judge()) == []
+
+
+def test_what_is_selected_by_needs_a_schema(judge):
+    errors = STRATEGY.validate_create(
+        definition(version(schema=None, selectableFields=[{"jsonPath": ".spec.a"}])), judge()
+    )
+    assert 'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included' in [
+        str(error) for error in errors
+    ]
+
+
+def test_unknown_fields_are_not_kept_as_a_whole_unless_they_were(judge):
+    keeping = definition(preserveUnknownFields=True)
+    (error,) = STRATEGY.validate_create(keeping, judge())
+    assert error.detail.startswith("cannot set to true")
+    assert STRATEGY.validate_update(keeping, keeping, judge()) == []
+    schema = {"type": "object", "properties": {"default": {"type": "string"}, "a": {"type": "string", "default": "x"}}}
+    defaulting = definition(version(schema=schema), preserveUnknownFields=True)
+    details = [error.detail for error in STRATEGY.validate_update(defaulting, defaulting, judge())]
+    assert details == ["must be false in order to use defaults in the schema"]
+
+
+def test_the_name_of_the_first_version_is_judged_as_that_of_the_definition_too(judge):
+    obj = definition(version("V1"))
+    obj["status"] = {"storedVersions": ["V1"]}
+    assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
+        "spec.versions[0].name",
+        "spec.version",
+    ]
+
+
+def test_a_missing_name_is_told_for_all_kinds_alike(judge):
+    assert STRATEGY.validate_create(definition(name=""), judge()) == []
+
+
+def test_a_storage_version_that_stands_twice_is_stored_once(judge):
+    errors = [str(error) for error in STRATEGY.validate_create(definition(version(), version()), judge())]
+    assert errors[-1] == 'status.storedVersions: Invalid value: ["v1"]: must have the storage version v1'
+
+
+def test_the_root_of_a_schema_is_plain_where_a_status_is_judged_by_its_part(judge):
+    alternatives = {**SCHEMA, "anyOf": [{"required": ["spec"]}]}
+    plain = definition(version(schema=alternatives))
+    assert STRATEGY.validate_create(plain, judge()) == []
+    (error,) = STRATEGY.validate_create(definition(version(schema=alternatives, subresources={"status": {}})), judge())
+    assert error.field == "spec.validation.openAPIV3Schema"
+    assert error.detail.startswith("only [Description Type Format ")
+    other = version("v2", storage=False, schema=alternatives, subresources={"status": {}})
+    errors = STRATEGY.validate_create(definition(version(), other), judge())
+    assert [error.field for error in errors] == ["spec.versions[1].schema.openAPIV3Schema"]
