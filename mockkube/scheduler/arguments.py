@@ -10,6 +10,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.matching.cel.gotime import parse_duration
 from mockkube.matching.node_selectors import compile_preferred, compile_terms, operators_for
 
 Defaults = Callable[[Object, Capabilities], None]
@@ -31,41 +32,8 @@ def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
 
 
 def check(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
-    """Return what is wrong with a plugin's arguments, filled."""
-    wrong: Sequence[FieldError | str] = _check_fields(name, args, at)
-    if not wrong and name in _CHECKS:
-        wrong = _CHECKS[name](args, at, caps)
-    return [str(one) for one in wrong]
-
-
-def takes_arguments(name: str) -> bool:
-    """Whether a plugin has arguments."""
-    return name in _FIELDS
-
-
-_FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
-    "DefaultPreemption": {"minCandidateNodesPercentage": int, "minCandidateNodesAbsolute": int},
-    "DynamicResources": {"filterTimeout": str, "bindingTimeout": str},
-    "InterPodAffinity": {"hardPodAffinityWeight": int, "ignorePreferredTermsOfExistingPods": bool},
-    "NodeAffinity": {"addedAffinity": dict},
-    "NodeResourcesBalancedAllocation": {"resources": list},
-    "NodeResourcesFit": {"ignoredResources": list, "ignoredResourceGroups": list, "scoringStrategy": dict},
-    "PodTopologySpread": {"defaultConstraints": list, "defaultingType": str},
-    "VolumeBinding": {"bindTimeoutSeconds": int, "shape": list},
-}
-
-
-def _check_fields(name: str, args: ReadOnlyObject, at: str) -> list[FieldError]:
-    known = _FIELDS.get(name, {})
-    found = []
-    for field, value in args.items():
-        if field in ("apiVersion", "kind"):
-            continue
-        if field not in known:
-            found.append(forbidden(f"{at}.{field}", "unknown field"))
-        elif not isinstance(value, known[field]) or (isinstance(value, bool) and known[field] is int):
-            found.append(invalid(f"{at}.{field}", value, "is of the wrong type"))
-    return found
+    """Return what is wrong with a plugin's arguments, filled; they are of the right types."""
+    return [str(one) for one in _CHECKS[name](args, at, caps)] if name in _CHECKS else []
 
 
 # What is assumed
@@ -273,12 +241,24 @@ def _check_volumes(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[Fi
 
 def _check_devices(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
     found = []
-    if not caps.enabled(_FILTER_TIMEOUT) and "filterTimeout" in args:
+    if caps.enabled(_FILTER_TIMEOUT):
+        found += _check_seconds(args, "filterTimeout", at, 0, "must be zero or positive")
+    elif "filterTimeout" in args:
         found.append(forbidden(f"{at}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled"))
-    if not all(caps.enabled(gate) for gate in _BINDING_CONDITIONS) and "bindingTimeout" in args:
+    if all(caps.enabled(gate) for gate in _BINDING_CONDITIONS):
+        found += _check_seconds(args, "bindingTimeout", at, 1, "must be at least 1 second")
+    elif "bindingTimeout" in args:
         text = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"
         found.append(forbidden(f"{at}.bindingTimeout", text))
     return found
+
+
+def _check_seconds(args: ReadOnlyObject, name: str, at: str, least: int, text: str) -> list[FieldError]:
+    given = args[name]
+    span = parse_duration(given)
+    if span is None:
+        return [invalid(f"{at}.{name}", given, f'time: invalid duration "{given}"')]
+    return [] if span.nanos >= least * 10**9 else [invalid(f"{at}.{name}", given, text)]
 
 
 _CHECKS: Final[Mapping[str, Check]] = {

@@ -33,20 +33,7 @@ POINTS: Final = (
     "postBind",
 )
 _GONE: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-_OF_PROFILES: Final = ("schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig")
-_IGNORED: Final = (
-    "apiVersion",
-    "kind",
-    "clientConnection",
-    "debuggingConfiguration",
-    "delayCacheUntilActive",
-    "enableContentionProfiling",
-    "enableProfiling",
-    "leaderElection",
-    "parallelism",
-)
-"""What the real one goes by and has no meaning here."""
-_READ: Final = ("percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles", "extenders")
+_LEFT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
 class ConfigurationError(ValueError):
@@ -97,11 +84,13 @@ class Configuration:
 def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
     """Read a configuration; raise ConfigurationError with everything that is wrong with it."""
     given = {name: value for name, value in given.items() if value is not None}
-    errors = [*_check_head(given), *_check_shape(given)]
+    errors = [*_check_head(given), *configuration_shape.check(given, (MULTI_POINT, *POINTS))]
     if errors:
         raise ConfigurationError(errors)
     profiles = [_profile(one, caps) for one in _profiles_of(given)]
     initial, longest = given.get("podInitialBackoffSeconds", 1), given.get("podMaxBackoffSeconds", 10)
+    if (parallelism := given.get("parallelism", 1)) <= 0:
+        errors.append(str(invalid("parallelism", parallelism, "should be an integer value greater than zero")))
     errors += _check_profiles(profiles, given, caps)
     errors += _check_percentage(given.get("percentageOfNodesToScore"), "percentageOfNodesToScore")
     if initial <= 0:
@@ -125,25 +114,8 @@ def _check_head(given: ReadOnlyObject) -> Iterator[str]:
     group_version, kind = given.get("apiVersion", ""), given.get("kind", "")
     if (group_version, kind) != (API_VERSION, KIND):
         yield f'no kind "{kind}" is registered for version "{group_version}": expected {KIND} of {API_VERSION}'
-    for name in given:
-        if name not in _READ and name not in _IGNORED:
-            yield f'strict decoding error: unknown field "{name}"'
     if given.get("extenders"):
         yield str(forbidden("extenders", "are not supported"))
-
-
-def _check_shape(given: ReadOnlyObject) -> Iterator[str]:
-    wrong = list(configuration_shape.check(given, (MULTI_POINT, *POINTS)))
-    yield from wrong
-    if wrong:
-        return
-    for index, profile in enumerate(given.get("profiles") or ()):
-        for name in profile:
-            if name not in _OF_PROFILES:
-                yield f'strict decoding error: unknown field "profiles[{index}].{name}"'
-        for point in profile.get("plugins") or {}:
-            if point != MULTI_POINT and point not in POINTS:
-                yield f'strict decoding error: unknown field "profiles[{index}].plugins.{point}"'
 
 
 def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
@@ -200,12 +172,13 @@ def _check_plugins(profile: ProfileSettings, at: str) -> Iterator[str]:
         for index, one in enumerate(plugin_set.enabled):
             here = f"{at}.plugins.{point}.enabled[{index}]"
             if one.name in _GONE:
-                text = f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
-                yield str(invalid(here, one.name, text))
+                yield str(invalid(here, one.name, _LEFT))
             elif entry_of(one.name) is None:
                 yield str(invalid(here, one.name, "no plugin has this name"))
             elif one.name in seen:
                 yield str(duplicate(here, one.name))
+            elif one.weight < 0:
+                yield f"{here}: score plugins: total score of Score plugins could overflow"
             seen.add(one.name)
 
 
@@ -216,8 +189,8 @@ def _check_plugin_config(given: ReadOnlyObject, profile: ProfileSettings, at: st
         if name in seen:
             yield str(duplicate(here, name))
         seen.add(name)
-        if one.get("args") and not arguments.takes_arguments(name):
-            yield str(invalid(here, name, "no plugin of this name takes arguments"))
+        if name in _GONE:
+            yield str(invalid(here, name, _LEFT))
         else:
             yield from arguments.check(name, profile.arguments[name], f"{here}.args", caps)
 

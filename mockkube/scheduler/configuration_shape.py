@@ -10,7 +10,10 @@ from mockkube.api.fields import invalid, required
 from mockkube.api.types import ReadOnlyObject
 
 Shape = type | list[Any] | Mapping[str, Any]
-"""A type of scalars, the shape of what a list holds, or that of each field; a name that ends in `!` must be there."""
+"""A type of scalars, the shape of what a list holds, or that of each field; a name that ends in `!` must be there.
+
+Where fields are named there are no others; an empty shape takes anything.
+"""
 
 _PLUGINS: Final = {"enabled": [{"name!": str, "weight": int}], "disabled": [{"name!": str}]}
 _RESOURCES: Final = [{"name": str, "weight": int}]
@@ -21,7 +24,50 @@ _AFFINITY: Final = {
     "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_NODE_TERM]},
     "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": int, "preference": _NODE_TERM}],
 }
-_ARGUMENTS: Final[Mapping[str, Shape]] = {
+_CONSTRAINT: Final = {
+    "maxSkew": int,
+    "topologyKey": str,
+    "whenUnsatisfiable": str,
+    "labelSelector": {},
+    "minDomains": int,
+    "nodeAffinityPolicy": str,
+    "nodeTaintsPolicy": str,
+    "matchLabelKeys": [str],
+}
+_CONNECTION: Final = {
+    "kubeconfig": str,
+    "acceptContentTypes": str,
+    "contentType": str,
+    "qps": float,
+    "burst": int,
+}
+_ELECTION: Final = {
+    "leaderElect": bool,
+    "leaseDuration": str,
+    "renewDeadline": str,
+    "retryPeriod": str,
+    "resourceLock": str,
+    "resourceName": str,
+    "resourceNamespace": str,
+}
+_WHOLE: Final[Mapping[str, Shape]] = {
+    "apiVersion": str,
+    "kind": str,
+    "clientConnection": _CONNECTION,
+    "delayCacheUntilActive": bool,
+    "enableContentionProfiling": bool,
+    "enableProfiling": bool,
+    "extenders": [{}],
+    "leaderElection": _ELECTION,
+    "parallelism": int,
+    "percentageOfNodesToScore": int,
+    "podInitialBackoffSeconds": int,
+    "podMaxBackoffSeconds": int,
+}
+_TYPE: Final[Mapping[str, Shape]] = {"apiVersion": str, "kind": str}
+_ARGUMENTS: Final[Mapping[str, Mapping[str, Shape]]] = {
+    "DefaultPreemption": {"minCandidateNodesPercentage": int, "minCandidateNodesAbsolute": int},
+    "DynamicResources": {"filterTimeout": str, "bindingTimeout": str},
     "InterPodAffinity": {"hardPodAffinityWeight": int, "ignorePreferredTermsOfExistingPods": bool},
     "NodeAffinity": {"addedAffinity": _AFFINITY},
     "NodeResourcesBalancedAllocation": {"resources": _RESOURCES},
@@ -35,47 +81,98 @@ _ARGUMENTS: Final[Mapping[str, Shape]] = {
         },
     },
     "PodTopologySpread": {
-        "defaultConstraints": [{"maxSkew": int, "topologyKey": str, "whenUnsatisfiable": str}],
+        "defaultConstraints": [_CONSTRAINT],
         "defaultingType": str,
     },
     "VolumeBinding": {"bindTimeoutSeconds": int, "shape": _POINTS},
 }
-_TEXTS: Final[Mapping[type, str]] = {int: "an integer", str: "a string", bool: "true or false"}
+_TEXTS: Final[Mapping[type, str]] = {
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+}
+_INT32_MAX: Final = 2**31 - 1
 
 
 def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
-    """Yield what is of the wrong type; plugins are enabled and disabled at these points."""
-    profile = {
+    """Yield what is of the wrong type, or else what nobody knows; plugins are enabled and disabled at these points."""
+    profile: Mapping[str, Shape] = {
         "schedulerName": str,
         "percentageOfNodesToScore": int,
         "plugins": dict.fromkeys(points, _PLUGINS),
         "pluginConfig": [{"name!": str, "args": {}}],
     }
-    whole = {
-        "percentageOfNodesToScore": int,
-        "podInitialBackoffSeconds": int,
-        "podMaxBackoffSeconds": int,
-        "extenders": [{}],
-        "profiles": [profile],
-    }
-    found = list(_wrong(given, whole, ""))
-    yield from found
-    if not found:
-        yield from _wrong_arguments(given)
+    whole = {**_WHOLE, "profiles": [profile]}
+    found = list(_wrong(given, whole, "")) or list(_wrong_arguments(given))
+    yield from found or (*_strict(_unknown(given, whole, "")), *_unknown_arguments(given))
+
+
+def _arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
+    """Yield the place of each plugin's configuration, the plugin and its arguments."""
+    for index, profile in enumerate(given.get("profiles") or ()):
+        for place, one in enumerate(profile.get("pluginConfig") or ()):
+            yield f"profiles[{index}].pluginConfig[{place}]", one["name"], one.get("args")
 
 
 def _wrong_arguments(given: ReadOnlyObject) -> Iterator[str]:
-    for index, profile in enumerate(given.get("profiles") or ()):
-        for place, one in enumerate((profile or {}).get("pluginConfig") or ()):
-            shape = _ARGUMENTS.get(one["name"], {})
-            yield from _wrong(one.get("args"), shape, f"profiles[{index}].pluginConfig[{place}].args")
+    for at, name, args in _arguments(given):
+        shape = _ARGUMENTS.get(name)
+        if shape is None:
+            continue
+        wrong = list(_wrong(args, {**_TYPE, **shape}, f"{at}.args"))
+        yield from wrong or _wrong_type(args or {}, name, at)
+
+
+def _wrong_type(args: ReadOnlyObject, name: str, at: str) -> Iterator[str]:
+    """Tell when arguments say of themselves that they are something else."""
+    expected = ("kubescheduler.config.k8s.io/v1", f"{name}Args")
+    for value, right in zip((args.get("apiVersion"), args.get("kind")), expected, strict=True):
+        if value and value != right:
+            yield f"decoding .{at}: args for plugin {name} were not of type {' '.join(expected)}, got {value}"
+
+
+def _unknown_arguments(given: ReadOnlyObject) -> Iterator[str]:
+    for at, name, args in _arguments(given):
+        if shape := _ARGUMENTS.get(name):
+            told = f"decoding .{at}: strict decoding error: decoding args for plugin {name}: "
+            for one in _strict(_unknown(args, {**_TYPE, **shape}, "")):
+                yield f"strict decoding error: {told}{one}"
+
+
+def _strict(places: Iterator[str]) -> Iterator[str]:
+    return (f'strict decoding error: unknown field "{place}"' for place in places)
+
+
+def _unknown(value: Any, shape: Shape, at: str) -> Iterator[str]:
+    """Yield the places of fields that nobody knows, in what is of the right types."""
+    if isinstance(shape, list):
+        for index, item in enumerate(value or ()):
+            yield from _unknown(item, shape[0], f"{at}[{index}]")
+    elif isinstance(shape, Mapping) and shape:
+        known = {field.removesuffix("!"): inner for field, inner in shape.items()}
+        for name, inner in (value or {}).items():
+            here = f"{at}.{name}" if at else name
+            if name not in known:
+                yield here
+            elif known[name]:
+                yield from _unknown(inner, known[name], here)
+
+
+def _is(value: Any, shape: type) -> bool:
+    """Whether a scalar is of a type; true and false are no numbers."""
+    if isinstance(value, bool) or shape is bool:
+        return shape is bool and isinstance(value, bool)
+    if shape is int:
+        return isinstance(value, int) and -_INT32_MAX - 1 <= value <= _INT32_MAX
+    return isinstance(value, int | float if shape is float else shape)
 
 
 def _wrong(value: Any, shape: Shape, at: str) -> Iterator[str]:
     if value is None:  # as if nothing were said
         return
     if isinstance(shape, type):
-        if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
+        if not _is(value, shape):
             yield str(invalid(at, value, f"must be {_TEXTS[shape]}"))
     elif isinstance(shape, list):
         yield from _wrong_items(value, shape[0], at)

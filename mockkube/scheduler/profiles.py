@@ -136,7 +136,8 @@ class _Assembly:
     def _as(self, kind: type[PluginT], name: str, point: str) -> PluginT:
         plugin = self.plugins[name]
         if not isinstance(plugin, kind):
-            raise ConfigurationError([f'plugin "{name}" does not extend {point} plugin'])
+            extension = f"{point[0].upper()}{point[1:]}Plugin"
+            raise ConfigurationError([f'plugin "{name}" does not extend {extension} plugin'])
         return plugin
 
     def refuse(self, text: str, tail: str = "") -> None:

@@ -89,13 +89,6 @@ def complaints(name, caps=CAPS, **args):
             ],
             id="no time, and a shape that needs a gate",
         ),
-        pytest.param("NodeName", {"a": 1}, ["args.a: Forbidden: unknown field"], id="a field nobody knows"),
-        pytest.param(
-            "InterPodAffinity",
-            {"hardPodAffinityWeight": "1"},
-            ['args.hardPodAffinityWeight: Invalid value: "1": is of the wrong type'],
-            id="text for a number",
-        ),
     ],
 )
 def test_arguments_are_judged(name, args, expected):
@@ -118,3 +111,15 @@ def test_a_shape_is_judged_where_capacity_is_scored():
         "args.shape[1].utilization: Invalid value: 50: values must be sorted in increasing order",
         "args.shape[0].score: Invalid value: 11: not in valid range [0, 10]",
     ]
+
+
+def test_spans_of_time_are_judged():
+    gates = ("DRASchedulerFilterTimeout", "DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+    caps = Capabilities(gates=frozenset(gates))
+    assert complaints("DynamicResources", caps) == []
+    assert complaints("DynamicResources", caps, filterTimeout="-5s", bindingTimeout="999ms") == [
+        'args.filterTimeout: Invalid value: "-5s": must be zero or positive',
+        'args.bindingTimeout: Invalid value: "999ms": must be at least 1 second',
+    ]
+    (found,) = complaints("DynamicResources", caps, filterTimeout="soon")
+    assert found == 'args.filterTimeout: Invalid value: "soon": time: invalid duration "soon"'

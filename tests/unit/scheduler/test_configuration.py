@@ -111,6 +111,21 @@ def test_arguments_are_filled_in():
             id="bad arguments",
         ),
         pytest.param(
+            {**HEAD, "parallelism": 0},
+            "parallelism: Invalid value: 0: should be an integer value greater than zero",
+            id="nobody at work",
+        ),
+        pytest.param(
+            {**HEAD, "profiles": [{"plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": -1}]}}}]},
+            "total score of Score plugins could overflow",
+            id="a weight below zero",
+        ),
+        pytest.param(
+            {**HEAD, "profiles": [{"pluginConfig": [{"name": "EBSLimits"}]}]},
+            'profiles[0].pluginConfig[0]: Invalid value: "EBSLimits": was invalid in version "v1"',
+            id="arguments of a plugin that is gone",
+        ),
+        pytest.param(
             {**HEAD, "extenders": [{"urlPrefix": "x"}]}, "extenders: Forbidden: are not supported", id="extenders"
         ),
     ],
@@ -139,6 +154,21 @@ def test_everything_wrong_is_told_at_once():
             id="no name",
         ),
         pytest.param(
+            {"profiles": [{"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": "1"}}]}]},
+            'profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: "1": must be an integer',
+            id="text for a number",
+        ),
+        pytest.param(
+            {"profiles": [{"plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": 2**31}]}}}]},
+            "profiles[0].plugins.score.enabled[0].weight: Invalid value: 2147483648: must be an integer",
+            id="a number beyond 32 bits",
+        ),
+        pytest.param(
+            {"leaderElection": {"leaderElect": 1}},
+            "leaderElection.leaderElect: Invalid value: 1: must be true or false",
+            id="in what has no meaning here",
+        ),
+        pytest.param(
             {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": {"shape": [3]}}]}]},
             "profiles[0].pluginConfig[0].args.shape[0]: Invalid value: 3: must be an object",
             id="no object among arguments",
@@ -149,6 +179,42 @@ def test_what_is_of_the_wrong_type_is_named(given, message):
     with pytest.raises(ConfigurationError) as caught:
         read({**HEAD, **given}, CAPS)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param({"leaderElection": {"elect": True}}, 'unknown field "leaderElection.elect"', id="of an election"),
+        pytest.param({"profiles": [{"color": 1}]}, 'unknown field "profiles[0].color"', id="of a profile"),
+        pytest.param(
+            {"profiles": [{"plugins": {"filter": {"enable": []}}}]},
+            'unknown field "profiles[0].plugins.filter.enable"',
+            id="of a point",
+        ),
+        pytest.param(
+            {"profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": {"soft": []}}}]}]},
+            "decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for plugin NodeAffinity: "
+            'strict decoding error: unknown field "addedAffinity.soft"',
+            id="of arguments",
+        ),
+    ],
+)
+def test_fields_that_nobody_knows_are_refused_however_deep(given, message):
+    with pytest.raises(ConfigurationError) as caught:
+        read({**HEAD, **given}, CAPS)
+    assert str(caught.value) == f"strict decoding error: {message}"
+
+
+@pytest.mark.parametrize("kind", ["NodeResourcesFitArgs", "Pod"])
+def test_arguments_that_are_said_to_be_of_another_plugin_are_refused(kind):
+    config = [{"name": "NodeAffinity", "args": {"apiVersion": HEAD["apiVersion"], "kind": kind}}]
+    with pytest.raises(ConfigurationError, match=f"args for plugin NodeAffinity were not of type .*, got {kind}"):
+        read({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS)
+
+
+def test_arguments_of_plugins_that_take_none_are_ignored():
+    config = [{"name": "NodeName", "args": {"a": 1}}, {"name": "OfOnesOwn", "args": {"b": 2}}]
+    assert read({**HEAD, "profiles": [{"pluginConfig": config}]}, CAPS).profiles[0].plugins
 
 
 def test_null_is_as_if_nothing_were_said():
