@@ -1,6 +1,7 @@
 """Ways played once more for the report: each different one once, with what people ask about it."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -69,8 +70,13 @@ class Retold:
 
 
 def play(plan: Plan, moves: Moves) -> Retold:
-    """Play a way on a cluster of its own."""
-    return asyncio.run(_played(plan, moves))
+    """Play a way on a cluster of its own, whose components log nothing."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        return asyncio.run(_played(plan, moves))
+    finally:
+        logging.disable(before)
 
 
 async def _played(plan: Plan, moves: Moves) -> Retold:
