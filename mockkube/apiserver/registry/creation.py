@@ -23,7 +23,6 @@ _STEM_MAX: Final = 58
 _FOREIGN_METADATA: Final = (
     "selfLink",
     "uid",
-    "resourceVersion",
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
@@ -38,8 +37,6 @@ async def create(
     `tracked`: the object already says who manages its fields.
     """
     metadata = obj["metadata"]
-    if metadata.get("resourceVersion", "0") not in ("", "0"):
-        raise result_without_reason(500, "resourceVersion should not be set on objects to be created")
     _place(resource, call, obj)
     if not tracked:
         obj = tracking.track(resource, call, None, obj, options)
@@ -118,7 +115,8 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
     if dry_run:
         if (existing := home.collection.records.get(key)) is not None:
             raise _taken(home, existing, name)
-        return unstored(home, new)
+        return _shown(home, new)
+    _check_version(metadata.pop("resourceVersion", ""))
     services = home.services
     try:
         entry = await services.store.create(key, encoding.to_stored(new, home.tag))
@@ -152,11 +150,23 @@ def written(home: Resource, key: str, revision: int) -> Record:
     raise AssertionError(f"revision {revision} of {key} passed unseen")
 
 
+def _check_version(given: str) -> None:
+    """What is new has no version yet; one that is no number is passed over."""
+    # upstream 1.36: apiserver/pkg/storage/etcd3/store.go, Create
+    if given.isascii() and given.isdigit() and int(given):
+        raise result_without_reason(500, "resourceVersion should not be set on objects to be created")
+
+
 def unstored(home: Resource, new: Object, revision: int = 0) -> Record:
     """A record of an object that a dry run did not store."""
     metadata = new["metadata"]
     metadata.pop("resourceVersion", None)
     if revision:
         metadata["resourceVersion"] = str(revision)
-    body = encoding.dumps(encoding.ordered(new))
+    return _shown(home, new)
+
+
+def _shown(home: Resource, new: Object) -> Record:
+    """A record of an object as it is."""
+    metadata, body = new["metadata"], encoding.dumps(encoding.ordered(new))
     return Record("", metadata["name"], metadata.get("namespace", ""), 0, home.head, body[len(home.head) :])

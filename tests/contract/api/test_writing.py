@@ -113,6 +113,8 @@ async def test_a_resource_version_has_no_place_in_a_creation(api: "Api", lab: st
     given["metadata"]["resourceVersion"] = "7"
     answer = await api.ask("POST", f"{lab}/configmaps", given)
     assert answer.message == "resourceVersion should not be set on objects to be created"
+    tried = await api.ask("POST", f"{lab}/configmaps?dryRun=All", given)
+    assert (tried.status, tried.json["metadata"]["resourceVersion"]) == (201, "7")
 
 
 async def test_an_update_replaces_and_raises_the_revision(api: "Api", lab: str) -> None:
