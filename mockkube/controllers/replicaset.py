@@ -149,11 +149,12 @@ class ReplicaSets(Controller):
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         near = candidates(self.pods, owner)
         claims = Claims(self.client, "Pod", owner, self.kind, self.api_version)
-        active = await claims.claim(
-            [pod for pod in near if is_active(pod)],
-            lambda pod: selector.matches(pod["metadata"].get("labels") or {}),
-        )
-        leaving = sum(is_terminating(pod) and controller_uid(pod) == uid for pod in near)
+
+        def selects(pod: ReadOnlyObject) -> bool:
+            return selector.matches(pod["metadata"].get("labels") or {})
+
+        active = await claims.claim([pod for pod in near if is_active(pod)], selects)
+        leaving = sum(is_terminating(pod) and controller_uid(pod) == uid and selects(pod) for pod in near)
         return Counts(active, leaving if self._counts_terminating else None)
 
     async def _manage(self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]) -> ApiError | None:

@@ -5,6 +5,7 @@ upstream 1.36: pkg/controller/daemon/update.go (constructHistory), pkg/controlle
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
@@ -48,6 +49,9 @@ class History:
 class Archive:
     """Keeps the revisions of the sets of one kind."""
 
+    label: ClassVar[str] = HASH_LABEL
+    """The label in which a revision tells its hash."""
+
     client: Client
     revisions: ListWatch
     kind: str
@@ -85,17 +89,20 @@ class Archive:
         labels = {**(metadata.get("labels") or {}), HASH_LABEL: metadata["name"]}
         return await self.client.update("ControllerRevision", {**revision, "metadata": {**metadata, "labels": labels}})
 
+    def mark(self, owner: ReadOnlyObject, data: Object) -> str:
+        """Return the hash that a new revision of a set is named by."""
+        return template_hash(owner["spec"]["template"], (owner.get("status") or {}).get("collisionCount", 0))
+
     async def _make(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
         metadata, template = owner["metadata"], owner["spec"]["template"]
-        collisions = (owner.get("status") or {}).get("collisionCount", 0)
-        mark = template_hash(template, collisions)
+        mark = self.mark(owner, data)
         made: Object = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {
                 "name": f"{metadata['name']}-{mark}",
                 "namespace": metadata["namespace"],
-                "labels": {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: mark},
+                "labels": {**((template.get("metadata") or {}).get("labels") or {}), self.label: mark},
                 "annotations": dict(metadata.get("annotations") or {}),
                 "ownerReferences": [reference_to(owner, self.api_version, self.kind)],
             },

@@ -1,10 +1,12 @@
 """The revisions of stateful sets: the newest, the one an update replaces, and those that are forgotten.
 
-upstream 1.36: pkg/controller/statefulset/stateful_set_control.go (getStatefulSetRevisions, truncateHistory)
+upstream 1.36: pkg/controller/statefulset/stateful_set_control.go (getStatefulSetRevisions, truncateHistory),
+pkg/controller/history/controller_history.go (NewControllerRevision, HashControllerRevision)
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from mockkube.api.defaults.pod_specs import default_template
 from mockkube.api.errors import Internal
@@ -12,8 +14,12 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.sight import Sight
 from mockkube.controllers.revisions import Archive, by_number, data_of
 from mockkube.controllers.statefulset_identity import KIND
+from mockkube.controllers.template_hash import fnv32, go_json, safe_name
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import schema_for
+
+REVISION_HASH_LABEL: Final = "controller.kubernetes.io/hash"
+"""What a revision tells its hash in; pods name the revision itself in `controller-revision-hash`."""
 
 Same = Callable[[ReadOnlyObject, ReadOnlyObject], bool]
 """Whether a set is what a revision would make of it."""
@@ -61,7 +67,14 @@ def same_meaning(capabilities: Capabilities) -> Same:
 class StatefulArchive(Archive):
     """Keeps the revisions of stateful sets, which pods are marked with by name."""
 
+    label: ClassVar[str] = REVISION_HASH_LABEL
+
     same: Same = never
+
+    def mark(self, owner: ReadOnlyObject, data: Object) -> str:
+        """Return the hash of what is kept, as it is written in JSON, and of the collisions met before."""
+        collisions = (owner.get("status") or {}).get("collisionCount", 0)
+        return safe_name(fnv32(go_json(data) + str(collisions).encode()))
 
     async def history_of(self, owner: ReadOnlyObject) -> StatefulHistory:
         """Return the history of a set, with a revision for what it is now, made if it is new."""

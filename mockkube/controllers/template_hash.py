@@ -13,12 +13,27 @@ from mockkube.runtime.chance import NAME_ALPHABET
 
 _OFFSET: Final = 0x811C9DC5
 _PRIME: Final = 0x01000193
+_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def template_hash(template: ReadOnlyObject, collisions: int = 0) -> str:
     """Return the hash of a template, another one for each collision met before."""
     data = orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + (str(collisions).encode() if collisions else b"")
     return safe_name(fnv32a(data))
+
+
+def go_json(value: ReadOnlyObject) -> bytes:
+    """Return JSON as Go writes what was once decoded: sorted, and safe to stand in HTML."""
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return text.translate(_ESCAPES).encode()
+
+
+def fnv32(data: bytes) -> int:
+    """Return the FNV-1 hash of 32 bits."""
+    value = _OFFSET
+    for byte in data:
+        value = value * _PRIME & 0xFFFFFFFF ^ byte
+    return value
 
 
 def fnv32a(data: bytes) -> int:

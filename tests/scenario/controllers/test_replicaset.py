@@ -109,3 +109,13 @@ async def test_the_cost_of_a_deletion_decides(sim, cost):
     await sim.merge("Pod", one, {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": cost}}})
     await sim.merge("ReplicaSet", "rs", {"spec": {"replicas": 1}})
     assert await sim.names("Pod") == [other if cost == "-5" else one]
+
+
+async def test_pods_that_leave_count_while_they_are_selected(sim):
+    await sim.start(NAME)
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "nodeName": "n"}}
+    await make(sim, replicas=2, template=template)
+    await sim.merge("ReplicaSet", "rs", {"spec": {"replicas": 0}})
+    assert (await status(sim))["terminatingReplicas"] == 2
+    await sim.merge("Pod", (await sim.names("Pod"))[0], {"metadata": {"labels": {"a": "other"}}})
+    assert (await status(sim))["terminatingReplicas"] == 1

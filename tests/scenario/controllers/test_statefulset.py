@@ -285,3 +285,11 @@ async def test_a_revision_that_means_the_same_in_other_words_is_not_a_new_one(si
     await sim.client.create("ControllerRevision", changed)
     await sim.start(NAME)
     assert len(await sim.all("ControllerRevision")) == 1
+
+
+async def test_a_revision_tells_its_hash_in_a_label_of_its_own(sim):
+    await sim.start(NAME)
+    await make(sim)
+    [revision] = await sim.all("ControllerRevision")
+    labels = revision["metadata"]["labels"]
+    assert labels == {"app": "s", "controller.kubernetes.io/hash": revision["metadata"]["name"].removeprefix("s-")}
