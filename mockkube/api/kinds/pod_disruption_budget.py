@@ -9,6 +9,7 @@ from mockkube.api.kinds.internal_form import Shape, internal
 from mockkube.api.kinds.numbers import at_most_100_percent, int_or_percent, nonnegatives
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import selector_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
@@ -51,7 +52,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
 def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     errors = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        errors.append(invalid("spec", internal(spec, _SPEC), "minAvailable and maxUnavailable cannot be both set"))
+        errors.append(invalid("spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"))
     for name in ("minAvailable", "maxUnavailable"):
         if spec.get(name) is not None:
             errors += int_or_percent(spec[name], f"spec.{name}")
@@ -61,3 +62,8 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, _POLICIES))
     return errors
+
+
+def _shown(spec: ReadOnlyObject) -> ReadOnlyObject | None:
+    selector = spec.get("selector")
+    return internal({**spec, "selector": None if selector is None else selector_form(selector)}, _SPEC)

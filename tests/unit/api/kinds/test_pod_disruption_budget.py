@@ -49,3 +49,13 @@ def test_a_new_budget_has_counted_nothing(judge):
 def test_a_budget_is_named_like_a_step_in_a_path():
     assert STRATEGY.validate_name("*") == []
     assert STRATEGY.validate_name("a/b") == ["may not contain '/'"]
+
+
+def test_a_selector_is_shown_in_the_order_of_go(judge):
+    selector = {
+        "matchExpressions": [{"values": ["a"], "operator": "In", "key": "k"}],
+        "matchLabels": {"b": "1", "a": "2"},
+    }
+    obj = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "maxUnavailable": 1, "selector": selector}}
+    (error,) = STRATEGY.validate_create(obj, judge())
+    assert '"Selector":{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"k","operator":"In"' in str(error)
