@@ -19,7 +19,7 @@ from mockkube.apiserver.http.messages import message
 from mockkube.apiserver.http.negotiation import PROTOBUF, Representation
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import ChangeType, Record
-from mockkube.apiserver.registry.options import ListOptions
+from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
 from mockkube.apiserver.registry.watching import Seen, Watch
 
@@ -89,6 +89,7 @@ class _Sender:
         self.streams = exchange.streams
         self.columns_sent = False
         self.ends_at = 0.0
+        self.begun_at = revision_of(options.resource_version) or resource.collection.revision
 
     async def run(self, watch: Watch) -> None:
         """Write until the time is over, the client is gone, or it cannot keep up."""
@@ -113,13 +114,19 @@ class _Sender:
                 async with asyncio.timeout(self.quiet_seconds()):
                     await watch.wait()
             except TimeoutError:
-                await self.write(self.bookmark(watch))
+                if not self.ending or self.resource.collection.revision > self.begun_at:
+                    await self.write(self.bookmark(watch))
                 return
         else:
             await watch.wait()
         if watch.lagged:
             raise Expired("the client fell too far behind: list again")
         await self.write(self.events(watch.take()))
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end is near: then only a client that has missed something is told how far it has come."""
+        return self.ends_at - LAST_BOOKMARK_SECONDS <= asyncio.get_running_loop().time()
 
     def quiet_seconds(self) -> float:
         """How long to wait for events before a bookmark: the last one comes shortly before the end."""

@@ -106,14 +106,10 @@ async def wait_for(resource: Resource, revision: int) -> None:
     await services.cache.reach(revision)
 
 
-def _not_yet(asked: int, current: int, *, retry_seconds: int = 1) -> Timeout:
-    details: dict[str, Any] = {
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    }
-    if retry_seconds:
-        details["retryAfterSeconds"] = retry_seconds
+def _not_yet(asked: int, current: int) -> Timeout:
+    details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
-    return Timeout(message, details=details, retry_after_seconds=retry_seconds)
+    return Timeout(message, details={**details, "retryAfterSeconds": 1}, retry_after_seconds=1)
 
 
 async def _at_revision(
@@ -122,7 +118,7 @@ async def _at_revision(
     """List what the store held at a revision: from memory when nothing has changed since, else from its history."""
     services = resource.services
     if revision > await services.store.current_revision():
-        raise _not_yet(revision, services.cache.revision, retry_seconds=0)
+        raise _not_yet(revision, services.cache.revision)
     collection = resource.collection
     if collection.revision <= revision <= services.cache.revision:
         return _cut(collection.range(prefix, start), prefix, revision, chosen, limit)

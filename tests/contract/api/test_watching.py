@@ -130,9 +130,9 @@ async def test_initial_events_end_with_a_bookmark_that_says_so(api: "Api", secre
 
 
 async def test_a_watch_tells_how_far_it_has_come_shortly_before_its_end(api: "Api", secrets: str) -> None:
-    created = await api.create(secrets, config("a"))
     query = f"{await now(api, secrets)}&allowWatchBookmarks=true&timeoutSeconds=3&labelSelector=none"
     async with api.watch(secrets, query) as watch:
+        created = await api.create(secrets, config("a"))
         kind, bookmark = await watch.next()
     assert kind == "BOOKMARK"
     assert version(bookmark) >= version(created)
