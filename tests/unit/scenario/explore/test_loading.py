@@ -63,3 +63,9 @@ def test_the_plans_that_ship_can_be_read(path: Path) -> None:
     plan = load(path)
     assert plan.name == path.stem
     assert {order.phase for order in plan.orders} == set(Phase)
+
+
+def test_gates_of_before_are_not_told_any_more_when_a_component_has_changed() -> None:
+    entry = '{version: "1.34", from: {gates: {TaintTolerationCEL: true}}}'
+    plan = parse(PLAN.replace("{gates: {TaintTolerationComparisonOperators: true}}", entry, 1))
+    assert plan.changes[0].after.gates == {"TaintTolerationCEL": None}
