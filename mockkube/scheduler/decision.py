@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube.runtime.chance import Chance
+from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import CycleState, Remedy, Verdicts
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import Code, Status
 from mockkube.scheduler.metrics import PLUGIN_SAMPLE_PERCENT
-from mockkube.scheduler.points import PluginFailed, Points
+from mockkube.scheduler.points import Candidates, PluginFailed, Points
 from mockkube.scheduler.ranking import Ranking, Scores
 from mockkube.scheduler.refusals import Refusal, Rejectors
 from mockkube.scheduler.search import Found, Rotation, Search
@@ -73,9 +74,19 @@ class Decider:
         return self._remedied(state, pod, refusal)
 
     def explain(self, state: CycleState, pod: PodInfo) -> tuple[Decision, Mapping[str, Status], Scores]:
-        """Return the decision, what refused each other node, and the scores of those that fit; every node is asked."""
+        """Return the decision, what refused each other node, and the scores of those that fit; every node is asked.
+
+        When a plugin fails there are no scores, and no nodes either if it failed before they were asked.
+        """
+        try:
+            refused, scores = self._explain(state, pod, self.points.pre_filter(state, pod))
+        except PluginFailed:
+            refused, scores = {}, {}
+        return self.decide(self.state(), pod), refused, scores
+
+    def _explain(self, state: CycleState, pod: PodInfo, candidates: Candidates) -> tuple[dict[str, Status], Scores]:
+        """Raises PluginFailed when the nodes that fit cannot be ranked."""
         picture = self.points.picture
-        candidates = self.points.pre_filter(state, pod)
         refused: dict[str, Status] = {}
         slots = []
         for slot, node in enumerate(picture.all):
@@ -83,13 +94,18 @@ class Decider:
             if status.ok and candidates.node_names is not None and node.name not in candidates.node_names:
                 status = _left_out(candidates.narrowed_by)
             if status.ok:
-                status = self.points.filter_with_nominated(state, pod, node)
+                status = self._filtered(state, pod, node)
             if status.ok:
                 slots.append(slot)
             else:
                 refused[node.name] = status
-        scores = self._ranking.scores(state, pod, slots) if len(slots) > 1 else {}
-        return self.decide(self.state(), pod), refused, scores
+        return refused, self._ranking.scores(state, pod, slots) if len(slots) > 1 else {}
+
+    def _filtered(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        try:
+            return self.points.filter_with_nominated(state, pod, node)
+        except PluginFailed as error:
+            return Status.error(str(error))
 
     def _find(self, state: CycleState, pod: PodInfo, total: int) -> tuple[Refusal | None, Found]:
         """Return the nodes that fit, or the refusal when there is none."""

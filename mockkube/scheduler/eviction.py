@@ -50,6 +50,8 @@ class Tools:
     """Lets it be asked again whether a pod is to be kept out of the queue."""
     call_off: Callable[[str, str], bool]
     """Stops the binding of a pod, for a reason; False if there is none to stop."""
+    names_preemptor: bool = False
+    """Whether events about victims refer to the pod that they make room for."""
 
 
 class Evictions:
@@ -155,7 +157,7 @@ class Evictions:
             note,
             action="Preempting",
             controller=preemptor.scheduler_name,
-            related=preemptor.obj,
+            related=preemptor.obj if self._tools.names_preemptor else None,
         )
 
     async def _delete(self, preemptor: PodInfo, victim: PodInfo) -> bool:

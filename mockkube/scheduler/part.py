@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches
 from mockkube.client.protocol import Client
 from mockkube.client.series import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
@@ -38,6 +39,9 @@ from mockkube.scheduler.points import Points
 from mockkube.scheduler.queue.hints import Hints
 from mockkube.scheduler.queue.queue import Queue, Rules
 from mockkube.scheduler.search import Rotation
+
+_NAMES_NO_PREEMPTOR_SINCE: Final = Version(1, 36)
+"""From this version on events about victims say which pod they make room for in their text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class Scheduler:
             activate=self.queue.activate,
             ask_again=self.queue.ask_again,
             call_off=binder.call_off,
+            names_preemptor=self.senses.caps.version < _NAMES_NO_PREEMPTOR_SINCE,
         )
         evictions = Evictions(tools, owner=owner, at_once=at_once)
         for handle in self._handles:

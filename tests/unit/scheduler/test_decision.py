@@ -1,12 +1,20 @@
 """Decisions: from the nodes that fit to the one that is chosen, and what is said when none does."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
 from mockkube.runtime.chance import Chance, random_for
-from mockkube.scheduler.decision import Decider, Placement
+from mockkube.runtime.virtual import VirtualClock
+from mockkube.scheduler.decision import Decider, Failure, Placement
+from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.plugins import CycleState, FilterPlugin
+from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.points import Points
 from mockkube.scheduler.refusals import Refusal
 from mockkube.scheduler.search import Rotation, wanted
 
@@ -80,6 +88,30 @@ def test_named_nodes_alone_are_looked_at(schedulers, nodes, pods):
     refusal = decide(scheduler, pods("p", affinity=affinity))
     assert "3 node(s) didn't satisfy plugin(s) [NodeAffinity]." in refusal.message
     assert refusal.rejectors.refused == {"NodeAffinity"}
+
+
+class Broken(FilterPlugin):
+    """Fails on one node."""
+
+    name = "Broken"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse no other node."""
+        return Status.error("no idea") if node.name == "n2" else SUCCESS
+
+
+def test_a_plugin_that_fails_is_explained_as_what_the_node_said(schedulers, nodes, pods):
+    scheduler = schedulers()
+    for name in ("n1", "n2"):
+        scheduler.picture.set_node(nodes(name))
+    points = scheduler.deciders[NAME].points
+    profile = replace(points.profile, filters=(*points.profile.filters, Broken()))
+    broken = Points(profile, points.picture, points.nominations, VirtualClock(), Metrics())
+    decider = Decider(broken, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+    decision, refused, scores = decider.explain(decider.state(), pods("p"))
+    told = 'running "Broken" filter plugin: no idea'
+    assert (decision, scores) == (Failure(told), {})
+    assert {name: status.message for name, status in refused.items()} == {"n2": told}
 
 
 TAINT = {"key": "a", "effect": "NoSchedule"}

@@ -1,6 +1,7 @@
 """Evictions keep the pod they are for waiting, exactly as long as they take."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -121,3 +122,19 @@ def test_victims_that_are_going_already_are_left_alone(evictions, pods):
     victim.terminating = True
     evictions.begin(Preemption(pods(UID), "n1", [victim]))
     assert (evictions.ready(), evictions.preempting(UID)) == (False, False)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_event_about_a_victim_refers_to_the_preemptor_where_it_names_it(evictions, pods, named):
+    notes = []
+
+    class Notes:
+        def record(self, obj, kind, reason, note, *, action, controller, related):
+            notes.append((reason, note, related))
+
+    evictions._tools = replace(evictions._tools, recorder=Notes(), names_preemptor=named)
+    begin(evictions, pods, "a")
+    asyncio.run(evictions.step())
+    ((reason, note, related),) = notes
+    assert (reason, note) == ("Preempted", f"Preempted by pod {UID} on node n1")
+    assert (related is None) == (not named)
