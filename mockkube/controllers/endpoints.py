@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/endpoint/endpoints_controller.go
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
@@ -174,7 +174,15 @@ def _is_right(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[Re
     metadata, present = old["metadata"], old.get("subsets", [])
     if _size(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
         return False
-    return metadata.get("labels", {}) == _labels(service) and (present == subsets or repacked(present) == subsets)
+    return _labels_are_right(metadata.get("labels", {}), service) and (
+        present == subsets or repacked(present) == subsets
+    )
+
+
+def _labels_are_right(labels: Mapping[str, str], service: ReadOnlyObject) -> bool:
+    """Say whether nothing needs to be written; a service that bears a label of ours itself never has the right ones."""
+    others = {name: value for name, value in labels.items() if name not in (HEADLESS, MANAGED_BY)}
+    return labels.get(MANAGED_BY) == _NAME and others == service["metadata"].get("labels", {})
 
 
 def _size(subsets: Sequence[ReadOnlyObject]) -> int:

@@ -25,8 +25,14 @@ class PodStatusWriter:
     capabilities: Capabilities
 
     def disrupted(self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str) -> Object:
-        """Return the pod's status with the condition that says why it is about to be deleted."""
+        """Return the pod's status with the condition that says why it is about to be deleted.
+
+        What says so already stays, also when it was said of another generation of the pod.
+        """
         told: Object = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
+        known = find_condition(pod.get("status", {}).get("conditions", ()), DISRUPTION_TARGET) or {}
+        if all(known.get(name) == value for name, value in told.items()):
+            return dict(pod["status"])
         return self._with_condition(pod, told, now)
 
     def spared(self, pod: ReadOnlyObject, now: datetime) -> Object:

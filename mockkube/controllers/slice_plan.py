@@ -85,8 +85,7 @@ class Plan:
             new = self.create[-1] if self.create else None
             if new is not None and old["addressType"] == new["addressType"] and owned(old):
                 self.create.pop()
-                named = {name: value for name, value in new["metadata"].items() if name != "generateName"}
-                self.update.append({**new, "metadata": {**named, "name": old["metadata"]["name"]}})
+                self.update.append({**new, "metadata": {**new["metadata"], "name": old["metadata"]["name"]}})
             else:
                 kept.append(old)
         self.delete = kept

@@ -140,3 +140,27 @@ async def test_what_is_shown_says_since_when_it_is_so(leading):
     assert one["metadata"]["annotations"] == {
         "endpoints.kubernetes.io/last-change-trigger-time": "2030-01-01T00:00:00Z"
     }
+
+
+async def test_a_slice_that_takes_in_other_ports_keeps_how_its_name_was_made(leading):
+    await service(leading, ports=[{"port": 80, "targetPort": "web"}])
+    (empty,) = await slices(leading)
+    containers = [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 8080}]}]
+    await serving(leading, "a", "10.1.0.1", containers=containers)
+    (one,) = await slices(leading)
+    assert one["ports"][0]["port"] == 8080
+    assert one["metadata"]["name"] == empty["metadata"]["name"]
+    assert one["metadata"]["generateName"] == "svc-"
+
+
+async def test_endpoints_of_a_service_that_calls_itself_headless_are_written_at_every_change(leading):
+    await leading.create(
+        "Service",
+        "svc",
+        metadata={"labels": {"service.kubernetes.io/headless": ""}},
+        spec={"selector": {"app": "x"}, "ports": [{"port": 80}]},
+    )
+    first = await leading.get("Endpoints", "svc")
+    assert "endpoints.kubernetes.io/last-change-trigger-time" in first["metadata"]["annotations"]
+    await leading.pod("waiting", on="n1", metadata={"labels": {"app": "x"}})
+    assert "annotations" not in (await leading.get("Endpoints", "svc"))["metadata"]

@@ -114,6 +114,15 @@ async def test_a_terminating_pod_is_marked_again_at_every_new_taint(evicting):
     assert await evicting.events("p") == [(REASON, "Marking for deletion Pod default/p", 2)]
 
 
+async def test_a_terminating_pod_keeps_the_condition_it_was_marked_with(evicting):
+    await evicting.pod("p", on="n1")
+    await evicting.taint("n1", BROKEN)
+    before = await evicting.get("Pod", "p")
+    assert before["metadata"]["generation"] == 2
+    await evicting.taint("n1", {"key": "other", "effect": "NoExecute"})
+    assert (await evicting.get("Pod", "p"))["status"] == before["status"]
+
+
 async def test_a_clock_that_was_stopped_does_not_strike(evicting):
     await evicting.pod("p", on="n1", tolerations=[tolerates(5)], metadata={"finalizers": ["example.com/held"]})
     await evicting.taint("n1", BROKEN)
