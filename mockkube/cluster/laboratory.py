@@ -19,7 +19,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
 from mockkube.client.protocol import Key
 from mockkube.cluster.certificates import ADMIN
-from mockkube.cluster.components import API_SERVER, KUBELET, SCHEDULER, is_api_server, judge
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, is_api_server, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.definitions import GROUP
@@ -46,6 +46,9 @@ from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 if TYPE_CHECKING:
     from mockkube.cluster.why.account import Account
 
+PACE: Final[Flags] = {"kube-api-qps": 20, "kube-api-burst": 30}
+"""Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: nobody waits for virtual
+time, and loops go as fast as they really do."""
 STEPS_MAX: Final = 100_000
 """Steps at one moment after which it is said that there is no end to them."""
 _NOBODY: Final = Credentials("", None)
@@ -62,6 +65,10 @@ class Setup:
     seed: int | str = 0
     start: datetime = EPOCH
     steps_max: int = STEPS_MAX
+
+    def all_flags(self) -> Mapping[str, Flags]:
+        """The flags, with the pace of controllers unless they say another."""
+        return {**self.flags, CONTROLLER_MANAGER: {**PACE, **self.flags.get(CONTROLLER_MANAGER, {})}}
 
 
 class Laboratory:
@@ -95,7 +102,7 @@ class Laboratory:
             _NOBODY,
             self.clock,
             chance,
-            self.setup.flags,
+            self.setup.all_flags(),
         )
         return Interior(basis, build_api_server, lambda faults: NoFront, self._turns)
 
@@ -253,7 +260,7 @@ class Laboratory:
 
     async def why(self, pod: Key) -> "Account":
         """Return what is to be said of a pod, by asking everybody again; NotFound if nobody has heard of it."""
-        flags = told(self.setup.configuration, self.setup.flags)
+        flags = told(self.setup.configuration, self.setup.all_flags())
         page = WhyPage(self.clock, flags.get(SCHEDULER, {}))
         page.fleet = self._interior.fleet
         return await page.account(pod)

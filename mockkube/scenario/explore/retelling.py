@@ -10,7 +10,7 @@ from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.orders import Moves
 from mockkube.scenario.explore.plan import Plan
 from mockkube.scenario.explore.proofs import Proof, proof
-from mockkube.scenario.explore.stepping import FLAGS, Journey, story
+from mockkube.scenario.explore.stepping import Journey, story
 from mockkube.scenario.explore.verdict import Counterexample
 
 
@@ -39,7 +39,6 @@ def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Pro
         *shown.at_end,
     ]
     cluster = {"version": str(plan.version), "nodes": len(plan.nodes), "skewPolicy": "ignore"}
-    flags = {"components": {name: {"flags": dict(told)} for name, told in FLAGS.items()}}
     trains = {"releaseTrains": [_train(one) for one in plan.trains]} if plan.trains is not None else {}
     file = {
         "apiVersion": "mockkube.dev/v1alpha1",
@@ -50,7 +49,7 @@ def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Pro
         "observed": text,
         "holds": False,
         "spec": {
-            "cluster": {**cluster, **flags, **trains},
+            "cluster": {**cluster, **trains},
             "seeds": [plan.seed],
             "settling": "when-told",
             "vars": script.manifests,

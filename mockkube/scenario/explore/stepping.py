@@ -1,6 +1,6 @@
 """One walk through a plan on a cluster of its own: each move played, and what it did."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,10 +8,8 @@ from typing import Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import CONTROLLER_MANAGER
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
-from mockkube.cluster.parts import Flags
 from mockkube.cluster.trace import Step
 from mockkube.runtime.steps import InOrder, LivelockError, Worker
 from mockkube.scenario.explore import actions
@@ -30,8 +28,6 @@ from mockkube.scenario.world import Scene
 
 PATIENCE: Final = 4
 """How many steps' time there is for what waits when all change again: controllers try again ever more seldom."""
-FLAGS: Final[Mapping[str, Flags]] = {CONTROLLER_MANAGER: {"kube-api-qps": 20, "kube-api-burst": 30}}
-"""The pace of upstream's controllers, not the faster one of `mockkube up`: loops go as fast as they really do."""
 
 
 class HotLoop(Exception):
@@ -96,7 +92,7 @@ class Journey:
         configuration = ClusterConfiguration(version=plan.version, nodes=len(plan.nodes), skew_policy="ignore")
         if plan.trains is not None:
             configuration = replace(configuration, release_trains=plan.trains)
-        self.laboratory = Laboratory(Setup(configuration, FLAGS, seed=plan.seed))
+        self.laboratory = Laboratory(Setup(configuration, seed=plan.seed))
         self.world = LaboratoryWorld(self.laboratory, Scene({}, Path()))
         self._stack = AsyncExitStack()
         self._pending = list(plan.workload)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from mockkube.controllers.options import Options
+from mockkube.cluster.laboratory import PACE
 from mockkube.scenario.report import drawing, steps, trust
 from mockkube.scenario.report.breaking import events_table
 from mockkube.scenario.report.events import events_of
@@ -205,8 +205,8 @@ def _pace(one: RunResult) -> Iterator[str]:
         "second"
     )
     limit = (
-        f"What holds that up is the client of kube-controller-manager: {Options().requests_per_second:.0f} requests a "
-        "second here, 20 in a real cluster, unless its flag kube-api-qps says otherwise."
+        f"What holds that up is the client of kube-controller-manager: {PACE['kube-api-qps']} requests a second, as in "
+        "a real cluster, unless its flag kube-api-qps says otherwise."
     )
     shown = drawing.bars([made[second] for second in range(first, last + 1)], label) if last - first < _SPAN else ""
     yield f"<p><b>Pace:</b> {escape(label)}. {escape(limit)}</p>{shown}"

@@ -25,6 +25,9 @@ def table(result: Exploration) -> str:
     )
     if result.surprises:
         lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
+    if result.checked is not None:
+        lines.append(f"{result.checked.ways} ways played from start to end: {len(result.checked.differences)} differ")
+        lines += map(str, result.checked.differences)
     return "\n".join(lines)
 
 
@@ -99,7 +102,15 @@ def as_json(result: Exploration) -> dict[str, Any]:
             for one in result.counterexamples
         ],
         "refuted": [written.name for written, _ in result.refuted],
+        "loops": [one.as_json() for one in result.rates],
+        **_checked_json(result),
     }
+
+
+def _checked_json(result: Exploration) -> dict[str, Any]:
+    if result.checked is None:
+        return {}
+    return {"checked": {"ways": result.checked.ways, "differences": [str(one) for one in result.checked.differences]}}
 
 
 def _order_json(one: OrderVerdict) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from mockkube.cluster.components import CONTROLLER_MANAGER
+from mockkube.cluster.laboratory import PACE
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.plan import Phase, When
-from mockkube.scenario.explore.stepping import FLAGS
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.wording import listed, times
@@ -95,12 +94,11 @@ def _pace(answer: Answer) -> str:
     """Say how the pace of loops was measured."""
     if not answer.result.rates:
         return ""
-    told = FLAGS[CONTROLLER_MANAGER]
     return (
         f" How fast a loop goes was measured apart, over {answer.result.rates[0].window_seconds} s of virtual "
         "time, with "
-        f"the real limits of kube-controller-manager's client ({told['kube-api-qps']} requests a second, "
-        f"{told['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
+        f"the real limits of kube-controller-manager's client ({PACE['kube-api-qps']} requests a second, "
+        f"{PACE['kube-api-burst']} at once); what else holds up a real cluster was not modelled."
     )
 
 

@@ -83,4 +83,4 @@ def test_how_fast_many_pods_were_made_is_told_with_what_holds_it_up() -> None:
     )
     page = render([replace(PASSED, story=many)])
     assert "150 pods were made from 0 s to 2 s of virtual time, at most 50 within a second" in page
-    assert "20 in a real cluster" in page
+    assert "20 requests a second, as in a real cluster" in page
