@@ -167,6 +167,7 @@ class DeviceTaintEviction(Controller):
             self.clock.now(),
             reason="DeletionByDeviceTaintManager",
             message="Device Taint manager: deleting due to NoExecute taint",
+            of_generation=False,
         )
         await self._status_writer.write(pod, status)
 

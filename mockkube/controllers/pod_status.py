@@ -24,8 +24,10 @@ class PodStatusWriter:
     client: Client
     capabilities: Capabilities
 
-    def disrupted(self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str) -> Object:
-        """Return the pod's status with the condition that says why it is about to be deleted.
+    def disrupted(
+        self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str, of_generation: bool = True
+    ) -> Object:
+        """Return the pod's status with the condition that says why it is about to be deleted, and of which generation.
 
         What says so already stays, also when it was said of another generation of the pod.
         """
@@ -33,16 +35,20 @@ class PodStatusWriter:
         known = find_condition(pod.get("status", {}).get("conditions", ()), DISRUPTION_TARGET) or {}
         if all(known.get(name) == value for name, value in told.items()):
             return dict(pod["status"])
-        return self._with_condition(pod, told, now)
+        return self._with_condition(pod, told, now, of_generation=of_generation)
 
     def spared(self, pod: ReadOnlyObject, now: datetime) -> Object:
         """Return the pod's status once it is not about to be deleted after all."""
         return self._with_condition(pod, {"type": DISRUPTION_TARGET, "status": "False"}, now)
 
-    def _with_condition(self, pod: ReadOnlyObject, told: Object, now: datetime) -> Object:
+    def _with_condition(
+        self, pod: ReadOnlyObject, told: Object, now: datetime, *, of_generation: bool = True
+    ) -> Object:
         status = pod.get("status", {})
         conditions = status.get("conditions", ())
-        if generation := pod_generation(pod, find_condition(conditions, told["type"]), self.capabilities):
+        if of_generation and (
+            generation := pod_generation(pod, find_condition(conditions, told["type"]), self.capabilities)
+        ):
             told["observedGeneration"] = generation
         return {**status, "conditions": with_condition(conditions, told, render_time(now))}
 

@@ -50,6 +50,7 @@ async def test_a_tainted_device_evicts_its_user(evicting):
     assert await going(evicting)
     conditions = {one["type"]: one for one in (await evicting.get("Pod", "p"))["status"]["conditions"]}
     assert conditions["DisruptionTarget"]["reason"] == "DeletionByDeviceTaintManager"
+    assert "observedGeneration" not in conditions["DisruptionTarget"]
     assert await evicting.events("p") == [("DeviceTaintManagerEviction", "Marking for deletion", 1)]
 
 
