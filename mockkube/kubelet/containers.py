@@ -9,9 +9,10 @@ from typing import Final
 
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.kubelet.commands import Ends
 from mockkube.kubelet.images import digest_of, image_id
 from mockkube.kubelet.restarts import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
-from mockkube.kubelet.script import Exit, Script
+from mockkube.kubelet.script import Script
 
 _REMOVED: Final = "The container is removed because RestartAllContainers in place"
 
@@ -81,7 +82,7 @@ def _mounted(mount: ReadOnlyObject) -> Object:
     return shown
 
 
-def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Exit | None) -> Progress:
+def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Ends) -> Progress:
     """Return where a container that may run stands now. `ends` says how it ends."""
     state = old["state"]
     if terminated := state.get("terminated"):
@@ -93,9 +94,7 @@ def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: 
     return _start(container, old, stage, ends, restarts=0)
 
 
-def _start(
-    container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Exit | None, *, restarts: int
-) -> Progress:
+def _start(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Ends, *, restarts: int) -> Progress:
     name, image = container["name"], container["image"]
     if not stage.script.is_pullable(name):
         return _unpullable(old, image, name)
@@ -135,21 +134,20 @@ def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
     return Progress(status, None, notes)
 
 
-def _running(
-    container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Exit | None
-) -> Progress:
+def _running(container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Ends) -> Progress:
     if stage.resizes and _is_resized_by_restart(container, status):
         return _restarted(container, status, stage, ends)
     shown = {**status, "ready": stage.script.is_ready(container["name"])}
     if stage.resizes:
         shown |= _given(container)
-    if ends is None:
+    end = ends(status["restartCount"], since)
+    if end is None:
         return Progress(shown)
-    due = since + timedelta(seconds=ends.after_seconds)
+    due = since + timedelta(seconds=end.after_seconds)
     if due > stage.now:
         return Progress(shown, due)
-    again = stage.restarts.may_restart(container, stage.pod, ends.code)
-    return Progress(ended(status, ends.code, due), stage.now if again else None)
+    again = stage.restarts.may_restart(container, stage.pod, end.code)
+    return Progress(ended(status, end.code, due, end.message), stage.now if again else None)
 
 
 def _is_resized_by_restart(container: ReadOnlyObject, status: ReadOnlyObject) -> bool:
@@ -166,7 +164,7 @@ def _is_resized_by_restart(container: ReadOnlyObject, status: ReadOnlyObject) ->
     )
 
 
-def _restarted(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage, ends: Exit | None) -> Progress:
+def _restarted(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage, ends: Ends) -> Progress:
     """Stop a container and start it again with what its spec says now."""
     name = container["name"]
     last = ended(status, 0, stage.now)["state"]
@@ -186,7 +184,7 @@ def _given(container: ReadOnlyObject) -> Object:
     return given
 
 
-def ended(status: ReadOnlyObject, exit_code: int, at: datetime) -> Object:
+def ended(status: ReadOnlyObject, exit_code: int, at: datetime, message: str = "") -> Object:
     """Return the status of a container that was running and ended."""
     terminated = {
         "exitCode": exit_code,
@@ -195,6 +193,8 @@ def ended(status: ReadOnlyObject, exit_code: int, at: datetime) -> Object:
         "finishedAt": render_time(at),
         "containerID": status["containerID"],
     }
+    if message:
+        terminated["message"] = message
     return {**status, "state": {"terminated": terminated}, "ready": False, "started": False}
 
 
@@ -226,7 +226,7 @@ def removed(status: ReadOnlyObject) -> Object:
 
 
 def _after_end(
-    container: ReadOnlyObject, status: ReadOnlyObject, terminated: ReadOnlyObject, stage: Stage, ends: Exit | None
+    container: ReadOnlyObject, status: ReadOnlyObject, terminated: ReadOnlyObject, stage: Stage, ends: Ends
 ) -> Progress:
     """Leave a container that ended as it is, let it wait for its next start, or start it again."""
     if terminated.get("reason") == RESTARTING_ALL:

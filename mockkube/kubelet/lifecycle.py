@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.commands import Ends, ends_of
 from mockkube.kubelet.containers import Note, Progress, Stage, advance, is_sidecar, removed
 from mockkube.kubelet.endings import overdue, stop, stopped
 from mockkube.kubelet.plans import NOTHING, Host, Plan
@@ -91,15 +92,15 @@ class _Run:
 
     def advance(self) -> None:
         """Let init containers run one after the other, then all others; ephemeral ones wait for nobody."""
-        exits = self._stage.script.exits
+        script = self._stage.script
         for container in self._pod["spec"].get("ephemeralContainers") or ():
             name = container["name"]
             once = _with_policy(self._stage, "Never")
-            self._take(name, advance(container, self.statuses[name], once, exits.get(name)))
+            self._take(name, advance(container, self.statuses[name], once, self._ends(container)))
         for container in self._pod["spec"].get("initContainers") or ():
             name, status = container["name"], self.statuses[container["name"]]
             if is_sidecar(container):
-                self._take(name, advance(container, status, self._stage, exits.get(name)))
+                self._take(name, advance(container, status, self._stage, self._ends(container)))
             elif not status.get("ready"):
                 self._take(name, _initialize(container, status, self._stage))
             alone = {**self._pod, "spec": {**self._pod["spec"], "initContainers": [container]}}
@@ -107,8 +108,12 @@ class _Run:
                 return
         for container in self._pod["spec"]["containers"]:
             name = container["name"]
-            ends = self._stage.script.exit_of(name)
+            ends = ends_of(self._pod, container, script.exit_of(name), script.unsaid)
             self._take(name, advance(container, self.statuses[name], self._stage, ends))
+
+    def _ends(self, container: ReadOnlyObject) -> Ends:
+        """Return how a container ends that stands beside the others."""
+        return ends_of(self._pod, container, self._stage.script.exits.get(container["name"]), None)
 
     def _take(self, name: str, progress: Progress) -> None:
         self.statuses[name] = progress.status
@@ -117,9 +122,10 @@ class _Run:
 
 
 def _initialize(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage) -> Progress:
-    """Run an init container: it succeeds at once unless its own script says otherwise, and is then done for good."""
+    """Run an init container: it succeeds at once unless it is said otherwise, and is then done for good."""
     once = stage if stage.pod["spec"].get("restartPolicy") == "Never" else _with_policy(stage, "OnFailure")
-    progress = advance(container, status, once, stage.script.exits.get(container["name"], _COMPLETES))
+    ends = ends_of(stage.pod, container, stage.script.exits.get(container["name"]), _COMPLETES)
+    progress = advance(container, status, once, ends)
     terminated = progress.status["state"].get("terminated")
     done = terminated is not None and terminated["exitCode"] == 0
     if "running" in progress.status["state"]:

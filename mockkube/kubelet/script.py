@@ -1,4 +1,4 @@
-"""What a pod's annotations say its containers do: nothing really runs, so somebody has to say how it ends.
+"""What a pod's annotations say its containers do: nothing really runs, so they, or a command, say how it ends.
 
 `mockkube.dev/exit: "1@5s"` lets every container end with code 1 five seconds after each start; `main=1@5s,helper=0`
 names them one by one. `mockkube.dev/unready` and `mockkube.dev/image-pull-error` list containers (`*`: all) that never
@@ -20,7 +20,7 @@ START_DELAY: Final = f"{PREFIX}start-delay"
 STOP_DELAY: Final = f"{PREFIX}stop-delay"
 EVERY: Final = "*"
 JOB_SECONDS: Final = 1.0
-"""How long the containers of a job's pod work when nobody says otherwise."""
+"""How long the containers of a job's pod work when nobody, not even their command, says otherwise."""
 _NANOSECONDS: Final = 1e9
 
 
@@ -30,6 +30,8 @@ class Exit:
 
     code: int = 0
     after_seconds: float = 0.0
+    message: str = ""
+    """What it leaves as its last word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Script:
     """What the containers of one pod do."""
 
     exits: Mapping[str, Exit] = field(default_factory=dict)
+    unsaid: Exit | None = None
+    """How a container ends of which neither annotation nor command says anything; None: it runs until stopped."""
     unready: frozenset[str] = frozenset()
     unpullable: frozenset[str] = frozenset()
     start_seconds: float = 0.0
@@ -45,7 +49,7 @@ class Script:
     """What could not be read, and is passed over."""
 
     def exit_of(self, container: str) -> Exit | None:
-        """Return how a container ends; None: it runs until it is stopped."""
+        """Return how a container ends; None: the annotations do not say."""
         return self.exits.get(container, self.exits.get(EVERY))
 
     def is_ready(self, container: str) -> bool:
@@ -58,11 +62,11 @@ class Script:
 
 
 _PLAIN: Final = Script()
-_JOB: Final = Script(exits={EVERY: Exit(after_seconds=JOB_SECONDS)})
+_JOB: Final = Script(unsaid=Exit(after_seconds=JOB_SECONDS))
 
 
 def read_script(pod: ReadOnlyObject) -> Script:
-    """Read the annotations of a pod; the containers of a job complete unless told otherwise."""
+    """Read the annotations of a pod; the containers of a job complete unless told otherwise, here or by commands."""
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
     plain = _JOB if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ()) else _PLAIN
@@ -71,7 +75,8 @@ def read_script(pod: ReadOnlyObject) -> Script:
     complaints: list[str] = []
     exits = _exits(annotations.get(EXIT, ""), complaints)
     return Script(
-        exits=exits or plain.exits,
+        exits=exits,
+        unsaid=None if exits else plain.unsaid,
         unready=_names(annotations.get(UNREADY, "")),
         unpullable=_names(annotations.get(IMAGE_PULL_ERROR, "")),
         start_seconds=_annotated_seconds(annotations, START_DELAY, complaints),

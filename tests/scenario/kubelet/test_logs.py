@@ -50,3 +50,42 @@ async def test_a_pod_without_a_kubelet_has_the_log_of_its_annotation(world):
     await world.node("n", {"mockkube.dev/kubelet": "none"})
     await world.pod("p", "n", annotations={"mockkube.dev/logs.main": "text"})
     assert await world.log("p") == "text\n"
+
+
+COUNT = ["sh", "-c", 'i=0; while true; do echo "$i"; i=$((i+1)); sleep 5; done']
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        pytest.param({}, "0\n1\n2\n", id="as time passes"),
+        pytest.param({"tailLines": "1", "timestamps": "true"}, "2030-01-01T00:00:10Z 2\n", id="with times"),
+        pytest.param({"sinceSeconds": "6"}, "1\n2\n", id="lately"),
+    ],
+)
+async def test_what_a_command_prints_is_its_log(world, query, shown):
+    await world.pod("p", containers=[{"name": "main", "image": "busybox", "command": COUNT}])
+    await world.lab.advance(11)
+    assert await world.log("p", **query) == shown
+
+
+async def test_every_run_has_a_log_of_its_own(world):
+    again = ["sh", "-c", "echo $(date +%M:%S); sleep 60; echo end; exit 1"]
+    await world.pod("p", containers=[{"name": "main", "image": "busybox", "command": again}])
+    await world.lab.advance(65)
+    assert await world.log("p", previous="true") == "00:00\nend\n"
+    assert await world.log("p") == "01:00\n"
+
+
+async def test_values_of_secrets_are_shown_where_a_command_prints_them(world):
+    await world.create("Secret", "s", stringData={"k": "hidden"})
+    source = {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    main = {"name": "main", "image": "busybox", "command": ["sh", "-c", "echo $WORD-; sleep 1d"], "env": [source]}
+    await world.pod("p", containers=[main])
+    assert await world.log("p") == "hidden-\n"
+
+
+async def test_the_annotation_has_the_say_over_the_command(world):
+    main = {"name": "main", "image": "busybox", "command": COUNT}
+    await world.pod("p", containers=[main], annotations={"mockkube.dev/logs": "text"})
+    assert await world.log("p") == "text\n"

@@ -1,6 +1,6 @@
 """`pods/log`: which container's, in what form, and the text of a container that does not really run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,11 +11,33 @@ from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.options import Query, first, integer
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.matching.commands.reading import End, Reading
+from mockkube.matching.commands.reading import read as read_command
+from mockkube.matching.commands.surroundings import Start
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
+_SECOND: Final = timedelta(seconds=0.999)
+"""Times of statuses are whole seconds: what ended may have lived that much longer."""
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULLS: Final = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a log, with its end if it has one, and when it was begun."""
+
+    written: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a container: the how manyth, since when, and until when if it is over."""
+
+    number: int
+    began: datetime
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +68,18 @@ class _Wanted:
             tail, limit, since or _moment(first(query, "sinceTime")), _on(query, "timestamps"), _on(query, "previous")
         )
 
-    def cut(self, lines: Sequence[str], written: datetime) -> str:
-        """Return the part of these lines, all written at that moment, that is asked for."""
-        if self.since is not None and written < self.since:
-            return ""
-        shown = lines if self.tail is None else lines[len(lines) - self.tail :] if self.tail else ()
-        stamp = f"{render_time(written)} " if self.timestamps else ""
-        text = "".join(f"{stamp}{line}\n" for line in shown)
+    def cut(self, lines: Sequence[Line]) -> str:
+        """Return the part of these lines that is asked for."""
+        lines = [line for line in lines if self.since is None or line.written >= self.since]
+        shown = lines if self.tail is None else lines[max(0, len(lines) - self.tail) :] if self.tail else ()
+        text = "".join(f"{render_time(line.written)} {line.text}" if self.timestamps else line.text for line in shown)
         return text if self.bytes_max is None else text.encode()[: self.bytes_max].decode(errors="ignore")
 
 
 async def read(pods: Resource, call: Call, query: Query) -> str:
-    """The log of a container: the text of an annotation, or a line that says that nothing runs here."""
+    """The log of a container: the text of an annotation, or what its command says, or that nothing runs here."""
     # upstream 1.36: pkg/registry/core/pod/strategy.go, LogLocation; pkg/kubelet/kubelet_pods.go
-    # differs: to follow a log is to read it once, for nothing is ever added to it
+    # differs: to follow a log is to read it once
     wanted = _Wanted.read(call.name, query, pods.services.clock.now())
     await pods.services.cache.fresh()
     record = pods.record(call.namespace, call.name)
@@ -69,23 +89,56 @@ async def read(pods: Resource, call: Call, query: Query) -> str:
     container = choose(pod, first(query, "container"))
     if not pod["spec"].get("nodeName"):
         return ""
-    return wanted.cut(_lines(pod, container), _begun(pod, container, previous=wanted.previous))
+    run = _run_of(pod, container, previous=wanted.previous)
+    lines = _annotated(pod, container, run) or _said(pods, pod, container, run)
+    return wanted.cut(lines or _silent(pod, container, run))
 
 
-def _lines(pod: ReadOnlyObject, container: str) -> list[str]:
+def _annotated(pod: ReadOnlyObject, container: str, run: _Run) -> list[Line]:
+    """Return the lines of the annotation, all written at the start."""
+    annotations = pod["metadata"].get("annotations") or {}
+    text: str = annotations.get(f"{LOGS_ANNOTATION}.{container}") or annotations.get(LOGS_ANNOTATION) or ""
+    return [Line(run.began, f"{line}\n") for line in text.splitlines()]
+
+
+def _silent(pod: ReadOnlyObject, container: str, run: _Run) -> list[Line]:
     metadata = pod["metadata"]
-    annotations = metadata.get("annotations") or {}
-    text: str = (
-        annotations.get(f"{LOGS_ANNOTATION}.{container}")
-        or annotations.get(LOGS_ANNOTATION)
-        or f"mockkube: {metadata['namespace']}/{metadata['name']}/{container} runs no process; "
-        f"set the annotation {LOGS_ANNOTATION}"
-    )
-    return text.splitlines()
+    place = f"{metadata['namespace']}/{metadata['name']}/{container}"
+    return [Line(run.began, f"mockkube: {place} runs no process; set the annotation {LOGS_ANNOTATION}\n")]
 
 
-def _begun(pod: ReadOnlyObject, container: str, *, previous: bool) -> datetime:
-    """Return when the container whose log is asked for was started; BadRequest if there is no log to read yet.
+def _said(pods: Resource, pod: ReadOnlyObject, container: str, run: _Run) -> list[Line] | None:
+    """Return what the command of a container says it printed up to now; None if it says nothing."""
+    spec = next(one for key in _LISTS for one in pod["spec"].get(key, ()) if one["name"] == container)
+    until = run.ended + _SECOND if run.ended is not None else pods.services.clock.now()
+    start = Start(run.number, run.began, lambda kind, namespace, name: _found(pods, kind, namespace, name))
+    said = read_command(pod, spec, start, until=(until - run.began).total_seconds())
+    lines = list(_in_lines(said, run.began))
+    return None if said.end is End.UNSAID and not lines else lines
+
+
+def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
+    resource = pods.services.of_kind("v1", kind)
+    record = resource.record(namespace, name) if resource is not None else None
+    return None if record is None else {**record.load(), "kind": kind}
+
+
+def _in_lines(said: Reading, began: datetime) -> Iterator[Line]:
+    """Put what was printed piece by piece into lines."""
+    begun, text = began, ""
+    for printed in said.printed:
+        for piece in printed.text.splitlines(keepends=True):
+            begun = begun if text else began + timedelta(seconds=printed.at)
+            text += piece
+            if text.endswith("\n"):
+                yield Line(begun, text)
+                text = ""
+    if text:
+        yield Line(begun, text)
+
+
+def _run_of(pod: ReadOnlyObject, container: str, *, previous: bool) -> _Run:
+    """Return the run of a container whose log is asked for; BadRequest if there is no log to read yet.
 
     A pod whose kubelet has said nothing of its containers has one: there may be no kubelet.
     """
@@ -93,24 +146,27 @@ def _begun(pod: ReadOnlyObject, container: str, *, previous: bool) -> datetime:
     known = (one for key in _STATUSES for one in status.get(key) or () if one["name"] == container)
     found = next(known, None)
     if found is None and not previous:
-        return parse_time(status.get("startTime") or pod["metadata"]["creationTimestamp"])
+        return _Run(0, parse_time(status.get("startTime") or pod["metadata"]["creationTimestamp"]))
     state, last = (found or {}).get("state") or {}, ((found or {}).get("lastState") or {}).get("terminated")
+    restarts = (found or {}).get("restartCount") or 0
     where = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if previous:
         if not last or not last.get("containerID"):
             raise BadRequest(f"previous terminated {where} not found")
-        return _start_of(last, pod)
+        return _run(restarts if "waiting" in state else max(0, restarts - 1), last, pod)
     run = state.get("running") or state.get("terminated") or last
     if run is None:
         reason = (state.get("waiting") or {}).get("reason", "")
         raise BadRequest(f"{where} is waiting to start: {_PULLS.get(reason, reason)}")
     if "running" not in state and not run.get("containerID"):
         raise BadRequest(f"{where} is terminated")
-    return _start_of(run, pod)
+    return _run(restarts, run, pod)
 
 
-def _start_of(run: ReadOnlyObject, pod: ReadOnlyObject) -> datetime:
-    return parse_time(run.get("startedAt") or pod["metadata"]["creationTimestamp"])
+def _run(number: int, shown: ReadOnlyObject, pod: ReadOnlyObject) -> _Run:
+    began = parse_time(shown.get("startedAt") or pod["metadata"]["creationTimestamp"])
+    ended = shown.get("finishedAt")
+    return _Run(number, began, parse_time(ended) if ended else None)
 
 
 def _moment(text: str) -> datetime | None:

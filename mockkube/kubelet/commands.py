@@ -1,0 +1,28 @@
+"""How containers end: as annotations say; else as their command says; else as such containers do."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.kubelet.script import Exit
+from mockkube.matching.commands.reading import End, read
+from mockkube.matching.commands.surroundings import Start
+
+Ends = Callable[[int, datetime], Exit | None]
+"""How a container ends that has been restarted so often, and was started then; None: it runs until it is stopped."""
+
+
+def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, unsaid: Exit | None) -> Ends:
+    """Return how a container ends: as `given`, if that is said; `unsaid` where its command says nothing more."""
+
+    def ends(run: int, began: datetime) -> Exit | None:
+        if given is not None:
+            return given
+        said = read(pod, container, Start(run, began))
+        if said.end is End.EXITS:
+            return Exit(said.code, said.seconds, said.message)
+        if said.end is End.RUNS or unsaid is None:
+            return None
+        return Exit(unsaid.code, said.seconds + unsaid.after_seconds)
+
+    return ends

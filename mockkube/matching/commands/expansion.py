@@ -1,0 +1,188 @@
+"""Words of a script to the texts they stand for."""
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from mockkube.matching.commands import arithmetic
+from mockkube.matching.commands.machine import UNKNOWN, bounded
+from mockkube.matching.commands.syntax import Arithmetic, Parameter, Substitution, Text, Unread, Word
+from mockkube.matching.commands.words import LENGTH
+
+if TYPE_CHECKING:
+    from mockkube.matching.commands.shell import Shell
+
+FIELDS_MAX: Final = 4096
+TRIMMED_MAX: Final = 1024
+_RANGE: Final = re.compile(r"\{(-?\d+)\.\.(-?\d+)\}$")
+_ECHO: Final = (Text("echo"),)
+_SPECIAL: Final = "?#@*$!-"
+
+
+class Failed(Exception):
+    """`${NAME:?text}` of a variable that is not set."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def text_of(shell: "Shell", word: Word) -> str:
+    """Return the text of a word that is not split."""
+    return bounded("".join(_part(shell, part) for part in word))
+
+
+def pattern_of(shell: "Shell", word: Word) -> str:
+    """Return the text of a word as a pattern: what is quoted stands for itself."""
+    parts = []
+    for part in word:
+        text = _part(shell, part)
+        parts.append(re.sub(r"([*?\[])", r"[\1]", text) if part.quoted else text)
+    return "".join(parts)
+
+
+def fits(text: str, pattern: str) -> bool:
+    """Whether a text fits a shell pattern."""
+    if UNKNOWN in text or UNKNOWN in pattern:
+        raise Unread
+    return fnmatch.fnmatchcase(text, re.sub(r"\[\^", "[!", pattern))
+
+
+def fields_of(shell: "Shell", words: Sequence[Word]) -> list[str]:
+    """Return the texts of words, those of unquoted expansions split; what is not known only if it is but printed."""
+    printed = bool(words) and words[0] == _ECHO
+    fields: list[str] = []
+    for word in words:
+        fields.extend(_fields(shell, word, printed=printed))
+        if len(fields) > FIELDS_MAX:
+            raise Unread
+    return fields
+
+
+def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
+    if shell.is_bash and len(word) == 1 and isinstance(word[0], Text) and (found := _RANGE.match(word[0].text)):
+        first, last = int(found[1]), int(found[2])
+        if abs(last - first) > FIELDS_MAX:
+            raise Unread
+        return [str(number) for number in range(first, last + (1 if last >= first else -1), 1 if last >= first else -1)]
+    if len(word) == 1 and isinstance(word[0], Parameter) and word[0].name == "@" and not word[0].operator:
+        return list(shell.arguments)
+    fields: list[str] = []
+    current: str | None = None
+    for part in word:
+        text = _part(shell, part)
+        if part.quoted or isinstance(part, Text):
+            if not part.quoted and "*" in text and text != "[":
+                raise Unread  # which files there are is not known
+            current = (current or "") + text
+            continue
+        if "*" in text or (UNKNOWN in text and not printed):
+            raise Unread  # nobody knows into what it splits
+        pieces = text.split()
+        if current is not None and text[:1].isspace():
+            fields.append(current)
+            current = None
+        for index, piece in enumerate(pieces):
+            if index and current is not None:
+                fields.append(current)
+                current = None
+            current = (current or "") + piece
+        if pieces and text[-1:].isspace() and current is not None:
+            fields.append(current)
+            current = None
+    if current is not None:
+        fields.append(bounded(current))
+    return fields
+
+
+def _part(shell: "Shell", part: Text | Parameter | Arithmetic | Substitution) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Parameter():
+            return _parameter(shell, part)
+        case Arithmetic(expression=expression):
+            return str(number_of(shell, expression))
+        case Substitution(script=script):
+            return shell.capture(script).rstrip("\n")
+
+
+def number_of(shell: "Shell", expression: Word) -> int:
+    """Return the value of an arithmetic expression."""
+    text = text_of(shell, expression)
+    if UNKNOWN in text:
+        raise Unread
+    if "RANDOM" in text and "RANDOM" not in shell.variables:
+        text = re.sub(r"\bRANDOM\b", lambda _: str(shell.machine.random()), text)
+    return arithmetic.evaluate(text, shell.variables)
+
+
+def _parameter(shell: "Shell", part: Parameter) -> str:
+    value = _value(shell, part.name)
+    operator = part.operator
+    if operator == LENGTH:
+        return str(len(known(value or "")))
+    if operator[:1] == ":" and value == "":
+        value = None
+    match operator.lstrip(":"):
+        case "":
+            if value is None and shell.strict and part.name not in _SPECIAL:
+                raise Failed(f"{part.name}: parameter not set")
+            return value or ""
+        case "-":
+            return text_of(shell, part.word) if value is None else value
+        case "=":
+            if value is None:
+                value = shell.variables[part.name] = text_of(shell, part.word)
+            return value
+        case "+":
+            return "" if value is None else text_of(shell, part.word)
+        case "?":
+            if value is None:
+                raise Failed(f"{part.name}: {text_of(shell, part.word) or 'parameter null or not set'}")
+            return value
+    return _trimmed(known(value or ""), operator, pattern_of(shell, part.word))
+
+
+def known(text: str) -> str:
+    """Return a text in which nothing is unknown; Unread otherwise."""
+    if UNKNOWN in text:
+        raise Unread
+    return text
+
+
+def _trimmed(value: str, operator: str, pattern: str) -> str:
+    """Return the value without what fits at its beginning (`#`) or its end (`%`); doubled: as much as possible."""
+    if len(value) > TRIMMED_MAX:
+        raise Unread
+    at_front = operator[0] == "#"
+    lengths = range(len(value) + 1)
+    for length in reversed(lengths) if len(operator) == 2 else lengths:
+        piece = value[:length] if at_front else value[len(value) - length :]
+        if fits(piece, pattern):
+            return value[length:] if at_front else value[: len(value) - length]
+    return value
+
+
+def _value(shell: "Shell", name: str) -> str | None:
+    match name:
+        case "?":
+            return str(shell.status)
+        case "#":
+            return str(len(shell.arguments))
+        case "@" | "*":
+            return " ".join(shell.arguments)
+        case "$" | "!":
+            return UNKNOWN if name == "$" else "7"
+        case "-":
+            return UNKNOWN
+        case "0":
+            return shell.name
+        case "RANDOM" if name not in shell.variables:
+            return str(shell.machine.random())
+    if name.isdigit():
+        index = int(name) - 1
+        return shell.arguments[index] if index < len(shell.arguments) else None
+    found = shell.variables.get(name)
+    return UNKNOWN if found is None and shell.machine.given.others else found

@@ -1,0 +1,66 @@
+"""Loops that go on until they are stopped, whatever the programs in them do."""
+
+from typing import Final
+
+from mockkube.matching.commands.syntax import (
+    Beyond,
+    Case,
+    Command,
+    Define,
+    For,
+    Group,
+    If,
+    Script,
+    Simple,
+    Text,
+    While,
+    Word,
+)  # fmt: skip
+
+_LEAVING: Final = frozenset({"break", "exit", "return", "exec", "set", "kill", "eval", ".", "source"})
+_TRUE: Final = (("true",), (":",), ("/bin/true",), ("[", "1", "]"), ("[", "true", "]"))
+_FALSE: Final = (("false",), ("/bin/false",))
+
+
+def goes_on_for_ever(loop: While) -> bool:
+    """Whether nothing in a loop ends it."""
+    if len(loop.condition) != 1 or loop.condition[0].rest or len(loop.condition[0].first.commands) != 1:
+        return False
+    kind = loop.condition[0].first.commands[0].kind
+    if not isinstance(kind, Simple) or loop.condition[0].first.negated:
+        return False
+    said = tuple(_literal(word) for word in kind.words)
+    return said in (_FALSE if loop.until else _TRUE) and _stays(loop.body)
+
+
+def _stays(script: Script) -> bool:
+    """Whether a script certainly comes to its end, if at all."""
+    return all(
+        _stays_in(command)
+        for chain in script
+        for pipeline in (chain.first, *(one for _, one in chain.rest))
+        for command in pipeline.commands
+    )
+
+
+def _stays_in(command: Command) -> bool:
+    match command.kind:
+        case Simple(words=words):
+            name = _literal(words[0]) if words else ":"
+            return name is not None and name not in _LEAVING
+        case If(branches=branches):
+            return all(_stays(body) and (condition is None or _stays(condition)) for condition, body in branches)
+        case While(condition=condition, body=body):
+            return _stays(condition) and _stays(body)
+        case For(body=body) | Group(body=body):
+            return _stays(body)
+        case Case(arms=arms):
+            return all(_stays(body) for _, body in arms)
+        case Define() | Beyond():
+            return False
+    return True
+
+
+def _literal(word: Word) -> str | None:
+    texts = [part.text for part in word if isinstance(part, Text)]
+    return "".join(texts) if len(texts) == len(word) else None

@@ -1,0 +1,92 @@
+"""`echo` and `printf`."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from mockkube.matching.commands.machine import bounded
+from mockkube.matching.commands.syntax import Unread
+
+if TYPE_CHECKING:
+    from mockkube.matching.commands.shell import Shell
+
+_FLAGS: Final = re.compile(r"-[neE]+$")
+_ESCAPE: Final = re.compile(r"\\(0[0-7]{0,3}|[1-7][0-7]{0,2}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
+_PLACE: Final = re.compile(r"%([-0+ ]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
+_CHARACTERS: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "\\": "\\", '"': '"',
+    "'": "'",
+}  # fmt: skip
+
+
+def echo(shell: "Shell", words: Sequence[str]) -> int:
+    """Print the words."""
+    rest, flags = list(words), ""
+    while rest and _FLAGS.match(rest[0]):
+        flags += rest.pop(0)
+    text = " ".join(rest)
+    shell.print((_unescaped(text) if "e" in flags else text) + ("" if "n" in flags else "\n"))
+    return 0
+
+
+def printf(shell: "Shell", words: Sequence[str]) -> int:
+    """Print a format with its words, again and again while words are left."""
+    if not words or words[0].startswith("-"):
+        raise Unread
+    form, rest, texts = words[0], list(words[1:]), list[str]()
+    while True:
+        before = len(rest)
+        texts.append(_formatted(form, rest))
+        if not rest or len(rest) == before:
+            break
+    shell.print(bounded("".join(texts)))
+    return 0
+
+
+def _formatted(form: str, rest: list[str]) -> str:
+    texts, at = [], 0
+    for place in _PLACE.finditer(form):
+        literal = form[at : place.start()]
+        if "%" in literal:
+            raise Unread
+        texts.append(_unescaped(literal))
+        texts.append(_placed(place, rest))
+        at = place.end()
+    if "%" in form[at:]:
+        raise Unread
+    return "".join((*texts, _unescaped(form[at:])))
+
+
+def _placed(place: re.Match[str], rest: list[str]) -> str:
+    flags, width, precision, kind = place.groups()
+    if kind == "%":
+        return "%"
+    word = rest.pop(0) if rest else ""
+    match kind:
+        case "s" | "b":
+            text = _unescaped(word) if kind == "b" else word
+            text = text if precision is None else text[: int(precision)]
+        case "c":
+            text = word[:1]
+        case "d" | "i" | "u":
+            if not re.fullmatch(r"[-+]?\d*", word):
+                raise Unread
+            text = f"{int(word or 0):+d}" if "+" in flags else str(int(word or 0))
+        case _:
+            raise Unread
+    size = int(width or 0)
+    if "-" in flags:
+        return text.ljust(size)
+    return text.zfill(size) if "0" in flags and kind in "diu" else text.rjust(size)
+
+
+def _unescaped(text: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        code = found[1]
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16))
+        if code[0] in "01234567":
+            return chr(int(code, 8))
+        return _CHARACTERS.get(code, found[0])
+
+    return _ESCAPE.sub(character, text)

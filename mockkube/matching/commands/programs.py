@@ -1,0 +1,365 @@
+"""The programs whose doings are known, by name."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockkube.matching.commands import builtins, conditions, images, printing
+from mockkube.matching.commands.arithmetic import divided, remainder, wrapped
+from mockkube.matching.commands.expansion import fits, known
+from mockkube.matching.commands.machine import ENDLESS, UNKNOWN, Endless, Late, bounded
+from mockkube.matching.commands.parser import parse
+from mockkube.matching.commands.shell import Program, Shell
+from mockkube.matching.commands.syntax import Unread
+
+_FOLDERS: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
+_SPAN: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SEQUENCE_MAX: Final = 4096
+_WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_OPTION: Final = re.compile(r"-[a-zA-Z]+$")
+
+
+def program_of(name: str) -> Program | None:
+    """Return what a command of a shell does; None if nobody knows."""
+    return executable(name) or builtins.BUILTINS.get(name)
+
+
+def executable(path: str) -> Program | None:
+    """Return what a program does that is run by its path or name; None if nobody knows."""
+    if images.is_agnhost(path):
+        return images.agnhost
+    folder, slash, bare = path.rpartition("/")
+    if slash and f"{folder}/" not in _FOLDERS:
+        return _for_ever if path == images.PAUSE else None
+    return _PROGRAMS.get(bare)
+
+
+def _sleep(shell: Shell, words: Sequence[str]) -> int:
+    seconds = 0.0
+    for word in words:
+        known(word)
+        if word in ("infinity", "inf"):
+            seconds = ENDLESS
+            continue
+        found = _SPAN.match(word)
+        if found is None:
+            shell.print(f"sleep: invalid time interval '{word}'\n", 2)
+            return 1
+        seconds += float(found[1]) * _UNITS[found[2]]
+    if not words:
+        shell.print("sleep: missing operand\n", 2)
+        return 1
+    shell.machine.sleep(seconds)
+    return 0
+
+
+def _for_ever(shell: Shell, words: Sequence[str]) -> int:
+    raise Endless if shell.machine.horizon == ENDLESS else Late
+
+
+def _tail(shell: Shell, words: Sequence[str]) -> int:
+    if any(_OPTION.match(word) and word[-1] in "fF" for word in words) or "--follow" in words:
+        return _for_ever(shell, words)
+    raise Unread
+
+
+def _cat(shell: Shell, words: Sequence[str]) -> int:
+    code = 0
+    for word in words or ("-",):
+        if word == "-":
+            shell.print(builtins.read_all(shell))
+        elif word.startswith("-"):
+            raise Unread
+        elif word != "/dev/null":
+            text = shell.machine.read(known(word))
+            if text is None:
+                shell.print(f"cat: can't open '{word}': No such file or directory\n", 2)
+                code = 1
+            shell.print(text or "")
+    return code
+
+
+def _tee(shell: Shell, words: Sequence[str]) -> int:
+    text = builtins.read_all(shell)
+    appended = "-a" in words
+    for word in words:
+        if word != "-a":
+            shell.machine.write(known(word), text, appended=appended)
+    shell.print(text)
+    return 0
+
+
+def _touch(shell: Shell, words: Sequence[str]) -> int:
+    for word in words:
+        if known(word).startswith("-"):
+            raise Unread
+        shell.machine.write(word, "", appended=True)
+    return 0
+
+
+def _mkdir(shell: Shell, words: Sequence[str]) -> int:
+    if "-p" not in words:
+        raise Unread
+    for word in words:
+        if not known(word).startswith("-"):
+            shell.machine.write(f"{word.rstrip('/')}/.", "", appended=True)
+    return 0
+
+
+def _rm(shell: Shell, words: Sequence[str]) -> int:
+    if not any(_OPTION.match(word) and "f" in word for word in words):
+        raise Unread
+    for word in words:
+        if not known(word).startswith("-"):
+            folder = f"{word.rstrip('/')}/"
+            files = shell.machine.files
+            for path in [one for one in files if one == word or one.startswith(folder)]:
+                del files[path]
+    return 0
+
+
+def _seq(shell: Shell, words: Sequence[str]) -> int:
+    try:
+        numbers = [int(known(word)) for word in words]
+    except ValueError:
+        raise Unread from None
+    if not 1 <= len(numbers) <= 3:
+        raise Unread
+    first, step = (numbers[0] if len(numbers) > 1 else 1), (numbers[1] if len(numbers) > 2 else 1)
+    if step == 0 or abs(numbers[-1] - first) // abs(step) > _SEQUENCE_MAX:
+        raise Unread
+    listed = range(first, numbers[-1] + (1 if step > 0 else -1), step)
+    shell.print("".join(f"{number}\n" for number in listed))
+    return 0
+
+
+def _date(shell: Shell, words: Sequence[str]) -> int:
+    arguments = [word for word in words if word not in ("-u", "--utc")]
+    moment = shell.machine.moment()
+    if len(arguments) > 1 or (arguments and not arguments[0].startswith("+")):
+        raise Unread
+    if moment is None:
+        shell.print(f"{UNKNOWN}\n")
+        return 0
+    fields: Mapping[str, str] = {
+        "Y": f"{moment:%Y}", "m": f"{moment:%m}", "d": f"{moment:%d}", "H": f"{moment:%H}", "M": f"{moment:%M}",
+        "S": f"{moment:%S}", "s": str(int(moment.timestamp())), "F": f"{moment:%Y-%m-%d}", "T": f"{moment:%H:%M:%S}",
+        "N": f"{moment.microsecond * 1000:09}", "Z": "UTC", "z": "+0000", "e": f"{moment.day:2}", "%": "%",
+        "a": _WEEKDAYS[moment.weekday()], "b": _MONTHS[moment.month - 1], "y": f"{moment:%y}", "j": f"{moment:%j}",
+    }  # fmt: skip
+
+    def field(found: re.Match[str]) -> str:
+        if found[1] not in fields:
+            raise Unread
+        return fields[found[1]]
+
+    form = arguments[0][1:] if arguments else "%a %b %e %H:%M:%S %Z %Y"
+    shell.print(re.sub(r"%(.)", field, form) + "\n")
+    return 0
+
+
+def _env(shell: Shell, words: Sequence[str]) -> int:
+    other, rest = shell.child(), list(words)
+    while rest and "=" in rest[0]:
+        name, _, value = rest.pop(0).partition("=")
+        other.variables[name] = value
+        other.exported[name] = None
+    if rest:
+        if rest[0].startswith("-"):
+            raise Unread
+        return other.run(rest)
+    if shell.machine.given.others:
+        raise Unread
+    shell.print("".join(f"{name}={other.variables[name]}\n" for name in other.exported if name in other.variables))
+    return 0
+
+
+def _printenv(shell: Shell, words: Sequence[str]) -> int:
+    if not words:
+        return _env(shell, ())
+    code = 0
+    for word in words:
+        if word in shell.exported and word in shell.variables:
+            shell.print(f"{shell.variables[word]}\n")
+        elif shell.machine.given.others:
+            raise Unread
+        else:
+            code = 1
+    return code
+
+
+def _hostname(shell: Shell, words: Sequence[str]) -> int:
+    if words or not shell.machine.given.hostname:
+        raise Unread
+    shell.print(f"{shell.machine.given.hostname}\n")
+    return 0
+
+
+def _expr(shell: Shell, words: Sequence[str]) -> int:
+    rest = [known(word) for word in words]
+    value = _expr_level(rest, 0)
+    if rest:
+        raise Unread
+    shell.print(f"{value}\n")
+    return int(value in ("", "0"))
+
+
+_EXPR: Final = (("|",), ("&",), ("=", "==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
+
+
+def _expr_level(rest: list[str], level: int) -> str:
+    if level == len(_EXPR):
+        return _expr_operand(rest)
+    left = _expr_level(rest, level + 1)
+    while rest and rest[0] in _EXPR[level]:
+        operator = rest.pop(0)
+        left = _expr_of(operator, left, _expr_level(rest, level + 1))
+    return left
+
+
+def _expr_operand(rest: list[str]) -> str:
+    if not rest:
+        raise Unread
+    word = rest.pop(0)
+    if word == "(":
+        value = _expr_level(rest, 0)
+        if not rest or rest.pop(0) != ")":
+            raise Unread
+        return value
+    if word == "length" and rest:
+        return str(len(rest.pop(0)))
+    if word in ("match", "substr", "index") or (rest and rest[0] == ":"):
+        raise Unread
+    return word
+
+
+def _expr_of(operator: str, left: str, right: str) -> str:
+    if operator == "|":
+        return left if left not in ("", "0") else right
+    if operator == "&":
+        return left if left not in ("", "0") and right not in ("", "0") else "0"
+    numbers = [int(one) for one in (left, right) if re.fullmatch(r"-?\d+", one)]
+    if operator in ("+", "-", "*", "/", "%"):
+        if len(numbers) != 2:
+            raise Unread
+        return str(wrapped(_CALCULATED[operator](*numbers)))
+    one, other = numbers if len(numbers) == 2 else (left, right)
+    order = (one > other) - (one < other)  # type: ignore[operator]  # both are numbers, or both texts
+    return str(int(order in _ORDERS[operator]))
+
+
+_CALCULATED: Final = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": divided,
+    "%": remainder,
+}
+_ORDERS: Final[Mapping[str, tuple[int, ...]]] = {
+    "=": (0,), "==": (0,), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1),
+}  # fmt: skip
+
+
+def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
+    """Run `sh`: with `-c`, or with nothing to read."""
+    other, rest, script = shell.child(), list(words), None
+    other.variables = {name: shell.variables[name] for name in shell.exported if name in shell.variables}
+    other.functions, other.arguments, other.is_bash = {}, [], bash
+    other.stops_on_error = other.strict = False
+    other.unguard()
+    while rest and rest[0][:1] in ("-", "+") and len(rest[0]) > 1:
+        flags = rest.pop(0)
+        if flags == "--":
+            break
+        if flags == "-o" and rest:
+            flags = f"-{builtins.flag_of(rest.pop(0))}"
+        if not re.fullmatch(r"[-+][ceuxilf]+", flags):
+            raise Unread
+        builtins.apply_flags(other, flags)
+        script = "" if "c" in flags else script
+    if script is None:
+        if rest or builtins.read_all(shell):
+            raise Unread
+        return 0
+    if not rest:
+        raise Unread
+    script, *other.arguments = rest
+    if other.arguments:
+        other.name = other.arguments.pop(0)
+    code = other.finish(parse(known(script)))
+    shell.machine.step()
+    return code
+
+
+def _timeout(shell: Shell, words: Sequence[str]) -> int:
+    """End what runs for longer than it may."""
+    found = _SPAN.match(known(words[0])) if words else None
+    if found is None or len(words) < 2:
+        raise Unread
+    machine = shell.machine
+    before, ends = machine.horizon, machine.now + float(found[1]) * _UNITS[found[2]]
+    if ends >= before:
+        return shell.child().run(words[1:])
+    machine.horizon = ends
+    try:
+        return shell.child().run(words[1:])
+    except Late:
+        machine.now = ends
+        return 124
+    finally:
+        machine.horizon = before
+
+
+def _basename(shell: Shell, words: Sequence[str]) -> int:
+    if len(words) != 1:
+        raise Unread
+    shell.print(f"{bounded(known(words[0])).rstrip('/').rpartition('/')[2]}\n")
+    return 0
+
+
+def _grep(shell: Shell, words: Sequence[str]) -> int:
+    """Look for a plain text in what is read: `grep -q text`."""
+    quiet = [word for word in words if word in ("-q", "-F", "-qF", "-Fq")]
+    rest = [word for word in words if word not in quiet]
+    if len(rest) != 1 or shell.stdin is None or re.search(r"[\\^$.*+?()\[\]{}|]", known(rest[0])):
+        raise Unread
+    lines = [line for line in known(shell.stdin).splitlines() if fits(line, f"*{rest[0]}*")]
+    if not any("q" in word for word in quiet):
+        shell.print("".join(f"{line}\n" for line in lines))
+    return int(not lines)
+
+
+_PROGRAMS: Final[Mapping[str, Program]] = {
+    "true": lambda shell, words: 0,
+    "false": lambda shell, words: 1,
+    "sleep": _sleep,
+    "echo": printing.echo,
+    "printf": printing.printf,
+    "pause": _for_ever,
+    "tail": _tail,
+    "cat": _cat,
+    "tee": _tee,
+    "touch": _touch,
+    "mkdir": _mkdir,
+    "rm": _rm,
+    "seq": _seq,
+    "date": _date,
+    "env": _env,
+    "printenv": _printenv,
+    "hostname": _hostname,
+    "expr": _expr,
+    "test": conditions.test,
+    "[": lambda shell, words: builtins.bracket(shell, words),
+    "sh": lambda shell, words: _shell(shell, words, bash=False),
+    "ash": lambda shell, words: _shell(shell, words, bash=False),
+    "dash": lambda shell, words: _shell(shell, words, bash=False),
+    "bash": lambda shell, words: _shell(shell, words, bash=True),
+    "timeout": _timeout,
+    "basename": _basename,
+    "grep": _grep,
+    "yes": _for_ever,
+    "sync": lambda shell, words: 0,
+    "nohup": lambda shell, words: shell.run(words) if words else 125,
+}

@@ -1,0 +1,162 @@
+"""What a container is given: its environment as the pod says, its directories, its name.
+
+upstream 1.36: pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables), third_party/forked/golang/expansion
+"""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING
+from typing import Final
+
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.commands.machine import UNKNOWN, Surroundings
+
+Lookup = Callable[[str, str, str], ReadOnlyObject | None]
+"""Finds an object by kind, namespace and name."""
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()]*)\))")
+_SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]$")
+_FIELDS: Final = {
+    "metadata.name": ("metadata", "name"),
+    "metadata.namespace": ("metadata", "namespace"),
+    "metadata.uid": ("metadata", "uid"),
+    "spec.nodeName": ("spec", "nodeName"),
+    "spec.serviceAccountName": ("spec", "serviceAccountName"),
+    "status.hostIP": ("status", "hostIP"),
+    "status.podIP": ("status", "podIP"),
+}
+_LISTS: Final = {"status.hostIPs": "hostIPs", "status.podIPs": "podIPs"}
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One run of a container: the how manyth, since when, and who knows the objects its pod refers to."""
+
+    run: int = 0
+    began: datetime | None = None
+    lookup: Lookup = lambda kind, namespace, name: None
+
+
+def expanded(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with `$(NAME)` replaced where the name is known; `$$` stands for `$`."""
+
+    def value(found: re.Match[str]) -> str:
+        return "$" if found[1] is None else variables.get(found[1], found[0])
+
+    return _REFERENCE.sub(value, text)
+
+
+def surroundings_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: Start) -> Surroundings:
+    """Return what a container is given in one of its runs."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    hostname = (spec.get("nodeName") if spec.get("hostNetwork") else spec.get("hostname")) or metadata["name"][:63]
+    variables = {"PATH": _PATH, "HOSTNAME": hostname, "HOME": "/root"}
+    others = False
+    for source in container.get("envFrom") or ():
+        found = _imported(source, metadata["namespace"], start.lookup)
+        others = others or found is None
+        variables |= found or {}
+    for one in container.get("env") or ():
+        if (value := _value(one, pod, container, variables, start.lookup)) is not None:
+            variables[one["name"]] = value
+    empty, foreign = _directories(pod, container)
+    return Surroundings(
+        variables=variables,
+        others=others,
+        hostname=hostname,
+        began=start.began,
+        empty=empty,
+        foreign=foreign,
+        stdin=bool(container.get("stdin")),
+        seed=f"{metadata.get('uid', '')}/{container['name']}/{start.run}",
+    )
+
+
+def _imported(source: ReadOnlyObject, namespace: str, lookup: Lookup) -> dict[str, str] | None:
+    """Return the variables of a whole object; None if they are not known."""
+    for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+        if field in source:
+            found = lookup(kind, namespace, source[field].get("name", ""))
+            if found is None:
+                return None
+            return {f"{source.get('prefix', '')}{name}": text for name, text in _texts(found).items()}
+    return None
+
+
+def _texts(obj: ReadOnlyObject) -> dict[str, str]:
+    """Return the data of a config map or, decoded, of a secret."""
+    data = obj.get("data") or {}
+    if obj.get("kind") != "Secret":
+        return dict(data)
+    decoded = ((name, base64.b64decode(text).decode(errors="replace")) for name, text in data.items())
+    return dict(decoded)
+
+
+def _value(
+    one: ReadOnlyObject,
+    pod: ReadOnlyObject,
+    container: ReadOnlyObject,
+    variables: Mapping[str, str],
+    lookup: Lookup,
+) -> str | None:
+    """Return the value of a variable; None if it is not set."""
+    source = one.get("valueFrom")
+    if not source:
+        return expanded(one.get("value", ""), variables)
+    if (field := source.get("fieldRef")) is not None:
+        return _field(pod, field["fieldPath"])
+    if (resource := source.get("resourceFieldRef")) is not None:
+        return _resource(pod, container, resource, lookup)
+    for name, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+        if (key := source.get(name)) is not None:
+            found = lookup(kind, pod["metadata"]["namespace"], key.get("name", ""))
+            if found is None:
+                return UNKNOWN
+            return _texts(found).get(key["key"], None if key.get("optional") else UNKNOWN)
+    return UNKNOWN
+
+
+def _field(pod: ReadOnlyObject, path: str) -> str:
+    if (found := _SUBSCRIPT.match(path)) is not None:
+        return str((pod["metadata"].get(found[1]) or {}).get(found[2], ""))
+    if path in _LISTS:
+        listed = (pod.get("status") or {}).get(_LISTS[path]) or ()
+        return ",".join(one["ip"] for one in listed) or UNKNOWN
+    if path not in _FIELDS:
+        return UNKNOWN
+    part, name = _FIELDS[path]
+    return str((pod.get(part) or {}).get(name) or UNKNOWN)
+
+
+def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyObject, lookup: Lookup) -> str:
+    """Return an amount a container has, in units of the divisor, rounded up."""
+    side, _, name = source["resource"].partition(".")
+    spec = pod["spec"]
+    every = (*spec["containers"], *(spec.get("initContainers") or ()))
+    wanted = source.get("containerName") or container["name"]
+    meant = next((one for one in every if one["name"] == wanted), container)
+    amount = ((meant.get("resources") or {}).get(side) or {}).get(name)
+    if amount is None and side == "limits":
+        node = lookup("Node", "", spec.get("nodeName", ""))
+        amount = (((node or {}).get("status") or {}).get("allocatable") or {}).get(name)
+        if amount is None:
+            return UNKNOWN
+    divisor = parse(str(source.get("divisor") or "1")).amount or parse("1").amount
+    return str((parse(str(amount or "0")).amount / divisor).to_integral_value(ROUND_CEILING))
+
+
+def _directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the directories of a container that are empty and its own, and those whose contents are not known."""
+    spec = pod["spec"]
+    every = [one for key in ("initContainers", "containers", "ephemeralContainers") for one in spec.get(key) or ()]
+    uses = [mount["name"] for one in every for mount in one.get("volumeMounts") or ()]
+    volumes = {volume["name"] for volume in spec.get("volumes") or () if "emptyDir" in volume}
+    empty, foreign = list[str](), list[str]()
+    for mount in container.get("volumeMounts") or ():
+        own = mount["name"] in volumes and uses.count(mount["name"]) == 1 and not mount.get("subPath")
+        (empty if own else foreign).append(mount["mountPath"].rstrip("/"))
+    return tuple(empty), tuple(foreign)

@@ -1,0 +1,155 @@
+"""Words of a shell script: quotes, parameters, substitutions."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from mockkube.matching.commands.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unread, Word
+
+Scripts = Callable[[str, int], tuple[Script, int]]
+"""Reads a script from there in a text to its closing parenthesis, and says where it stands."""
+
+ENDS: Final = frozenset(" \t\n;&|()<>")
+"""What ends a word that is not quoted."""
+_PLAIN: Final = re.compile(r"[^\s;&|()<>'\"\\$`]+")
+_IN_QUOTES: Final = re.compile(r"[^\"\\$`]+")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*|[0-9?#@*$!-]")
+_BRACED: Final = re.compile(r"(#?)([A-Za-z_]\w*|[0-9]+|[?#@*$!-])")
+_OPERATOR: Final = re.compile(r":?[-=+?]|##?|%%?|(?=\})")
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=")
+_ESCAPED_IN_QUOTES: Final = '"\\$`\n'
+LENGTH: Final = "length"
+
+
+def assignment(text: str, at: int) -> re.Match[str] | None:
+    """Return what is assigned to here, if anything."""
+    return _ASSIGNMENT.match(text, at)
+
+
+def word(text: str, at: int, scripts: Scripts) -> tuple[Word | None, int]:
+    """Read one word; None if none is there. Return where it ends, too."""
+    reader = _Reader(text, at, scripts)
+    found = reader.unquoted(ENDS)
+    return (found if reader.at > at else None), reader.at
+
+
+def arithmetic(text: str, at: int, scripts: Scripts) -> tuple[Word, int]:
+    """Read up to the `))` that ends an expression, and past it."""
+    level, end = 0, at
+    while level or not text.startswith("))", end):
+        if end >= len(text):
+            raise Unread
+        level += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return _Reader(text[at:end], 0, scripts).quoted(""), end + 2
+
+
+class _Reader:
+    """Reads parts of words."""
+
+    def __init__(self, text: str, at: int, scripts: Scripts) -> None:
+        self.text, self.at, self.scripts = text, at, scripts
+
+    def unquoted(self, ends: frozenset[str]) -> Word:
+        """Read up to one of the ends."""
+        parts: list[Text | Parameter | Arithmetic | Substitution] = []
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            match self.text[self.at]:
+                case "'":
+                    parts.append(Text(self._single(), quoted=True))
+                case '"':
+                    self.at += 1
+                    parts.extend(self.quoted('"') or (Text("", quoted=True),))
+                    self._take('"')
+                case "\\":
+                    escaped = self.text[self.at + 1 : self.at + 2]
+                    self.at += 1 + len(escaped)
+                    if escaped != "\n":
+                        parts.append(Text(escaped or "\\", quoted=True))
+                case "$" | "`":
+                    parts.append(self._dollar(quoted=False))
+                case _:
+                    found = _PLAIN.match(self.text, self.at)
+                    plain = found[0] if found else self.text[self.at]
+                    if "}" in ends and "}" in plain:
+                        plain = plain.partition("}")[0]
+                    self.at += len(plain)
+                    parts.append(Text(plain))
+        return tuple(parts)
+
+    def quoted(self, end: str) -> Word:
+        """Read up to the end as between double quotes; to the end of the text if there is none."""
+        parts: list[Text | Parameter | Arithmetic | Substitution] = []
+        while self.at < len(self.text) and not (end and self.text[self.at] == end):
+            char = self.text[self.at]
+            if char == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                self.at += 2
+                kept = escaped if escaped in _ESCAPED_IN_QUOTES else f"\\{escaped}"
+                parts.append(Text("" if escaped == "\n" else kept, quoted=True))
+            elif char in "$`":
+                parts.append(self._dollar(quoted=True))
+            else:
+                found = _IN_QUOTES.match(self.text, self.at)
+                plain = found[0] if found else char
+                self.at += len(plain)
+                parts.append(Text(plain, quoted=True))
+        return tuple(parts)
+
+    def _single(self) -> str:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise Unread
+        begin, self.at = self.at + 1, end + 1
+        return self.text[begin:end]
+
+    def _take(self, sign: str) -> None:
+        if not self.text.startswith(sign, self.at):
+            raise Unread
+        self.at += len(sign)
+
+    def _dollar(self, *, quoted: bool) -> Text | Parameter | Arithmetic | Substitution:
+        if self.text[self.at] == "`":
+            return self._ticks(quoted=quoted)
+        self.at += 1
+        if self.text.startswith("((", self.at):
+            expression, self.at = arithmetic(self.text, self.at + 2, self.scripts)
+            return Arithmetic(expression, quoted)
+        if self.text.startswith("(", self.at):
+            return self._substitution(quoted=quoted)
+        if self.text.startswith("{", self.at):
+            self.at += 1
+            return self._braced(quoted=quoted)
+        found = _NAME.match(self.text, self.at)
+        if found is None:
+            if self.text.startswith("'", self.at):
+                raise Unread
+            return Text("$", quoted)
+        self.at = found.end()
+        return Parameter(found[0], quoted=quoted)
+
+    def _substitution(self, *, quoted: bool) -> Substitution:
+        script, end = self.scripts(self.text, self.at + 1)
+        self.at = end + 1
+        return Substitution(script, quoted)
+
+    def _ticks(self, *, quoted: bool) -> Substitution:
+        end = self.text.find("`", self.at + 1)
+        if end < 0 or "\\" in self.text[self.at : end]:
+            raise Unread
+        script, _ = self.scripts(f"{self.text[self.at + 1 : end]})", 0)
+        self.at = end + 1
+        return Substitution(script, quoted)
+
+    def _braced(self, *, quoted: bool) -> Parameter:
+        found = _BRACED.match(self.text, self.at)
+        if found is None:
+            raise Unread
+        self.at = found.end()
+        operator = _OPERATOR.match(self.text, self.at)
+        if operator is None or (found[1] and operator[0]):
+            raise Unread
+        self.at = operator.end()
+        alternative = self.quoted("}") if quoted else self.unquoted(frozenset("}"))
+        self._take("}")
+        return Parameter(found[2], LENGTH if found[1] else operator[0], alternative, quoted)
