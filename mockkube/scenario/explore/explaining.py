@@ -1,5 +1,9 @@
-"""Why pods came to harm in a move: asked as `mockkube why` asks, of the cluster as it is after the move."""
+"""Why pods came to harm in a move: asked as `mockkube why` asks, of the cluster as it is after the move.
 
+Of a pod that has met with something else since, nothing is said: the answer would be about that.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,8 +13,9 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.cluster.components import SCHEDULER
 from mockkube.cluster.laboratory import Laboratory
-from mockkube.cluster.why.account import Stage
+from mockkube.cluster.why.account import Account, Stage
 from mockkube.cluster.why.asking import Question
+from mockkube.cluster.why.happened import Fate
 from mockkube.cluster.why.team import Team, team_of
 from mockkube.cluster.why.text import lines
 from mockkube.scenario.explore.intent import Intent
@@ -19,7 +24,12 @@ from mockkube.scenario.explore.observing import Fact
 from mockkube.scheduler.part import Scheduler
 
 STUCK: Final = "stuck"
-_ASKED: Final = ("evicted", "rejected", "removed")
+_FATES: Final = {"evicted": Fate.EVICTED, "rejected": Fate.REFUSED, STUCK: Fate.UNBOUND}
+"""What has become of a pod that is still as a harm left it. Of one that was removed nothing that is left says why."""
+_TRIED_MAX: Final = 5
+"""Pods that are asked about until one is still as the harm left it: a loop makes many."""
+_STAGES: Final = {"evicted": Stage.KEPT, "rejected": Stage.ADMITTED, STUCK: Stage.SCHEDULED}
+"""Where that is what stops a pod; what stops it earlier now is another matter."""
 _REMEDIES_MAX: Final = 3
 _SCHEDULED: Final = Stage.SCHEDULED.name.capitalize()
 """How an account calls it that a pod waits for a node."""
@@ -73,19 +83,29 @@ async def explained(laboratory: Laboratory, intent: Intent, mirror: Mirror, seen
     """Return what is to be said of the pods that came to harm, one for each workload and harm."""
     question = Question(laboratory.client(), _team(laboratory), laboratory.clock)
     found: dict[tuple[str, str], Why] = {}
+    tried: Counter[tuple[str, str]] = Counter()
     for pod, workload, harm in (*_harmed(seen), *_waiting(intent, mirror)):
-        if (workload, harm) not in found:
-            try:
-                account = await question.account(Key(*pod.split("/", 1)))
-            except NotFound:
-                continue
+        if (workload, harm) in found or tried[workload, harm] >= _TRIED_MAX:
+            continue
+        tried[workload, harm] += 1
+        try:
+            account = await question.account(Key(*pod.split("/", 1)))
+        except NotFound:
+            continue
+        if _explains(account, harm):
             found[workload, harm] = Why(pod, workload, harm, account.as_json())
     return tuple(found.values())
 
 
+def _explains(account: Account, harm: str) -> bool:
+    """Whether an account is about this harm."""
+    stopped = account.obstacle is None or account.obstacle.stage is _STAGES[harm]
+    return stopped and account.fate == _FATES[harm]
+
+
 def _harmed(seen: Iterable[Fact]) -> Iterator[tuple[str, str, str]]:
     for fact in seen:
-        if fact.harm in _ASKED:
+        if fact.harm in _FATES:
             yield fact.object, fact.of or fact.object, fact.harm
 
 

@@ -46,8 +46,13 @@ class Judging:
 
     def __init__(self, plan: Plan, intent: Intent, mirror: Mirror) -> None:
         self._plan, self._intent, self._mirror = plan, intent, mirror
+        self._running: frozenset[str] = frozenset()
         self.ran: dict[str, str] = {}
         """The pods that ran before the way down, by uid, with their owners."""
+
+    def begin(self) -> None:
+        """Note what runs before a move."""
+        self._running = frozenset(pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values() if runs(pod))
 
     def measure(self) -> None:
         """Note what runs before the way down."""
@@ -85,9 +90,9 @@ class Judging:
         breaks = [Break(invariants.NO_HOT_LOOP, _looped(self._plan, seen))] if looping else []
         for fact in seen:
             if fact.harm in _WHEN_MEANT_TO_STAY and fact.meant_to_stay:
-                breaks.append(Break(invariants.TOLERATED_STAY, fact.told(), fact.of))
+                breaks.append(Break(invariants.TOLERATED_STAY, fact.told(), fact.of, fact.uid in self._running))
             elif fact.harm == "rejected":
-                breaks.append(Break(invariants.BOUND_RUN, fact.told(), fact.of))
+                breaks.append(Break(invariants.BOUND_RUN, fact.told(), fact.of, fact.uid in self._running))
             elif fact.harm == "lost":
                 breaks.append(Break(invariants.FIELDS_KEPT, fact.told(), fact.of))
         return breaks

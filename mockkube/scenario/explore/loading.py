@@ -173,7 +173,8 @@ class _Reading:
             raise at.error("a component stands there twice: name each once")
         whole = (*entry.order, *(name for name in components if name not in entry.order))
         prepare = self._actions(entry.prepare, "orders", index, "prepare") if entry.prepare else ()
-        return WrittenOrder(entry.name, Phase(entry.phase), whole, _CLAIMS[entry.claim], entry.source, prepare)
+        named = len(entry.order)
+        return WrittenOrder(entry.name, Phase(entry.phase), whole, _CLAIMS[entry.claim], entry.source, prepare, named)
 
     def _demands(self, spec: SpecEntry) -> tuple[Demand, ...]:
         if not spec.invariants:

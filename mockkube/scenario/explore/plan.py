@@ -89,6 +89,8 @@ class WrittenOrder:
     source: str = ""
     prepare: tuple[Action, ...] = ()
     """What is to be done before the first step."""
+    named: int = 0
+    """How many components whoever wrote it names; the others stand behind them."""
 
 
 @dataclass(frozen=True, slots=True)

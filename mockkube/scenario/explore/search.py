@@ -27,6 +27,8 @@ class Break:
     text: str
     workload: str = ""
     """Whose pods it is about, as `deployment/web`."""
+    ran: bool = False
+    """Whether it befell a pod that ran when the step began."""
 
 
 @dataclass(frozen=True, slots=True)

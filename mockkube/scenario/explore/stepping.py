@@ -139,6 +139,7 @@ class Journey:
         self._looping, self._refused = False, []
         self._move = move
         self._chooser.begin(trace)
+        self.judging.begin()
         try:
             await self._make(move)
         except (HotLoop, LivelockError):

@@ -104,10 +104,13 @@ class Exploration:
     """How many of them broke other invariants that time: only these could change a verdict."""
 
     def of(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the verdicts on the orders of one way: the safe, then the others from least to most harm."""
+        """Return the verdicts on the orders of one way: the safe, then the others from least to most harm.
+
+        What is prepared stands behind what needs no preparation, among the safe as among the others.
+        """
         return sorted(
             (one for one in self.orders if one.phase is phase),
-            key=lambda one: (bool(one.prepares), not one.safe, one.worst.harm.score),
+            key=lambda one: (not one.safe, bool(one.prepares), one.worst.harm.score),
         )
 
     def written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
