@@ -13,7 +13,7 @@ from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import ApiError, BadRequest, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
-from mockkube.apiserver.http import negotiation, rendering
+from mockkube.apiserver.http import negotiation, rendering, warning_headers
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.large import CompressedBody, LargeBody, size_of
 from mockkube.apiserver.http.negotiation import JSON, PLAIN, PROTOBUF, YAML, Representation
@@ -81,8 +81,8 @@ class Exchange:
         headers: CIMultiDict[str] = CIMultiDict()
         headers["Content-Type"] = media
         headers["Cache-Control"] = "no-cache, private"
-        for warning in self.warnings:
-            headers.add("Warning", f"299 - {_quoted(warning)}")
+        if self.warnings:
+            headers.extend(("Warning", header) for header in warning_headers.headers(self.warnings))
         if isinstance(body, bytes) and len(body) < LARGE_BYTES_MIN:
             return web.Response(body=body, status=status, headers=headers)
         parts = (Bulk(body),) if isinstance(body, bytes) else body
@@ -121,13 +121,6 @@ class Exchange:
 
 def _too_large() -> TooLarge:
     return TooLarge(f"Request entity too large: limit is {BODY_BYTES_MAX}")
-
-
-def _quoted(text: str) -> str:
-    """A warning as its header holds it: quoted, what a header cannot hold escaped or dropped."""
-    printable = "".join(char for char in text if char.isprintable())
-    escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def parse_query(text: str) -> Query:

@@ -1,0 +1,39 @@
+"""The warnings of an answer as its headers: no more than clients can bear.
+
+upstream 1.36: apiserver/pkg/endpoints/filters/warning.go
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+TOTAL_MAX: Final = 4096
+"""Characters of all warnings together; beyond that each is cut."""
+CUT_MAX: Final = 256
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_ESCAPED: Final = re.compile(r'["\\]')
+
+
+def headers(texts: Iterable[str]) -> list[str]:
+    """Return the header of each warning; one that a header cannot hold is not sent."""
+    sent = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
+    if sum(map(len, sent)) > TOTAL_MAX:
+        sent = _cut(sent)
+    return [_header(text) for text in sent]
+
+
+def _cut(texts: Iterable[str]) -> list[str]:
+    """Cut each; the ones that come when enough is written are left out."""
+    kept: list[str] = []
+    written = 0
+    for text in texts:
+        if written >= TOTAL_MAX:
+            break
+        kept.append(text[:CUT_MAX])
+        written += len(kept[-1])
+    return kept
+
+
+def _header(text: str) -> str:
+    quoted = _ESCAPED.sub(r"\\\g<0>", text)
+    return f'299 - "{quoted}"'
