@@ -12,7 +12,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet import preemption
 from mockkube.kubelet.containers import Note, ended, is_sidecar, lost
 from mockkube.kubelet.plans import Host, Plan
-from mockkube.kubelet.pod_status import FAILED, OWN_CONDITIONS, TERMINAL, Facts, dated, phase_of
+from mockkube.kubelet.pod_status import FAILED, OWN_CONDITIONS, TERMINAL, Facts, dated, is_initialized, phase_of
 from mockkube.kubelet.report import LISTS, status_of, statuses_of
 from mockkube.kubelet.restarts import LOST_EXIT_CODE
 from mockkube.kubelet.script import Script
@@ -37,14 +37,14 @@ def rejected(pod: ReadOnlyObject, reason: str, message: str, now: datetime) -> P
 def overdue(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
     """End a pod that has been active for too long."""
     reason, message = _OVERDUE
-    statuses = stopped(statuses_of(pod), now, exit_code=LOST_EXIT_CODE)
+    statuses = _all_stopped(pod, statuses_of(pod), now, exit_code=LOST_EXIT_CODE)
     status = {**_final(pod, host, statuses, FAILED, now), "reason": reason, "message": message}
     return Plan(status, notes=(Note("Normal", reason, message), *_killing(pod)))
 
 
 def preempted(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
     """End a pod whose room a critical one needs."""
-    statuses = stopped(statuses_of(pod), now)
+    statuses = _all_stopped(pod, statuses_of(pod), now)
     status = _final(pod, host, statuses, FAILED, now)
     target: Object = {
         "type": "DisruptionTarget",
@@ -78,10 +78,10 @@ def stop(pod: ReadOnlyObject, host: Host, script: Script, now: datetime) -> Plan
     if any("running" in one["state"] for name, one in statuses.items() if name not in sidecars) and any(
         "running" in statuses[name]["state"] for name in sorted(sidecars)
     ):
-        statuses = stopped(statuses, now, exit_code=code, beside=sidecars)
+        statuses = stopped(statuses, now, exit_code=code, beside=sidecars | unreached(pod, statuses))
         facts = Facts(status.get("phase", ""), sandbox=True)
         return Plan(status_of(pod, host, statuses, facts, now), notes=told, again_at=now, stopping=True)
-    statuses = stopped(statuses, now, exit_code=code)
+    statuses = _all_stopped(pod, statuses, now, exit_code=code)
     phase = status["phase"] if status.get("phase") in TERMINAL else _last_phase(pod, statuses, host)
     return Plan(_final(pod, host, statuses, phase, now), notes=told, again_at=now, stopping=True)
 
@@ -101,6 +101,28 @@ def stopped(
         else:
             result[name] = lost(status)
     return result
+
+
+def unreached(pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject]) -> set[str]:
+    """Return the containers whose turn never came: they go on waiting when the pod is over."""
+    # upstream 1.36: pkg/kubelet/status/status_manager.go, TerminatePod
+    initial = [one["name"] for one in pod["spec"].get("initContainers") or ()]
+    main = [one["name"] for one in pod["spec"]["containers"]]
+    if not initial or any(_has_begun(statuses[name]) for name in main):
+        return set()
+    begun = [index for index, name in enumerate(initial) if _has_begun(statuses[name])]
+    waiting = set(initial[max((0, *begun)) + 1 :])
+    return waiting if is_initialized(pod, statuses) else waiting | set(main)
+
+
+def _has_begun(status: ReadOnlyObject) -> bool:
+    return "waiting" not in status["state"] or "terminated" in (status.get("lastState") or {})
+
+
+def _all_stopped(
+    pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject], now: datetime, *, exit_code: int = 0
+) -> dict[str, Object]:
+    return stopped(statuses, now, exit_code=exit_code, beside=unreached(pod, statuses))
 
 
 def _last_phase(pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject], host: Host) -> str:

@@ -8,7 +8,7 @@ from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.commands import Ends, ends_of
 from mockkube.kubelet.containers import Note, Progress, Stage, advance, is_sidecar, removed
-from mockkube.kubelet.endings import overdue, stop, stopped
+from mockkube.kubelet.endings import overdue, stop, stopped, unreached
 from mockkube.kubelet.plans import NOTHING, Host, Plan
 from mockkube.kubelet.pod_status import PENDING, TERMINAL, Facts, is_initialized, phase_of
 from mockkube.kubelet.report import changed, status_of, statuses_of
@@ -61,7 +61,8 @@ def _live(pod: ReadOnlyObject, host: Host, stage: Stage, deadline: datetime | No
     if restarting:
         next_at = stage.now
     if phase in TERMINAL:
-        statuses, next_at, deadline = stopped(statuses, stage.now), None, None
+        statuses = stopped(statuses, stage.now, beside=unreached(pod, statuses))
+        next_at = deadline = None
     facts = Facts(phase, sandbox=phase not in TERMINAL, pending=host.pending, restarting=restarting)
     status = changed(pod, status_of(pod, host, statuses, facts, stage.now))
     return Plan(status, notes=tuple(run.notes), again_at=_earliest(next_at, deadline))

@@ -43,6 +43,7 @@ def status_of(
     """Return the part of the status that is the kubelet's."""
     old = pod.get("status") or {}
     on_host = pod["spec"].get("hostNetwork")
+    was_networked = facts.sandbox or any(one.get("containerID") for one in statuses.values())
     conditions = conditions_of(pod, statuses, facts, host.rules)
     status: Object = {
         "phase": facts.phase,
@@ -52,7 +53,7 @@ def status_of(
     }
     if host.rules.observed_generation and (generation := pod["metadata"].get("generation")):
         status["observedGeneration"] = generation
-    pod_ip = old.get("podIP") or (host.node_ip if on_host else host.pod_ip if facts.sandbox else "")
+    pod_ip = old.get("podIP") or (host.node_ip if on_host else host.pod_ip if was_networked else "")
     if pod_ip:
         status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
     for listed, key in LISTS:

@@ -57,6 +57,7 @@ def fields_of(shell: "Shell", words: Sequence[Word]) -> list[str]:
         fields.extend(_fields(shell, word, printed=printed))
         if len(fields) > FIELDS_MAX:
             raise Unread
+    shell.machine.step(len(fields) // 16)
     return fields
 
 
@@ -142,7 +143,7 @@ def _parameter(shell: "Shell", part: Parameter) -> str:
             if value is None:
                 raise Failed(f"{part.name}: {text_of(shell, part.word) or 'parameter null or not set'}")
             return value
-    return _trimmed(known(value or ""), operator, pattern_of(shell, part.word))
+    return _trimmed(shell, known(value or ""), operator, pattern_of(shell, part.word))
 
 
 def known(text: str) -> str:
@@ -152,10 +153,11 @@ def known(text: str) -> str:
     return text
 
 
-def _trimmed(value: str, operator: str, pattern: str) -> str:
+def _trimmed(shell: "Shell", value: str, operator: str, pattern: str) -> str:
     """Return the value without what fits at its beginning (`#`) or its end (`%`); doubled: as much as possible."""
     if len(value) > TRIMMED_MAX:
         raise Unread
+    shell.machine.step(len(value) // 16)
     at_front = operator[0] == "#"
     lengths = range(len(value) + 1)
     for length in reversed(lengths) if len(operator) == 2 else lengths:

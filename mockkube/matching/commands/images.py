@@ -36,6 +36,7 @@ def agnhost(shell: "Shell", words: Sequence[str]) -> int:
     if not words or words[0] in _SERVERS:
         raise Endless if shell.machine.horizon == ENDLESS else Late
     if words[0] == "entrypoint-tester":
-        shell.print(f"[/{NAME} {' '.join(words)}]\n")
+        path = f"/{NAME}" if shell.name == NAME else shell.name
+        shell.print(f"[{' '.join((path, *words))}]\n")
         return 0
     raise Unread

@@ -16,6 +16,7 @@ STEPS_SHOWN_MAX: Final = 20_000
 """How many are followed to learn what it has printed up to a moment."""
 OUTPUT_MAX: Final = 1 << 20
 """Characters; what a container prints beyond them is not kept."""
+FILES_MAX: Final = 1000
 TEXT_MAX: Final = 1 << 16
 """Characters of a variable, a file, or what a program prints for another."""
 ENDLESS: Final = float("inf")
@@ -74,9 +75,9 @@ class Machine:
     output: list[Printed] = field(default_factory=list)
     _printed: int = 0
 
-    def step(self) -> None:
-        """Count a step; Unread after too many."""
-        self.steps += 1
+    def step(self, steps: int = 1) -> None:
+        """Count a step, or as many as something is worth; Unread after too many."""
+        self.steps += steps
         if self.steps > (STEPS_MAX if self.horizon == ENDLESS else STEPS_SHOWN_MAX):
             raise Unread
 
@@ -132,6 +133,8 @@ class Machine:
         if appended and not before and _below(path, self.given.foreign):
             before = UNKNOWN
         self.files[path] = bounded(before + text)
+        if len(self.files) > FILES_MAX:
+            raise Unread
 
     def kept(self) -> dict[str, str]:
         """Return the files that are there when the container starts again."""

@@ -130,6 +130,7 @@ def _seq(shell: Shell, words: Sequence[str]) -> int:
     first, step = (numbers[0] if len(numbers) > 1 else 1), (numbers[1] if len(numbers) > 2 else 1)
     if step == 0 or abs(numbers[-1] - first) // abs(step) > _SEQUENCE_MAX:
         raise Unread
+    shell.machine.step((abs(numbers[-1] - first) // abs(step)) // 16)
     listed = range(first, numbers[-1] + (1 if step > 0 else -1), step)
     shell.print("".join(f"{number}\n" for number in listed))
     return 0
@@ -170,9 +171,9 @@ def _env(shell: Shell, words: Sequence[str]) -> int:
         if rest[0].startswith("-"):
             raise Unread
         return other.run(rest)
-    if shell.machine.given.others:
-        raise Unread
     shell.print("".join(f"{name}={other.variables[name]}\n" for name in other.exported if name in other.variables))
+    if shell.machine.given.others:
+        shell.print(UNKNOWN)
     return 0
 
 

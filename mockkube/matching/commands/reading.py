@@ -77,6 +77,7 @@ def _follow(container: ReadOnlyObject, machine: Machine) -> Reading:
     if not words or (program := executable(words[0])) is None:
         return _NOTHING
     shell = Shell(machine, program_of, variables)
+    shell.name = words[0]
     try:
         code = program(shell, words[1:])
     except Exits as end:

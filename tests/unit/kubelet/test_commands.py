@@ -66,6 +66,10 @@ def test_a_job_goes_on_for_a_second_where_its_command_says_no_more() -> None:
     assert (after(5, pod)["phase"], after(6, pod)["phase"]) == ("Running", "Succeeded")
 
 
+def test_a_pod_that_ends_at_once_had_an_address() -> None:
+    assert after(0, pod_of(["true"]))["podIP"] == "10.244.0.2"
+
+
 def test_the_code_and_the_last_word_are_told() -> None:
     status = after(0, pod_of(["sh", "-c", "echo broken > /dev/termination-log; exit 42"]))
     terminated = status["containerStatuses"][0]["state"]["terminated"]

@@ -121,6 +121,7 @@ def test_a_failing_init_container_fails_a_pod_that_is_never_restarted() -> None:
     life = Life(pod({"mockkube.dev/exit": "first=1"}, restartPolicy="Never", initContainers=initial))
     life.settle()
     assert life.phase == "Failed"
+    assert life.container("main")["state"] == {"waiting": {"reason": "PodInitializing"}}
 
 
 def test_a_failing_init_container_is_tried_again() -> None:

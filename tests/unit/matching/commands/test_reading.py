@@ -210,6 +210,11 @@ def test_env_prints_the_values_of_objects_that_are_known() -> None:
     assert {"SECRET=hidden", "x_a=b", "LITERAL=one"} <= set(log(read(pod_of(container), container, start)).splitlines())
 
 
+def test_env_ends_even_if_not_every_value_is_known() -> None:
+    reading = said("env", envFrom=[{"secretRef": {"name": "s"}}])
+    assert (reading.end, reading.code) == (End.EXITS, 0)
+
+
 @pytest.mark.parametrize(
     ("container", "end"),
     [
