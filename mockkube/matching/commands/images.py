@@ -33,6 +33,8 @@ def entrypoint_of(image: str) -> str:
 
 def agnhost(shell: "Shell", words: Sequence[str]) -> int:
     """Serve until stopped, or print the command line."""
+    if not words or words[0] == "pause":
+        shell.print("Paused\n")
     if not words or words[0] in _SERVERS:
         raise Endless if shell.machine.horizon == ENDLESS else Late
     if words[0] == "entrypoint-tester":

@@ -241,6 +241,11 @@ def test_a_container_that_starts_again_finds_its_files() -> None:
     assert [script(text, run=run, **mounted).code for run in (0, 1, 2)] == [1, 0, 0]
 
 
+def test_the_image_that_tests_kubernetes_says_that_it_pauses() -> None:
+    container = {"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59"}
+    assert log(read(pod_of(container), container, Start())) == "Paused\n"
+
+
 def test_chance_is_always_the_same() -> None:
     codes = [script("exit $(( $RANDOM / 16384 ))", run=run).code for run in range(20)]
     assert codes == [script("exit $(( $RANDOM / 16384 ))", run=run).code for run in range(20)]
