@@ -27,8 +27,10 @@ _WIDTH = 30
 @click.option("--seed", type=int, metavar="N", help="The seed of all chance. [that of the plan]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @click.option(
-    "--trace", metavar="INVARIANT", help="Print the counterexample to an invariant as a scenario to be played."
-)
+    "--trace", metavar="INVARIANT",
+    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the way down on which "
+    "nobody touches anything.",
+)  # fmt: skip
 @click.option(
     "--check", "checks", type=click.IntRange(0), default=0, metavar="N",
     help="Play N ways once more, from start to end, and compare with what was put together of shared steps.",
@@ -112,7 +114,16 @@ class _Progress:
 
 def _trace(result: "Exploration", invariant: str) -> Exit:
     from mockkube.scenario.explore.retelling import scenario_of
+    from mockkube.scenario.report.answer import Answer
+    from mockkube.scenario.report.undisturbed import UNDISTURBED, scenario
 
+    if invariant == UNDISTURBED:
+        with _in_silence():
+            written = [text for way in Answer(result).undisturbed() if (text := scenario(way)) is not None]
+        if not written:
+            raise ConfigurationError(f"--trace: {UNDISTURBED}: no running pod is gone when nobody touches anything")
+        click.echo(written[0], nl=False)
+        return Exit.OK
     for one in result.counterexamples:
         if one.invariant == invariant:
             click.echo(scenario_of(result.plan, one), nl=False)

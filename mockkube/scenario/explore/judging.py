@@ -16,7 +16,7 @@ from mockkube.scenario.explore.intent import Intent, changed
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.plan import Demand, Phase, Plan
-from mockkube.scenario.explore.search import Break
+from mockkube.scenario.explore.search import Break, once
 from mockkube.scenario.matching import differences
 from mockkube.scheduler.why import case_of
 
@@ -84,7 +84,7 @@ class Judging:
         breaks = [*self._of_facts(seen, looping=looping), *await self._of_waiting(waiting, asking)]
         breaks += self._of_end(ended)
         wanted = {demand.name for demand in self._plan.demands}
-        return Judged(harm, tuple(dict.fromkeys(one for one in breaks if one.invariant in wanted)))
+        return Judged(harm, once(one for one in breaks if one.invariant in wanted))
 
     def _of_facts(self, seen: Sequence[Fact], *, looping: bool) -> list[Break]:
         breaks = [Break(invariants.NO_HOT_LOOP, _looped(self._plan, seen))] if looping else []

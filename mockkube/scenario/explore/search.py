@@ -27,8 +27,17 @@ class Break:
     text: str
     workload: str = ""
     """Whose pods it is about, as `deployment/web`."""
-    ran: bool = False
-    """Whether it befell a pod that ran when the step began."""
+    ran: bool = field(default=False, compare=False)
+    """Whether it befell a pod that ran when the step began: among several that are equal, which is chance."""
+
+
+def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
+    """Return breaks without those that are equal to others; of equal ones that of a pod that ran."""
+    found: dict[Break, Break] = {}
+    for one in breaks:
+        if one.ran or one not in found:
+            found[one] = one
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from mockkube.scenario.explore.orders import Moves, Walk, walks
 from mockkube.scenario.explore.plan import Order, Phase, Plan, WrittenOrder
 from mockkube.scenario.explore.rates import Looping, Rate
 from mockkube.scenario.explore.reasons import settings_after
-from mockkube.scenario.explore.search import Break, Known, Taken, Walked, explore
+from mockkube.scenario.explore.search import Break, Known, Taken, Walked, explore, once
 
 
 class Players(Protocol):
@@ -132,7 +132,7 @@ class _Worst:
     @property
     def worst(self) -> Way:
         """The one with most harm; it breaks all that any of them breaks."""
-        breaks = tuple(dict.fromkeys(one for way in self.ways for one in way.breaks))
+        breaks = once(one for way in self.ways for one in way.breaks)
         return Way(max((way.harm for way in self.ways), key=lambda harm: harm.score), breaks)
 
     @property
@@ -176,7 +176,7 @@ def _taken(known: Known, walk: Walk) -> Sequence[Taken]:
 def _way(taken: Iterable[Taken]) -> Way:
     steps = list(taken)
     harm = sum((step.harm for step in steps), NONE)
-    return Way(harm, tuple(dict.fromkeys(one for step in steps for one in step.breaks)))
+    return Way(harm, once(one for step in steps for one in step.breaks))
 
 
 def _parts(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way, Way]:

@@ -5,30 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mockkube.scenario.explore import invariants
+from mockkube.cluster.components import API_SERVER
+from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.orders import Turns
 from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
+from mockkube.scenario.explore.reasons import ignorant
 from mockkube.scenario.explore.stepping import PATIENCE
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
-from mockkube.scenario.report import retold
+from mockkube.scenario.report import mechanism, retold, undisturbed
+from mockkube.scenario.report.meaning import broken, said
 from mockkube.scenario.report.retold import Quiet, Retold
 from mockkube.scenario.report.rules import Rule, rule_of
 from mockkube.scenario.report.supported import concerned, forbidden
-from mockkube.scenario.report.wording import Wording, listed, order_text, times
-from mockkube.scenario.report.workloads import preparation
+from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text, times
+from mockkube.scenario.report.workloads import Preparation, preparation
 
 _GAP: Final = 1.5
 """Harm that is so many times as much is another league; what is nearer is about equal."""
-SAID: Final = {
-    invariants.TOLERATED_STAY: "running pods evicted or removed for taints that they tolerate",
-    invariants.ADMITTED_SCHEDULABLE: "accepted pods stay Pending",
-    invariants.BOUND_RUN: "pods rejected by their kubelet",
-    invariants.FIELDS_KEPT: "fields lost",
-    invariants.NO_HOT_LOOP: "pods made and lost over and over (a hot loop)",
-    invariants.ROLLBACK_RESTORES: "running pods lost and not back at the end",
-    invariants.REPLICAS_UP: "replicas missing at the end",
-}
-"""What it means for each invariant that it breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +45,6 @@ class League:
     def span(self) -> str:
         """Both."""
         return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-
-
-def broken(one: OrderVerdict) -> list[str]:
-    """Return the invariants that an order breaks."""
-    return list(dict.fromkeys(each.invariant for each in one.worst.breaks))
-
-
-def said(names: Sequence[str]) -> str:
-    """Return what it means that these break."""
-    return "; ".join(SAID.get(name, f"`{name}` does not hold") for name in names)
-
-
-_DONE_BY: Final = {
-    "evicted": "evicted by the taint eviction of `kube-controller-manager`",
-    "removed": "removed by the DaemonSet controller of `kube-controller-manager`",
-    "rejected": "rejected by their `kubelet`",
-}
 
 
 class Answer:
@@ -138,6 +114,13 @@ class Answer:
         downs = [(self.example_down.order, ""), *((one.order, one.prepares) for one in self.prepared())]
         return retold.undisturbed(self.plan, self.example_up.order, downs)
 
+    def undisturbed(self) -> list[Retold]:
+        """Return the way that is shown with nobody touching anything, if that does harm and others were disturbed."""
+        way = self.quiet.ways.get((self.example_down.order, ""))
+        if way is None or not self.plan.disturbances or not any(way.taken()):
+            return []
+        return [undisturbed.as_way(way)]
+
     @property
     def independent(self) -> bool:
         """Whether each way down came out the same whatever the way up was."""
@@ -160,6 +143,20 @@ class Answer:
         yield from self._claims(phase)
         if phase is Phase.UP:
             yield from self._refused()
+            yield from self._others()
+
+    def _others(self) -> Iterator[str]:
+        """Say that only workloads that use what changes were looked at, if it is so."""
+        using = [
+            any(ignorant(self.plan, one.component, one.before, own) for one in self.plan.changes)
+            for own in Intent(self.plan).workloads
+        ]
+        if using and all(using):
+            yield "Pods that do not use it were not part of this test: all workloads here do."
+
+    def mechanism(self, phase: Phase) -> str:
+        """Return in a line what each component does to an order by its place."""
+        return mechanism.told(self.plain(phase), phase)
 
     def _rule(self, phase: Phase) -> Iterator[str]:
         plain, safe, rule = self.plain(phase), self.safe(phase), self.rule(phase)
@@ -174,17 +171,20 @@ class Answer:
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
             example = order_text((self.example_up if phase is Phase.UP else self.example_down).order)
-            yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
+            if rule.momentary:
+                yield f"**{verb}: {rule.lasting}.** For example {example}. {counts}, exactly those with {rule.text}."
+            else:
+                yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
         else:
             yield (
                 f"**{verb}:** {counts}. What they have in common: {rule.text}; that alone is not enough, see the table."
             )
         leagues = self.leagues(phase)
-        bad = list(dict.fromkeys(name for league in leagues for one in league.orders for name in broken(one)))
+        bad = [each for league in leagues for one in league.orders for each in one.worst.breaks]
         yield f"In the other {len(plain) - len(safe)} orders one or more of these happened: {said(bad)}."
         if rule.momentary:
             yield (
-                '"Right after it" counts on haste: such an order passes through a mix in which other orders break, '
+                '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
                 f"which was held here for {times(1 + len(self._every_step(phase)), 'pause')} of "
                 f"{self.plan.seconds} s of "
                 "virtual time and one course of events only. Do not stop in between; better take an order without it."
@@ -216,11 +216,9 @@ class Answer:
             return
         who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
         others = [one for league in rest for one in league.orders]
-        more = [
-            name
-            for name in invariants.INVARIANTS
-            if all(name in broken(one) for one in others) and not any(name in broken(one) for one in first.orders)
-        ]
+        in_all = set.intersection(*(set(broken(one)) for one in others))
+        alone = in_all - {name for one in first.orders for name in broken(one)}
+        more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
         yield (
             f"**Without preparation, the least harm: {who}.** These {len(first.orders)} orders are about equal (harm "
             f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
@@ -241,12 +239,18 @@ class Answer:
             if safe == len(good)
             else f"{safe or 'none'} of them {'is' if safe == 1 else 'are'} safe"
         )
-        verb = self.words.verb(phase)
+        verb, storage = self.words.verb(phase), self._storage(phase)
         yield (
-            f"**To {verb}: {rule.text}.** That is what the version skew policy of Kubernetes supports ({len(good)} of "
-            f"the {len(plain)} orders), and {which}. The other orders were tried as well, the policy was not enforced: "
-            "what is said of them is no advice to use them."
+            f"**To {verb}: {rule.text}.** So the mixes of versions stay within the version skew policy of Kubernetes "
+            f"({len(good)} of the {len(plain)} orders), and {which}.{storage} The other orders were tried as well, the "
+            "policy was not enforced: what is said of them is no advice to use them."
         )
+
+    def _storage(self, phase: Phase) -> str:
+        """Say what a policy about mixes leaves out of a way back."""
+        if phase is Phase.UP:
+            return ""
+        return " Whether what the newer API server has stored can be read by the older one, it does not say."
 
     def _claims(self, phase: Phase) -> Iterator[str]:
         for written, one in self.result.written():
@@ -255,39 +259,34 @@ class Answer:
 
     def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
         stands = {True: ", said to be safe,", False: ", said to be harmful,", None: ""}[written.claim]
-        found = "**is safe**" if one.safe else f"**is not safe**: {said(broken(one))}"
-        return (
-            f'The written order "{written.name}" ({order_text(one.order)}){stands} {found}.{self._completed(written)}'
-        )
+        found = "**is safe**." if one.safe else f"**is not safe**: {said(one.worst.breaks)}."
+        named, added = written.order[: written.named], written.order[written.named :]
+        order = order_text(named)
+        if added:
+            were = "which it does not name, was" if len(added) == 1 else "which it does not name, were"
+            order += f"; {listed(SHORT.get(name, name) for name in added)}, {were} put last in this sequence"
+        note = " See the [Note on written orders](#note-on-written-orders)." if self.plan.notes and added else ""
+        return f'The order "{written.name}" ({order}){stands} {found}{self._kin(written)}{note}'
 
-    def _deleting(self) -> str:
-        """Say why the tables may count fewer evictions than that."""
-        if not any("delete" in action for one in self.plan.disturbances for action in one.actions):
+    def _kin(self, written: WrittenOrder) -> str:
+        """Say what became of all orders that do what was written, wherever other components stand."""
+        named = written.order[: written.named]
+        kin = [one for one in self.plain(written.phase) if tuple(name for name in one.order if name in named) == named]
+        if min(len(named), len(kin)) <= 1:
             return ""
-        return (
-            " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be "
-            "evicted.)"
-        )
-
-    def _completed(self, written: WrittenOrder) -> str:
-        """Point at the notes where an order may not be from its document alone."""
-        return " (See the note on written orders below.)" if self.plan.notes and written.source else ""
+        safe = sum(one.safe for one in kin)
+        before = f"{len(kin)} orders with {' before '.join(f'`{name}`' for name in named)}"
+        if safe == len(kin):
+            return f" All {before} are safe."
+        return f" Of all {before} {safe or 'none'} {'are' if safe > 1 else 'is'} safe."
 
     def _running(self) -> Iterator[str]:
         """Say what happens to pods that just run."""
         way = self.quiet.ways.get((self.example_down.order, ""))
-        if way is None:
-            return
-        fates = list(fates_of(self.words, way))
-        order = order_text(self.example_down.order)
-        if not fates:
-            yield f"Pods that just run, with nobody touching anything ({order}): none was evicted, removed or rejected."
-            return
-        kept = f"; {listed(f'`{name}`' for name in way.kept())} kept running" if way.kept() else ""
-        yield (
-            f"**Pods that just run are hit too**, with nobody deleting or changing anything ({order}): "
-            f"{'; '.join(fates)}{kept}.{self._deleting()}"
-        )
+        if way is not None:
+            others = len(self.plain(Phase.DOWN))
+            back = not any(one.again.breaks for one in self.result.pairs)
+            yield from undisturbed.told(self.words, way, self.example_down.order, others=others, back=back)
 
     def _prepared(self) -> Iterator[str]:
         """Say what is to be done to the workloads first, and whether that is enough."""
@@ -296,17 +295,45 @@ class Answer:
             if known is None:
                 continue
             verb, order = self.words.verb(Phase.DOWN), order_text(one.order)
-            rest = f"; {listed(f'`{name}`' for name in known.untouched)}: nothing" if known.untouched else ""
-            told = f"{'; '.join(known.lines)}{rest}. Wait until that is done, then {order}"
+            told = f"{'; '.join(known.lines)}.{known.values}{self._meanwhile(known)} Then {order}."
+            tried = (
+                f"Of the {len(self.plain(Phase.DOWN))} orders this is the one that was tried with this preparation "
+                f'("{one.prepares}")'
+            )
             if one.safe:
+                source = f" This is what {known.written.source} says." if known.written.source else ""
+                ups = len(self.plain(Phase.UP))
                 yield (
-                    f"**To {verb} safely, prepare the workloads first:** {told}. That is the order of "
-                    f'"{one.prepares}", '
-                    f"the only one tried with this preparation; it was safe after each of the "
-                    f"{len(self.plain(Phase.UP))} ways up."
+                    f"**To {verb} safely, prepare the workloads first:** {told}{source} {tried}; it was safe after "
+                    f"each of the {ups} ways up."
                 )
             else:
-                yield f"**Preparing the workloads is not enough:** {told}. Still it brought {said(broken(one))}."
+                yield (
+                    f"**Preparing the workloads is not enough:** {told} {tried}. Still it brought "
+                    f"{said(one.worst.breaks)}."
+                )
+
+    def _meanwhile(self, known: Preparation) -> str:
+        """Say what else is to be seen to around a preparation."""
+        told = ""
+        if known.rolls:
+            told = f" This makes their pods anew: wait for it ({listed(known.rolls)})."
+        if self.words.gates:
+            told += f" From then on let nobody make objects that need {self.words.subject}."
+        lasting = [name for name in known.untouched if self._foreign(name)]
+        if lasting:
+            names, one = listed(f"`{name}`" for name in lasting), len(lasting) == 1
+            told += (
+                f" {names} {'stays as it is: it runs' if one else 'stay as they are: they run'} on, but cannot be made "
+                "again once `kube-apiserver` has changed back."
+            )
+        return told
+
+    def _foreign(self, name: str) -> bool:
+        """Whether the API server that has not changed would refuse a workload."""
+        server = next((one for one in self.plan.changes if one.component == API_SERVER), None)
+        own = next((one for one in Intent(self.plan).workloads if one.name == name), None)
+        return server is not None and own is not None and ignorant(self.plan, API_SERVER, server.before, own)
 
     def _refused(self) -> Iterator[str]:
         """Say who cannot be used before what has changed, on the safe way up: that is not counted as harm."""
@@ -333,24 +360,16 @@ class Answer:
         bad = [one for one in self.result.pairs if one.again.breaks]
         verb = self.words.verb(Phase.UP)
         told = (
-            f"**To {verb} once more** after the way back (always {order}), without an edit to any workload: "
-            f"{seconds} s of virtual time after the last component every workload had all its pods ready in "
+            f"**To {verb} once more** after the way back, without an edit to any workload: {seconds} s of virtual time "
+            f"after the last component ({PATIENCE} pauses of {self.plan.seconds} s) every workload had all its pods "
+            "ready in "
+        )
+        note = (
+            f" Only that end was looked at, not the way to it, which was always {order}: that is no advice, go as the "
+            "first time."
         )
         if not bad:
-            return f"{told}all {len(self.result.pairs)} combinations."
+            return f"{told}all {len(self.result.pairs)} combinations.{note}"
         names = sorted({each.invariant for one in bad for each in one.again.breaks})
         good = len(self.result.pairs) - len(bad)
-        return f"{told}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}."
-
-
-def fates_of(words: Wording, way: Retold) -> Iterator[str]:
-    """Yield what was done to the running pods of each workload, by whom and when."""
-    owned = list(way.ran.values())
-    grouped: dict[tuple[str, str, int], list[float]] = {}
-    for stage, fact in way.taken():
-        key = fact.of, _DONE_BY[fact.harm], way.stages.index(stage)
-        grouped.setdefault(key, []).append(fact.at - stage.told.began)
-    for (name, done, index), waits in sorted(grouped.items()):
-        soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
-        step = words.move(way.stages[index].told.move)
-        yield f'`{name}`: {len(waits)} of {owned.count(name)} {done} {soon} at the step "{step}"'
+        return f"{told}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"

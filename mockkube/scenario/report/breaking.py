@@ -15,13 +15,15 @@ from mockkube.scenario.explore.orders import Changes
 from mockkube.scenario.explore.plan import Phase, Plan, Setting
 from mockkube.scenario.explore.reasons import settings_after, why
 from mockkube.scenario.explore.retelling import scenario_of
-from mockkube.scenario.report import drawing
-from mockkube.scenario.report.answer import SAID, Answer
+from mockkube.scenario.report import drawing, glossary, undisturbed
+from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.events import Told, events_of, gathered, quoted
+from mockkube.scenario.report.meaning import meanings
 from mockkube.scenario.report.noticing import signs
 from mockkube.scenario.report.page import badge, folded, table
 from mockkube.scenario.report.prose import html
 from mockkube.scenario.report.retold import Retold, Stage
+from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.timeline import Boundary, build
 from mockkube.scenario.report.wording import UNSEEN, Wording, listed, order_text, times
 
@@ -34,15 +36,28 @@ def chapter(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
     if not ways:
         yield "<p>Nothing breaks, whatever the order.</p>"
         return
+    calm = sum(one.undisturbed for one in ways)
     many = len(answer.result.counterexamples)
     yield (
         f"<p>{times(many, 'invariant')} broke. For each the shortest way to break it was taken; where one way is "
         "only the "
-        f"beginning of another, both are told together: {times(len(ways), 'way')} to read.</p>"
+        f"beginning of another, both are told together: {times(len(ways) - calm, 'way')} to read"
+        f"{', and one on which nobody touches anything' if calm else ''}.</p>"
     )
-    yield drawing.legend(components=_about(answer.words))
+    restarts = any(moment.worker.startswith("restart: ") for way in ways for moment in way.moments)
+    yield drawing.legend(components=_about(answer.words), restarts=restarts)
+    places = places_of(ways)
     for number, way in enumerate(ways, 1):
-        yield from _way(answer, number, way)
+        yield from _way(answer, number, way, places)
+
+
+def places_of(ways: Sequence[Retold]) -> Mapping[str, int]:
+    """Return for each invariant the number of the way that is told for it."""
+    found: dict[str, int] = {}
+    for number, way in enumerate(ways, 1):
+        for one in way.examples:
+            found.setdefault(one.invariant, number)
+    return found
 
 
 def _about(words: Wording) -> str:
@@ -51,20 +66,27 @@ def _about(words: Wording) -> str:
     return ""
 
 
-def _way(answer: Answer, number: int, way: Retold) -> Iterator[str]:
-    yield f"<h3>Way {number}: {html(headline(answer.words, way))}</h3>"
+def _way(answer: Answer, number: int, way: Retold, places: Mapping[str, int]) -> Iterator[str]:
+    place = f' id="{undisturbed.UNDISTURBED}"' if way.undisturbed else ""
+    yield f"<h3{place}>Way {number}: {html(headline(answer.words, way))}</h3>"
     yield "<ul>"
     for one in way.examples:
         demand = INVARIANTS.get(one.invariant, "Demanded by the plan.")
+        anchor = f' id="{escape(one.invariant)}"' if places[one.invariant] == number else ""
         yield (
-            f'<li id="{escape(one.invariant)}">{badge("broken", "bad")} <code>{escape(one.invariant)}</code> '
+            f"<li{anchor}>{badge('broken', 'bad')} <code>{escape(one.invariant)}</code> "
             f"in step {len(one.moves)}: {escape(answer.words.reworded(one.text.rstrip('.')))}. <span "
             f"class='soft'>({escape(demand)})</span></li>"
+        )
+    for name, step, text in _besides(way):
+        yield (
+            f"<li>{badge('broken', 'bad')} <code>{escape(name)}</code> in step {step}, too: "
+            f'{escape(answer.words.reworded(text))} <a href="#{escape(name)}">(also in Way {places[name]})</a></li>'
         )
     yield "</ul>"
     yield '<ol class="steps">'
     for index in range(len(way.stages)):
-        yield from _step(answer.words, way, index)
+        yield from _step(answer.words, way, index, {name: at for name, at in places.items() if at != number})
     yield "</ol>"
     yield from _picture(answer.words, way, number)
     yield "<h4>How would I notice?</h4>"
@@ -75,20 +97,31 @@ def _way(answer: Answer, number: int, way: Retold) -> Iterator[str]:
     yield folded("Play it yourself", _replay(way))
 
 
+def _besides(way: Retold) -> Iterator[tuple[str, int, str]]:
+    """Yield what breaks in a way beside what it is told for: the invariant, the step, and how."""
+    known = {one.invariant for one in way.examples}
+    for number, stage in enumerate(way.stages, 1):
+        for one in stage.told.taken.breaks:
+            if one.invariant not in known:
+                known.add(one.invariant)
+                yield one.invariant, number, one.text
+
+
 def headline(words: Wording, way: Retold) -> str:
     """Return a way in a line."""
     orders = {phase: [move.component for move in way.moves if isinstance(move, Changes) and move.phase is phase]
               for phase in Phase}  # fmt: skip
     told = [f"{words.verb(phase)} {order_text(tuple(names))}" for phase, names in orders.items() if names]
-    return ", then ".join(told)
+    return f"{', then '.join(told)}{', with nobody touching anything' if way.undisturbed else ''}"
 
 
-def _step(words: Wording, way: Retold, index: int) -> Iterator[str]:
+def _step(words: Wording, way: Retold, index: int, elsewhere: Mapping[str, int]) -> Iterator[str]:
     stage = way.stages[index]
     told = stage.told
     lasted = f"<span class='soft'>(virtual time {told.began:.0f} s to {told.ended:.0f} s)</span>"
     broken = dict.fromkeys(one.invariant for one in told.taken.breaks)
-    marks = "".join(f" {badge(f'breaks {name}', 'bad')}" for name in broken)
+    known = {name: f" (also in Way {elsewhere[name]})" if name in elsewhere else "" for name in broken}
+    marks = "".join(f" {badge(f'breaks {name}{also}', 'bad')}" for name, also in known.items())
     yield f"<li><b>{escape(words.move(told.move))}</b> {lasted}{marks}"
     yield "<ul>" + "".join(f"<li>{line}</li>" for line in happened(words, way, index)) + "</ul>"
     if told.why and not stage.unserved:
@@ -96,7 +129,9 @@ def _step(words: Wording, way: Retold, index: int) -> Iterator[str]:
             f"<li>{escape(one.workload)}, {escape(one.harm)}: {escape(one.told())}</li>" for one in told.why
         )
         yield folded(
-            "What mockkube why says of one such pod each: what was compared, what would help", f"<ul>{lines}</ul>"
+            "What mockkube why says of one such pod each: what was compared, what would help (asked at the end of the "
+            "step, of a pod that had met with nothing else since)",
+            f"<ul>{lines}</ul>",
         )
     yield "</li>"
 
@@ -153,7 +188,9 @@ def _loop(plan: Plan, stage: Stage) -> Iterator[str]:
         made = sum(fact.harm == "created" for fact in stage.told.facts)
         yield (
             f"{badge('hot loop', 'bad')} pods are made over and over: the step was cut off after {made} of them "
-            f"(more than {plan.creations_max})"
+            f"(more than {plan.creations_max}). <span class='soft'>In the tables this step counts as: "
+            f"{escape(glossary.harm_text(stage.told.taken.harm))}; in a loop each workload counts once for each kind "
+            "of harm.</span>"
         )
 
 
@@ -284,8 +321,10 @@ def events_table(events: Iterator[Told]) -> str:
 
 def _replay(way: Retold) -> str:
     plan, examples = way.plan, way.examples
-    last = examples[-1]
-    others = [one.invariant for one in examples[:-1]]
+    last = undisturbed.shown(way) if way.undisturbed else examples[-1]
+    if last is None:
+        return "<p>All pods are back at its end: there is nothing left to be claimed.</p>"
+    others = [] if way.undisturbed else [one.invariant for one in examples[:-1]]
     more = (
         f" For {listed(f'`{name}`' for name in others)}: `mockkube explore {plan.name}.yaml --trace NAME`."
         if others
@@ -295,18 +334,18 @@ def _replay(way: Retold) -> str:
         f"Breaks `{last.invariant}`. Save it as `broken.yaml`, then run `mockkube test -v broken.yaml`. It ends with 0 "
         f"when the harm is there, with 1 when it is not.{more} In the file, `holds: false` says that the claim is "
         "shown not "
-        "to hold, `expect: [{check: {}}]` that an object may be refused or accepted, and `skewPolicy: ignore` "
-        "that mixes of "
-        "versions which the skew policy forbids are let through."
+        "to hold, `expect: [{check: {}}]` that an object may be refused or accepted, and `skewPolicy: ignore` that no "
+        f"mix of versions is held back{'.' if concerned(plan) else ' (here versions are equal).'}"
     )
     return f"<p>{html(how)}</p><pre>{escape(scenario_of(plan, last, way.journey))}</pre>"
 
 
-def summary_of(answer: Answer, way: Retold) -> str:
+def summary_of(answer: Answer, way: Retold, places: Mapping[str, int]) -> str:
     """Return a way in a sentence, for forms without pictures."""
     broken = [
         f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reworded(one.text.rstrip('.'))})"
         for one in way.examples
     ]
-    meant = listed(dict.fromkeys(SAID.get(one.invariant, one.invariant) for one in way.examples))
-    return f"{headline(answer.words, way)}: {meant}. Broken: {'; '.join(broken)}."
+    besides = [f"`{name}` in step {step}, as in Way {places[name]}" for name, step, _ in _besides(way)]
+    meant = listed(meanings(each for stage in way.stages for each in stage.told.taken.breaks))
+    return f"{headline(answer.words, way)}: {meant}. Broken: {'; '.join([*broken, *besides])}."

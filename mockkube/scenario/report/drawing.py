@@ -13,21 +13,22 @@ _LANE: Final = 22
 _HEAD: Final = 34
 _NAMES: Final = 250
 _WIDTH: Final = 1080
+_SIDEWAYS: Final = '<p class="sideways soft">The picture goes on to the right: scroll it sideways →</p>'
 _LETTER: Final = 6.5
 """How wide a letter is, about."""
 _NARROW: Final = 34.0
 """A label of seconds needs so much room."""
 
 
-def legend(*, components: str = "") -> str:
+def legend(*, components: str = "", restarts: bool = True) -> str:
     """Return what the colours and lines mean; `components` says what lanes of components show."""
-    kinds = [("idle", "component as at the start; pod being deleted"), ("told", "component has changed"),
+    kinds = [("idle", "component as at the start"), ("told", "component has changed"), ("going", "pod being deleted"),
              ("wait", "pod Pending"), ("good", "pod Running or Succeeded"),
              ("bad", "pod evicted, or Failed (rejected by its kubelet)")]  # fmt: skip
     items = [f'<li><span class="key span-{tone}"></span> {escape(text)}</li>' for tone, text in kinds]
     items += [
         '<li><span class="key key-mark"></span> pod deleted (thick red: after an eviction or failure)</li>',
-        '<li><span class="key key-restart"></span> component restarted</li>',
+        *(['<li><span class="key key-restart"></span> component restarted</li>'] if restarts else []),
         '<li><span class="key key-step"></span> a step begins; its number is that in the list</li>',
     ]
     about = f"<li>{escape(components)}</li>" if components else ""
@@ -49,13 +50,17 @@ def timeline(drawn: Timeline, label: str) -> str:
         f"<title>{escape(label)}</title>{body}</svg></div>"
     )
     lines = "".join(f"<li><b>{escape(_name(lane))}</b>: {escape(_words(lane, drawn))}</li>" for lane in lanes)
-    return picture + folded("The same in words", f"<ul>{lines}</ul>")
+    return _SIDEWAYS + picture + folded("The same in words", f"<ul>{lines}</ul>")
 
 
 def _words(lane: Lane, drawn: Timeline) -> str:
-    moments = [*drawn.moments, drawn.moments[-1] if drawn.moments else 0.0]
-    told = [(one.first, one.text) for one in lane.spans] + [(one.column, one.text) for one in lane.marks]
-    return "; ".join(f"{moments[min(column, len(moments) - 1)]:.0f} s {text}" for column, text in sorted(told))
+    moments = drawn.moments or [0.0]
+    times = [*moments, moments[-1]]
+    spans = [(one.first, times[min(one.first, len(moments))], one.text) for one in lane.spans]
+    marks = [
+        (one.column, times[min(one.column, len(moments))] if one.at is None else one.at, one.text) for one in lane.marks
+    ]
+    return "; ".join(f"{at:.0f} s {text}" for _, at, text in sorted([*spans, *marks]))
 
 
 def _steps(drawn: Timeline, step: float, height: int) -> Iterator[str]:
@@ -167,10 +172,11 @@ def _shade(score: int) -> int:
     return sum(score > one for one in SHADES)
 
 
-def scale() -> str:
-    """Return which shade stands for how much harm."""
-    spans = ["0 (no harm)", *(f"{low + 1} to {high}" for low, high in pairwise(SHADES))]
-    spans.append(f"more than {SHADES[-1]}")
+def scale(most: int) -> str:
+    """Return which shade stands for how much harm, as far as there is so much."""
+    spans = ["0 (no harm)", *(f"{low + 1} to {high}" for low, high in pairwise(SHADES) if low < most)]
+    if most > SHADES[-1]:
+        spans.append(f"more than {SHADES[-1]}")
     items = (f'<li><span class="key shade-{shade}"></span> {text}</li>' for shade, text in enumerate(spans))
     return f'<ul class="legend" aria-label="Scale">{"".join(items)}</ul>'
 

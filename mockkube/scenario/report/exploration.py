@@ -7,7 +7,8 @@ from typing import Final
 from mockkube.scenario.explore.plan import Change, Order, Phase, WrittenOrder
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
 from mockkube.scenario.report import breaking, drawing, glossary, reproducing, retold, trust
-from mockkube.scenario.report.answer import Answer, broken
+from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.meaning import broken
 from mockkube.scenario.report.page import badge, box, document, folded, paragraphs, table
 from mockkube.scenario.report.prose import html, plain
 from mockkube.scenario.report.supported import concerned, forbidden
@@ -20,7 +21,7 @@ _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controlle
 def render(result: Exploration) -> str:
     """Return the page; the counterexamples are played again to tell what happens in them."""
     answer = Answer(result)
-    ways = retold.counterexamples(result)
+    ways = [*retold.counterexamples(result), *answer.undisturbed()]
     body = [
         *_head(answer),
         box("How far to trust this", paragraphs(trust.reasons(answer))),
@@ -85,6 +86,8 @@ def _setting(answer: Answer) -> Iterator[str]:
             doing = "; ".join(f"<code>{escape(line_of(action))}</code>" for action in one.actions)
             yield f"<li>{escape(one.name)} <span class='soft'>({when}, {phases})</span>: {doing}</li>"
         yield "</ul>"
+    if plan.notes:
+        yield '<h3 id="note-on-written-orders">Note on written orders</h3>'
     yield from (f'<p class="why">{escape(note)}</p>' for note in plan.notes)
     for ready in answer.prepared():
         yield from _preparation(answer, ready)
@@ -156,9 +159,10 @@ def _breaks(one: OrderVerdict) -> str:
 
 def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
     verdicts, policy = answer.result.of(phase), concerned(answer.plan)
-    worst = max((one.worst.harm.score for one in verdicts), default=0) or 1
+    worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
     verb = answer.words.verb(phase)
     yield f"<h2>All orders to {escape(verb)}</h2>"
+    yield f"<p>{html(answer.mechanism(phase))}</p>"
     rows = []
     for index, one in enumerate(verdicts):
         score = one.worst.harm.score
@@ -173,10 +177,16 @@ def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
 
 
 def _caption(answer: Answer, phase: Phase) -> str:
-    combined = "every way down after it" if phase is Phase.UP else "every way up before it"
-    own = f"Harm on the way {phase} alone, the most over {combined}"
-    own += " (it was the same for each)" if answer.independent else ""
-    return f"{own}. Safe orders first, then from least to most harm. ★ written by somebody"
+    if phase is Phase.UP:
+        own = "Harm on the way up alone"
+    elif answer.independent:
+        own = "Harm on the way down alone; it was the same after every way up"
+    else:
+        own = "Harm on the way down alone, the most after any way up"
+    return (
+        f"{own}. Safe orders first, then from least to most harm; bars of both tables have one scale. ★ an order that "
+        "the document prescribes, if need be with the other components put last"
+    )
 
 
 def _policy(answer: Answer, phase: Phase, order: Order) -> str:
@@ -214,7 +224,7 @@ def _heat(answer: Answer) -> Iterator[str]:
         "together. A frame: both orders were written by somebody. A cell leads to its row in the table of orders "
         "up.</p>"
     )
-    yield drawing.scale()
+    yield drawing.scale(max(scores.values(), default=0))
     yield folded(f"The map ({len(scores)} cells)", drawing.heat(drawn), opened=not answer.independent)
 
 

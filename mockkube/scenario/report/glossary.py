@@ -20,9 +20,10 @@ MEANS: Final[Mapping[str, str]] = {
 """In the order of `WEIGHTS`."""
 SUMMED: Final = (
     "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
-    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. Of one "
-    "workload at "
-    "most ten pods count in a step: where there are more, they loop."
+    "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. A step with a "
+    "hot loop is counted otherwise: one loop, and for `evicted`, `rejected` and `removed` each workload that it befell "
+    "*once*, however many pods it was, for that depends on where the loop was cut off; `stuck` and `refused` do not "
+    "count in it."
 )
 SAFE: Final = "An order is *safe* when no invariant breaks on any way that uses it."
 

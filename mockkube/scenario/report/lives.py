@@ -29,6 +29,7 @@ class Life:
     """Whether it was there when the picture begins."""
     stages: list[Passage] = field(default_factory=list)
     gone: int | None = None
+    gone_at: float = 0.0
     end: str = ""
 
     def enters(self, column: int, text: str, tone: str, word: str) -> None:
@@ -37,9 +38,9 @@ class Life:
         if before is None or (before.text != text and not (before.word == word == "being deleted")):
             self.stages.append(Passage(column, text, tone, word))
 
-    def leaves(self, column: int, *, by_user: bool) -> None:
+    def leaves(self, column: int, at: float, *, by_user: bool) -> None:
         """Be deleted."""
-        self.gone, self.end = column, "deleted by the user" if by_user else "gone"
+        self.gone, self.gone_at, self.end = column, at, "deleted by the user" if by_user else "gone"
 
     @property
     def course(self) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ def state_of(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
     if disrupted.get("status") == "True":
         return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad", "evicted"
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
-        return f"being deleted{f' by {by}' if by else ''}{at}", "idle", "being deleted"
+        return f"being deleted{f' by {by}' if by else ''}{at}", "going", "being deleted"
     if phase == "Pending" and not node:
         scheduled = conditions.get("PodScheduled", {})
         text = "Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"

@@ -20,6 +20,10 @@ _ROUTINE: Final = frozenset(
 """What also happens when all is well."""
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _WAITING: Final = "kubectl get pods -A --field-selector status.phase=Pending"
+_DISRUPTED: Final = (
+    "kubectl get pods -A -w -o custom-columns='POD:.metadata.name,"
+    'DISRUPTED:.status.conditions[?(@.type=="DisruptionTarget")].reason\''
+)
 _FAILED: Final = "kubectl get pods -A --field-selector status.phase=Failed"
 
 
@@ -60,19 +64,24 @@ def _of_pods(stage: Stage) -> Iterator[Sign]:
     evicted = [fact for fact in stage.told.facts if fact.harm == "evicted"]
     if evicted:
         what = "condition `DisruptionTarget` with reason `DeletionByTaintManager`, just before the pod is deleted"
-        command = "kubectl get pods -A -w -o wide"
+        command = _DISRUPTED
         yield Sign("kube-controller-manager", what, _soon(evicted[0].at, stage), times(len(evicted), "pod"), command)
 
 
 def _of_workloads(stage: Stage) -> Iterator[Sign]:
     removed = [fact for fact in stage.told.facts if fact.harm == "removed"]
     if removed:
-        what = "event `SuccessfulDelete` on DaemonSet although nobody has changed it, and the pods do not come back"
+        what = "event `SuccessfulDelete` on DaemonSet although nobody has changed it"
         command = "kubectl get events -A --field-selector reason=SuccessfulDelete"
         yield Sign("daemonset-controller", what, _soon(removed[0].at, stage), times(len(removed), "pod"), command)
+        what = "`DESIRED` of the DaemonSet falls too, so it looks healthy: compare it with what it was before"
+        yield Sign("status of the workloads", what, _soon(removed[0].at, stage), "", "kubectl get daemonsets -A -w")
     broken = {one.invariant for one in stage.told.taken.breaks}
     if broken & {REPLICAS_UP, ROLLBACK_RESTORES}:
-        what = "fewer pods ready than wanted, and it stays so"
+        what = (
+            "fewer pods ready than the manifests ask for, and it stays so; of a DaemonSet only against the `DESIRED` "
+            "of before, for that falls too"
+        )
         often = f"{stage.told.taken.harm.missing} missing at the end of the step"
         yield Sign("status of the workloads", what, "at the end of the step", often, "kubectl get deploy,rs,ds,pods -A")
 

@@ -1,4 +1,4 @@
-"""Sentences for every form of a report: plain text with `code`, **weight** and *stress*, which HTML is made of."""
+"""Sentences for every form of a report: text with `code`, **weight**, *stress* and [links](#there), as in Markdown."""
 
 import re
 from html import escape
@@ -6,6 +6,7 @@ from typing import Final
 
 _CODE: Final = re.compile(r"`([^`]*)`")
 _STRONG: Final = re.compile(r"\*\*(.+?)\*\*")
+_LINK: Final = re.compile(r"\[([^\]]+)\]\((#[\w-]+)\)")
 _STRESS: Final = re.compile(r"(?<![\w*])\*([^*]+?)\*(?![\w*])")
 
 
@@ -15,10 +16,10 @@ def html(text: str) -> str:
     for index, piece in enumerate(pieces):
         if index % 2:
             pieces[index] = f"<code>{piece}</code>"
-    joined = "".join(pieces)
+    joined = _LINK.sub(r'<a href="\2">\1</a>', "".join(pieces))
     return _STRESS.sub(r"<i>\1</i>", _STRONG.sub(r"<b>\1</b>", joined))
 
 
 def plain(text: str) -> str:
     """Return a sentence without any marks."""
-    return text.replace("`", "").replace("**", "")
+    return _LINK.sub(r"\1", text).replace("`", "").replace("**", "")

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.trust import tool
+from mockkube.scenario.report.undisturbed import UNDISTURBED
 
 INSTALL: Final = "pip install mockkube"
 
@@ -29,5 +30,10 @@ def lines(answer: Answer) -> Iterator[str]:
             f"`mockkube explore {plan.name}.yaml{seed} --trace {name} > broken.yaml; mockkube test -v "
             "broken.yaml` plays one "
             "way to break an invariant. Exit status: 0 when the harm is there."
+        )
+    if answer.undisturbed():
+        yield (
+            f"`mockkube explore {plan.name}.yaml{seed} --trace {UNDISTURBED} > gone.yaml; mockkube test -v gone.yaml` "
+            "plays the way down on which nobody touches anything. Exit status: 0 when pods are gone at its end."
         )
     yield "The same plan, seed and version give the same page, byte for byte."

@@ -49,6 +49,8 @@ class Retold:
     """What breaks in it."""
     rates: tuple[Rate, ...] = ()
     """How fast loops go, as far as that was measured."""
+    undisturbed: bool = False
+    """Whether it is told for what happens when nobody touches anything."""
 
     def rate(self, index: int) -> Rate | None:
         """Return how fast the loop of a step goes: that of one with components told the same."""

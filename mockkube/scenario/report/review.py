@@ -1,14 +1,16 @@
 """An exploration as an answer to the questions of a Production Readiness Review, to be pasted into an enhancement."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
 from mockkube.scenario.report import breaking, glossary, reproducing, retold, trust
-from mockkube.scenario.report.answer import Answer, broken
+from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.meaning import broken
 from mockkube.scenario.report.noticing import signs
 from mockkube.scenario.report.retold import Retold
 from mockkube.scenario.report.supported import concerned
+from mockkube.scenario.report.undisturbed import UNDISTURBED
 from mockkube.scenario.report.wording import order_text
 from mockkube.scenario.report.workloads import nodes, preparation, workloads
 
@@ -16,7 +18,7 @@ from mockkube.scenario.report.workloads import nodes, preparation, workloads
 def render(result: Exploration) -> str:
     """Return the answers in Markdown, each with its evidence."""
     answer = Answer(result)
-    ways = retold.counterexamples(result)
+    ways = [*retold.counterexamples(result), *answer.undisturbed()]
     parts = [_head(answer), _rolling_out(answer), _rolling_back(answer), _again(answer), _failing(answer, ways),
              _noticed(ways), _tested(answer), _skew(answer), _evidence(answer, ways)]  # fmt: skip
     return "\n".join([line for part in parts for line in part] + [""])
@@ -59,8 +61,11 @@ def _rolling_out(answer: Answer) -> Iterator[str]:
 
 
 def _notes(answer: Answer) -> Iterator[str]:
+    if answer.plan.notes:
+        yield "###### Note on written orders"
+        yield ""
     for note in answer.plan.notes:
-        yield f"> Note on the orders tried: {' '.join(note.split())}"
+        yield f"> {' '.join(note.split())}"
         yield ""
 
 
@@ -76,6 +81,8 @@ def _rolling_back(answer: Answer) -> Iterator[str]:
 
 def _short(answer: Answer) -> str:
     """Answer the question in a word."""
+    if answer.words.upgrades:
+        return "There is no gate here to be disabled; what was tried is the downgrade."
     if answer.safe(Phase.DOWN):
         return "Yes."
     if any(one.safe for one in answer.prepared()):
@@ -92,12 +99,14 @@ def _failing(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
     yield "### Rollout, Upgrade and Rollback Planning"
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
-    told = [_way(answer, number, way) for number, way in enumerate(ways, 1)]
+    places = breaking.places_of(ways)
+    told = [_way(answer, number, way, places) for number, way in enumerate(ways, 1)]
     yield from _section(question, told or ["No invariant broke in any order."])
 
 
-def _way(answer: Answer, number: int, way: Retold) -> str:
-    lines = [f"- **Way {number}.** {breaking.summary_of(answer, way)}"]
+def _way(answer: Answer, number: int, way: Retold, places: Mapping[str, int]) -> str:
+    place = f'<a id="{UNDISTURBED}"></a>' if way.undisturbed else ""
+    lines = [f"- {place}**Way {number}.** {breaking.summary_of(answer, way, places)}"]
     for index in range(len(way.stages)):
         causes = [answer.words.reworded(text) for text in breaking.causes_of(way, index)]
         lines += [f"  - Step {index + 1}: {text}" for text in causes]
@@ -175,6 +184,8 @@ def _independence(answer: Answer) -> str:
 
 def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
     policy = concerned(answer.plan)
+    yield answer.mechanism(phase)
+    yield ""
     yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
     yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
     for one in answer.result.of(phase):

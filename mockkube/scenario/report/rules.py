@@ -1,7 +1,7 @@
 """What a set of orders has in common, as a rule in words: who is first, who is last, who is before whom."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -20,8 +20,8 @@ class Clause:
     """The less, the sooner it is said."""
     orders: frozenset[Order]
     about: frozenset[str]
-    lasting: bool = True
-    """Whether it never lets two components be apart for only a moment."""
+    lasting: str = ""
+    """Of one that lets two components be apart for a moment: the same without that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Rule:
     """Whether every order that follows the rule is one of the set."""
     momentary: bool = False
     """Whether some follow it only because two components change one right after the other."""
+    lasting: str = ""
+    """The rule that these do not follow."""
 
 
 def rule_of(orders: Iterable[Order], every: Sequence[Order]) -> Rule:
@@ -44,7 +46,9 @@ def rule_of(orders: Iterable[Order], every: Sequence[Order]) -> Rule:
         return Rule(listed(f"`{name}`" for name in next(iter(wanted))).replace(" and ", ", then "), exact=True)
     common = [one for one in _clauses(every) if wanted <= one.orders and len(one.orders) < len(every)]
     if (chosen := _exact(common, wanted)) is not None:
-        return Rule(_told(chosen, every[0]), exact=True, momentary=not all(one.lasting for one in chosen))
+        firm = [replace(one, text=one.lasting or one.text) for one in chosen]
+        momentary = any(one.lasting for one in chosen)
+        return Rule(_told(chosen, every[0]), exact=True, momentary=momentary, lasting=_told(firm, every[0]))
     chosen = _narrowing(common, wanted, frozenset(every))
     return Rule("; ".join(one.text for one in chosen), exact=False)
 
@@ -104,8 +108,8 @@ def _pair(every: Sequence[Order], one: str, two: str) -> Iterator[Clause]:
         return order.index(one) <= order.index(two) + 1
 
     yield _clause(every, f"`{one}` before `{two}`", 1.2, {one, two}, lambda order: order.index(one) < order.index(two))
-    text = f"`{one}` before `{two}`, or right after it"
-    yield _clause(every, text, 1.8, {one, two}, right_after, lasting=False)
+    before = f"`{one}` before `{two}`"
+    yield _clause(every, f"{before}, or right after it", 1.8, {one, two}, right_after, lasting=before)
 
 
 def _both(every: Sequence[Order], one: str, two: str) -> Iterator[Clause]:
@@ -119,6 +123,6 @@ def _both(every: Sequence[Order], one: str, two: str) -> Iterator[Clause]:
 
 def _clause(
     every: Sequence[Order], text: str, cost: float, about: set[str], holds: Callable[[Order], bool], *,
-    lasting: bool = True,
+    lasting: str = "",
 ) -> Clause:  # fmt: skip
     return Clause(text, cost, frozenset(order for order in every if holds(order)), frozenset(about), lasting)

@@ -28,7 +28,7 @@ class Span:
     last: int
     text: str
     tone: str
-    """`idle`, `told`, `wait`, `good` or `bad`."""
+    """`idle`, `told`, `wait`, `good`, `bad` or `going`."""
 
 
 @dataclass(slots=True)
@@ -38,6 +38,8 @@ class Mark:
     column: int
     text: str
     tone: str
+    at: float | None = None
+    """When, if that is not the second of its column: a pod is gone at the end of the column in which it goes."""
 
 
 @dataclass(slots=True)
@@ -216,7 +218,7 @@ class _Making:
         if write.verb == "delete":
             self._objects.pop(name, None)
             if name in self._lives:
-                self._lives[name].leaves(column + 1, by_user=by == USER)
+                self._lives[name].leaves(column + 1, self._at, by_user=by == USER)
             return
         if write.verb == "create":
             self._counts["made"] += 1
@@ -268,7 +270,7 @@ def _lanes(lives: Sequence[Life], end: int) -> tuple[list[Lane], Counter[str]]:
             lane.spans.append(Span(stage.column, last, stage.text, stage.tone))
         if life.gone is not None:
             bad = bool(life.stages) and life.stages[-1].tone == "bad"
-            lane.marks.append(Mark(life.gone, life.end, "bad" if bad else "idle"))
+            lane.marks.append(Mark(life.gone, life.end, "bad" if bad else "idle", life.gone_at))
     return list(lanes.values()), counts
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -11,6 +11,8 @@ from mockkube.proposals import places
 from mockkube.scenario.explore.observing import taint_text
 from mockkube.scenario.explore.plan import Plan, WrittenOrder
 from mockkube.scenario.report.wording import listed, times
+
+_ROLLING: Final = ("deployment", "daemonset", "statefulset")
 
 
 def name_of(manifest: ReadOnlyObject) -> str:
@@ -82,6 +84,14 @@ class Preparation:
     """The workloads that stay as they are."""
     manifest: str
     """As YAML, in the language of scenarios."""
+    values: str = ""
+    """Why it is these values that are tolerated, in a sentence; empty if no values are listed."""
+
+    @property
+    def rolls(self) -> Sequence[str]:
+        """The commands that wait until the pods of workloads with a rollout are made anew."""
+        refs = dict.fromkeys(_ref(one["patch"]) for one in self.written.prepare if "patch" in one)
+        return [f"`kubectl rollout status {ref}`" for ref in refs if ref.partition("/")[0] in _ROLLING]
 
 
 def preparation(plan: Plan, name: str) -> Preparation | None:
@@ -97,7 +107,34 @@ def preparation(plan: Plan, name: str) -> Preparation | None:
         what, who = _line(plan, one)
         gathered.setdefault(what, []).append(who)
     lines = [f"{listed(f'`{name}`' for name in names)}: {what}" for what, names in gathered.items()]
-    return Preparation(written, lines, untouched, written_as_yaml(steps))
+    return Preparation(written, lines, untouched, written_as_yaml(steps), _values(plan, steps))
+
+
+def _values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
+    """Say where the values are from that are tolerated one by one."""
+    listed_ones = [
+        one
+        for step in steps
+        for one in _tolerations(step.get("patch", {}).get("patch", {}))
+        if one.get("operator", "Equal") == "Equal" and one.get("value")
+    ]
+    if not listed_ones:
+        return ""
+    wanted = dict.fromkeys(str(one["value"]) for one in listed_ones)
+    had = {str(taint.get("value", "")) for node in plan.nodes for taint in node.taints}
+    now, later = [value for value in wanted if value in had], [value for value in wanted if value not in had]
+    told = f"{listed(now)}, which nodes have" if now else ""
+    told += f"{', and ' if now else ''}{listed(later)}, which a disturbance sets" if later else ""
+    return f" Write one `Equal` for *every* value that your nodes have or may get: here {told}."
+
+
+def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the tolerations in a patch, wherever its template is."""
+    for key, value in patch.items() if isinstance(patch, Mapping) else ():
+        if key == "tolerations":
+            yield from value or ()
+        else:
+            yield from _tolerations(value)
 
 
 def _line(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,0 +1,41 @@
+"""What it means for pods and their users that invariants break."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.scenario.explore import invariants
+from mockkube.scenario.explore.search import Break
+from mockkube.scenario.explore.verdict import OrderVerdict
+
+_SAID: Final = {
+    invariants.TOLERATED_STAY: "running pods evicted or removed for taints that they tolerate",
+    invariants.ADMITTED_SCHEDULABLE: "accepted pods stay Pending",
+    invariants.BOUND_RUN: "pods rejected by their kubelet",
+    invariants.FIELDS_KEPT: "fields lost",
+    invariants.NO_HOT_LOOP: "pods made and lost over and over (a hot loop)",
+    invariants.ROLLBACK_RESTORES: "running pods lost and not back at the end",
+    invariants.REPLICAS_UP: "replicas missing at the end",
+}
+_NEW: Final = "new pods evicted or removed as soon as they have a node, for taints that they tolerate"
+"""What is said when none of these pods ran before."""
+
+
+def broken(one: OrderVerdict) -> list[str]:
+    """Return the invariants that an order breaks."""
+    return list(dict.fromkeys(each.invariant for each in one.worst.breaks))
+
+
+def meanings(breaks: Iterable[Break]) -> list[str]:
+    """Return what it means that these were broken, each once."""
+    told = list(breaks)
+    running = any(one.ran for one in told if one.invariant == invariants.TOLERATED_STAY)
+    names = dict.fromkeys(one.invariant for one in told)
+    return [
+        _NEW if name == invariants.TOLERATED_STAY and not running else _SAID.get(name, f"`{name}` does not hold")
+        for name in names
+    ]
+
+
+def said(breaks: Iterable[Break]) -> str:
+    """Return the same in a line."""
+    return "; ".join(meanings(breaks))
