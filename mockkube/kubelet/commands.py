@@ -5,8 +5,8 @@ from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.script import Exit
-from mockkube.matching.commands.reading import End, read
-from mockkube.matching.commands.surroundings import Start
+from mockkube.shell.reading import End, read
+from mockkube.shell.surroundings import Start
 
 Ends = Callable[[int, datetime], Exit | None]
 """How a container ends that has been restarted so often, and was started then; None: it runs until it is stopped."""

@@ -11,9 +11,9 @@ from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.options import Query, first, integer
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.matching.commands.reading import End, Reading
-from mockkube.matching.commands.reading import read as read_command
-from mockkube.matching.commands.surroundings import Start
+from mockkube.shell.reading import End, Reading
+from mockkube.shell.reading import read as read_command
+from mockkube.shell.surroundings import Start
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
 _SECOND: Final = timedelta(seconds=0.999)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.matching.commands.syntax import (
+from mockkube.shell.syntax import (
     Beyond,
     Case,
     Command,

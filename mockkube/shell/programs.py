@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.matching.commands import builtins, conditions, images, printing
-from mockkube.matching.commands.arithmetic import divided, remainder, wrapped
-from mockkube.matching.commands.expansion import fits, known
-from mockkube.matching.commands.machine import ENDLESS, UNKNOWN, Endless, Late, bounded
-from mockkube.matching.commands.parser import parse
-from mockkube.matching.commands.shell import Program, Shell
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell import builtins, conditions, images, printing
+from mockkube.shell.arithmetic import divided, remainder, wrapped
+from mockkube.shell.expansion import fits, known
+from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Late, bounded
+from mockkube.shell.parser import parse
+from mockkube.shell.shell import Program, Shell
+from mockkube.shell.syntax import Unread
 
 _FOLDERS: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
 _SPAN: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from mockkube.matching.commands import words
-from mockkube.matching.commands.syntax import (
+from mockkube.shell import words
+from mockkube.shell.syntax import (
     Beyond,
     Case,
     Chain,

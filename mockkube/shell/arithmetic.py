@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, MutableMapping
 from typing import Final
 
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell.syntax import Unread
 
 _TOKEN: Final = re.compile(
     r"\s*(0[xX][0-9a-fA-F]+|\d+|\$?[A-Za-z_]\w*|\+\+|--|\*\*|<<=?|>>=?|[<>=!+\-*/%&|^]=|&&|\|\||[-+*/%<>=!~&|^?:()])"

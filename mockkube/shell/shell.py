@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.matching.commands import conditions
-from mockkube.matching.commands.expansion import Failed, fields_of, fits, known, number_of, pattern_of, text_of
-from mockkube.matching.commands.loops import goes_on_for_ever
-from mockkube.matching.commands.machine import ENDLESS, Endless, Late, Machine, Printed, bounded
-from mockkube.matching.commands.syntax import (
+from mockkube.shell import conditions
+from mockkube.shell.expansion import Failed, fields_of, fits, known, number_of, pattern_of, text_of
+from mockkube.shell.loops import goes_on_for_ever
+from mockkube.shell.machine import ENDLESS, Endless, Late, Machine, Printed, bounded
+from mockkube.shell.syntax import (
     Beyond,
     Case,
     Chain,

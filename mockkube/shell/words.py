@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from mockkube.matching.commands.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unread, Word
+from mockkube.shell.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unread, Word
 
 Scripts = Callable[[str, int], tuple[Script, int]]
 """Reads a script from there in a text to its closing parenthesis, and says where it stands."""

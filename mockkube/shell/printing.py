@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.matching.commands.machine import bounded
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell.machine import bounded
+from mockkube.shell.syntax import Unread
 
 if TYPE_CHECKING:
-    from mockkube.matching.commands.shell import Shell
+    from mockkube.shell.shell import Shell
 
 _FLAGS: Final = re.compile(r"-[neE]+$")
 _ESCAPE: Final = re.compile(r"\\(0[0-7]{0,3}|[1-7][0-7]{0,2}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching.commands.machine import ENDLESS
-from mockkube.matching.commands.reading import End, Reading, read
-from mockkube.matching.commands.surroundings import Start
+from mockkube.shell.machine import ENDLESS
+from mockkube.shell.reading import End, Reading, read
+from mockkube.shell.surroundings import Start
 
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 

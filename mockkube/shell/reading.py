@@ -5,13 +5,13 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.commands import images
-from mockkube.matching.commands.expansion import Failed
-from mockkube.matching.commands.machine import ENDLESS, UNKNOWN, Endless, Late, Machine, Printed
-from mockkube.matching.commands.programs import executable, program_of
-from mockkube.matching.commands.shell import Exits, Leaves, Shell, in_order
-from mockkube.matching.commands.surroundings import Start, expanded, surroundings_of
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell import images
+from mockkube.shell.expansion import Failed
+from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Late, Machine, Printed
+from mockkube.shell.programs import executable, program_of
+from mockkube.shell.shell import Exits, Leaves, Shell, in_order
+from mockkube.shell.surroundings import Start, expanded, surroundings_of
+from mockkube.shell.syntax import Unread
 
 RUNS_MAX: Final = 16
 """How many earlier runs are followed for the files they left."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.matching.commands.machine import ENDLESS, Endless, Late
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell.machine import ENDLESS, Endless, Late
+from mockkube.shell.syntax import Unread
 
 if TYPE_CHECKING:
-    from mockkube.matching.commands.shell import Shell
+    from mockkube.shell.shell import Shell
 
 NAME: Final = "agnhost"
 PAUSE: Final = "/pause"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell.syntax import Unread
 
 UNKNOWN: Final = "\ue000"
 """Stands in a text for what is not known; it may be printed, but nothing can be decided by it."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.commands.machine import UNKNOWN, Surroundings
+from mockkube.shell.machine import UNKNOWN, Surroundings
 
 Lookup = Callable[[str, str, str], ReadOnlyObject | None]
 """Finds an object by kind, namespace and name."""

@@ -5,13 +5,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.matching.commands import arithmetic
-from mockkube.matching.commands.machine import UNKNOWN, bounded
-from mockkube.matching.commands.syntax import Arithmetic, Parameter, Substitution, Text, Unread, Word
-from mockkube.matching.commands.words import LENGTH
+from mockkube.shell import arithmetic
+from mockkube.shell.machine import UNKNOWN, bounded
+from mockkube.shell.syntax import Arithmetic, Parameter, Substitution, Text, Unread, Word
+from mockkube.shell.words import LENGTH
 
 if TYPE_CHECKING:
-    from mockkube.matching.commands.shell import Shell
+    from mockkube.shell.shell import Shell
 
 FIELDS_MAX: Final = 4096
 TRIMMED_MAX: Final = 1024

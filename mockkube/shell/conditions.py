@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.matching.commands.expansion import fits, known, pattern_of, text_of
-from mockkube.matching.commands.syntax import Text, Unread, Word
+from mockkube.shell.expansion import fits, known, pattern_of, text_of
+from mockkube.shell.syntax import Text, Unread, Word
 
 if TYPE_CHECKING:
-    from mockkube.matching.commands.shell import Shell
+    from mockkube.shell.shell import Shell
 
 _NUMBER: Final = re.compile(r"\s*[-+]?\d+\s*$")
 _NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockkube.matching.commands import conditions
-from mockkube.matching.commands.expansion import known
-from mockkube.matching.commands.shell import Exits, Leaves, Program, Shell
-from mockkube.matching.commands.syntax import Unread
+from mockkube.shell import conditions
+from mockkube.shell.expansion import known
+from mockkube.shell.shell import Exits, Leaves, Program, Shell
+from mockkube.shell.syntax import Unread
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
 _FLAGS: Final = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "f"}
