@@ -30,6 +30,7 @@ from mockkube.controllers.service_pods import (
 )
 from mockkube.controllers.slice_plan import Group, Plan, PortsKey, ordered_ports, ports_key, spread
 from mockkube.controllers.trigger_times import ANNOTATION, TriggerTimes
+from mockkube.matching.node_selectors import aggregate
 from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -126,7 +127,7 @@ class EndpointSlices(Controller):
         strangers = [one for one in slices if one["addressType"] not in families]
         await self._carry_out(service, Plan(delete=strangers), changed_at)
         if errors:
-            raise ApiError(", ".join(errors))
+            raise ApiError(aggregate(errors))
 
     def _plan(
         self,

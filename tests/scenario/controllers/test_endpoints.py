@@ -164,3 +164,13 @@ async def test_endpoints_of_a_service_that_calls_itself_headless_are_written_at_
     assert "endpoints.kubernetes.io/last-change-trigger-time" in first["metadata"]["annotations"]
     await leading.pod("waiting", on="n1", metadata={"labels": {"app": "x"}})
     assert "annotations" not in (await leading.get("Endpoints", "svc"))["metadata"]
+
+
+async def test_pods_on_nodes_that_are_gone_are_told_of_in_one_event(leading):
+    for name, ip in (("a", "10.1.0.1"), ("b", "10.1.0.2")):
+        await serving(leading, name, ip)
+    await leading.delete("Node", "n1")
+    await service(leading)
+    told = [f"skipping Pod {name} for Service default/svc: Node n1 Not Found" for name in ("a", "b")]
+    messages = {message for _, message, _ in await leading.events("svc", "FailedToUpdateEndpointSlices")}
+    assert messages == {f"Error updating Endpoint Slices for Service default/svc: [{', '.join(told)}]"}
