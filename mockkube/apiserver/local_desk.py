@@ -57,7 +57,8 @@ class Desk:
     def _seen_with(self, sight: Sight | None) -> dict[str, View]:
         views: dict[str, View] = {}
         for resource in self.registry.resources.values():
-            view = self._view(resource, sight)
+            # of what is converted elsewhere components need no more than the metadata, which all versions share
+            view = self._view(resource.home if resource.converted else resource, sight)
             if view is not None:
                 views.setdefault(resource.kind.kind, view)
                 views.setdefault(f"{resource.kind.kind}.{resource.group}", view)

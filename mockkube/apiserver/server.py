@@ -18,8 +18,10 @@ from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
+from mockkube.apiserver.admission.webhooks.calls import CallFailed
 from mockkube.apiserver.aggregation.backends import Backends
 from mockkube.apiserver.aggregation.proxy import Proxy
+from mockkube.apiserver.aggregation.routes import NoRoute, route
 from mockkube.apiserver.aggregation.transport import FrontProxy
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.escalation import Escalation
@@ -132,7 +134,7 @@ class ApiServer:
         services = self.registry.services
         services.authorize = authorizer.decide
         services.runs = options.runs
-        self._webhooks = WebhookClient()
+        self._webhooks = WebhookClient(self._lead)
         services.call_webhook = self._webhooks.post
         services.admission = Chain([*services.admission.plugins, Escalation(authorizer)])
         self._chores = Chores(self.registry, options.certificate_authority, self._identity(), self._trust())
@@ -148,6 +150,13 @@ class ApiServer:
         self._housekeeping = Housekeeping(store, clock)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
+
+    def _lead(self, service: ReadOnlyObject) -> str:
+        """Where a webhook's service leads."""
+        try:
+            return route(self.registry, service).url
+        except NoRoute as error:
+            raise CallFailed(str(error)) from error
 
     def _trust(self) -> Mapping[str, str]:
         """What is published for servers behind this one."""

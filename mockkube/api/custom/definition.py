@@ -106,7 +106,8 @@ class Definition:
         self.plural: str = self.names.get("plural", "")
         self.kind: str = self.names.get("kind", "")
         self.namespaced: bool = spec.get("scope") == "Namespaced"
-        self.converts: bool = (spec.get("conversion") or {}).get("strategy") == "Webhook"
+        self.conversion: ReadOnlyObject = spec.get("conversion") or {}
+        self.converts: bool = self.conversion.get("strategy") == "Webhook"
         """Whether versions are converted by a webhook instead of by name."""
         self.versions = {raw["name"]: CustomVersion(self.group, raw, reader) for raw in spec["versions"]}
         written = orjson.dumps([spec, dict(self.names)], option=orjson.OPT_SORT_KEYS)

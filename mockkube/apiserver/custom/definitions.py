@@ -25,7 +25,8 @@ from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.custom.patterns import found_in
-from mockkube.apiserver.custom.resource import CustomResource, resources_of
+from mockkube.apiserver.custom.resource import CustomResource
+from mockkube.apiserver.custom.resources import resources_of
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER
 from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Listener

@@ -1,18 +1,17 @@
 """A custom resource: one version of a definition, served like a built-in kind."""
 
-from dataclasses import replace
 from typing import Any
 
 from mockkube.api.custom.codec import CustomCodec
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import Misread
 from mockkube.api.documents import NO_REPEATS, Repeats
-from mockkube.api.errors import BadRequest, Forbidden, Internal
+from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
 from mockkube.api.printers.custom import custom_printer
 from mockkube.api.schema import Node, Schema
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Chain, Operation, Plugin, Request
+from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.custom.scaling import CustomScaling
 from mockkube.apiserver.custom.strategy import CustomStrategy
 from mockkube.apiserver.registry.cache import Record
@@ -104,9 +103,13 @@ class CustomResource(Resource):
 
     def revise(self, obj: Object) -> Object:
         """What the definition makes of an object that was stored under another one."""
+        return self.revised(obj, self.custom_version)
+
+    def revised(self, obj: Object, version: CustomVersion) -> Object:
+        """The object as the definition knows it at a version."""
         revised = super().revise(obj)
         revised["metadata"].setdefault("generation", 1)
-        return self.codec.converted(revised, self.custom_version)
+        return self.codec.converted(revised, version)
 
     def reread(self, record: Record) -> Record:
         """The record under this definition, where it was read under another."""
@@ -116,18 +119,11 @@ class CustomResource(Resource):
         """An object of this version, in the storage version."""
         home = self.home
         assert isinstance(home, CustomResource)
-        return obj if home is self else self._converted(obj, home)
+        return obj if home is self else self.codec.converted(obj, home.custom_version)
 
     def served(self, obj: Object) -> Object:
         """A stored object, in this version."""
-        return obj if self.home is self else self._converted(obj, self)
-
-    def _converted(self, obj: Object, target: "CustomResource") -> Object:
-        """The object in another version; where a webhook would convert it, nobody can."""
-        if self.definition.converts:
-            about = f"{obj['apiVersion']}, Kind={self.kind.kind}"
-            raise Internal(f"conversion webhook for {about} failed: this server calls no webhooks")
-        return self.codec.converted(obj, target.custom_version)
+        return obj if self.home is self else self.codec.converted(obj, self.custom_version)
 
     def unknown_fields(self, value: Any) -> list[str]:
         """Paths of the fields the definition does not know."""
@@ -165,16 +161,3 @@ class CustomResource(Resource):
         if validation != "Ignore":
             return result_without_reason(500, "Object 'Kind' is missing in 'unstructured object has no kind'")
         return BadRequest(self.cannot_handle({"kind": self.kind.kind}, "Object 'Kind' is missing"))
-
-
-def resources_of(definition: Definition, services: Services, *, ending: bool = False) -> list[CustomResource]:
-    """Return what a definition brings along: a resource for each version, the one that is stored first."""
-    codec = CustomCodec(definition, services.codec)
-    admission = Chain([*services.admission.plugins, Ending()]) if ending else services.admission
-    own = replace(services, codec=codec, trackers=CustomTrackers(definition, codec), admission=admission)
-    home = definition.home
-    versions = [home, *(version for version in definition.served() if version is not home)]
-    resources = [CustomResource(definition, version, codec, own, ending=ending) for version in versions]
-    for resource in resources:
-        resource.home = resources[0]
-    return resources

@@ -36,9 +36,10 @@ class Asked:
             accept, watch=self.target.watch, listing=self.target.verb == "list", protobuf=speaks
         )
 
-    def answer(self, record: Record, *, status: int = 200) -> web.Response:
+    async def answer(self, record: Record, *, status: int = 200) -> web.Response:
         """Answer with an object."""
         representation = self.representation
+        record = await self.resource.seen(record)
         self.exchange.warnings = self.call.warnings
         body = rendering.show_object(self.resource, record, representation, self.exchange.view())
         return self.exchange.respond(body, status=status, media=representation.media)

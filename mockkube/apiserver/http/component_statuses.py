@@ -40,7 +40,7 @@ async def get(asked: Asked) -> web.StreamResponse:
     """Answer with one of them."""
     for obj in _statuses(asked.resource):
         if obj["metadata"]["name"] == asked.call.name:
-            return asked.answer(_record(asked.resource, obj))
+            return await asked.answer(_record(asked.resource, obj))
     raise NotFound.object("", "componentstatus", asked.call.name)
 
 

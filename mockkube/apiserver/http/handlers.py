@@ -30,7 +30,7 @@ async def get(asked: Asked) -> web.StreamResponse:
     record = resource.record(call.namespace, call.name)
     if record is None:
         raise NotFound.object(resource.group, resource.plural, call.name)
-    return asked.answer(record)
+    return await asked.answer(record)
 
 
 async def list_(asked: Asked) -> web.StreamResponse:
@@ -57,7 +57,7 @@ async def create(asked: Asked) -> web.StreamResponse:
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "CreateOptions")
     obj = bodies.decode_body(asked, given, wanted)
-    return asked.answer(await creation.create(asked.resource, asked.call, obj, wanted), status=201)
+    return await asked.answer(await creation.create(asked.resource, asked.call, obj, wanted), status=201)
 
 
 async def update(asked: Asked) -> web.StreamResponse:
@@ -67,7 +67,7 @@ async def update(asked: Asked) -> web.StreamResponse:
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
     obj = bodies.decode_body(asked, given, wanted)
     updated = await updating.replace(asked.resource, asked.call, obj, wanted)
-    return asked.answer(updated.record, status=201 if updated.created else 200)
+    return await asked.answer(updated.record, status=201 if updated.created else 200)
 
 
 async def patch(asked: Asked) -> web.StreamResponse:
@@ -78,7 +78,7 @@ async def patch(asked: Asked) -> web.StreamResponse:
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
     updated = await write(asked.resource, asked.call, Patch.read(kind, given), wanted)
-    return asked.answer(updated.record, status=201 if updated.created else 200)
+    return await asked.answer(updated.record, status=201 if updated.created else 200)
 
 
 def patch_type(asked: Asked) -> PatchType:
@@ -99,7 +99,7 @@ async def delete(asked: Asked) -> web.StreamResponse:
     deleted = await deletion.delete(asked.resource, asked.call, wanted)
     status = 202 if not deleted.gone and wanted.orphan_dependents is False else 200
     if deleted.record is not None:
-        return asked.answer(deleted.record, status=status)
+        return await asked.answer(deleted.record, status=status)
     return asked.say(deleted.status or {}, status=status)
 
 

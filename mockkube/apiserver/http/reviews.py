@@ -71,7 +71,7 @@ def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
         given = bodies.decode_body(asked, text, wanted)
         _place(given["metadata"], target.namespace)
         question = tracking.track(resource, asked.call, None, given, wanted)
-        return asked.answer(_record(resource, answer(question, exchange.user)), status=201)
+        return await asked.answer(_record(resource, answer(question, exchange.user)), status=201)
 
     return review
 

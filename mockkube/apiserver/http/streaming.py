@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.codec import Found
-from mockkube.api.errors import BadRequest, Expired
+from mockkube.api.errors import ApiError, BadRequest, Expired
 from mockkube.api.protobuf.envelope import STREAM, watch_frame
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
@@ -104,7 +104,7 @@ class _Sender:
                         await self.next(watch)
         except TimeoutError:
             pass
-        except Expired as error:
+        except ApiError as error:
             await self.write(self.line("ERROR", self.made(error.status())))
 
     async def next(self, watch: Watch) -> None:
@@ -121,7 +121,7 @@ class _Sender:
             await watch.wait()
         if watch.lagged:
             raise Expired("the client fell too far behind: list again")
-        await self.write(self.events(watch.take()))
+        await self.write(self.events(await watch.taken()))
 
     @property
     def ending(self) -> bool:

@@ -4,6 +4,7 @@
 import base64
 import os
 import ssl
+from collections.abc import Callable
 from typing import Any, Final
 
 import aiohttp
@@ -29,7 +30,9 @@ _SIGNED_BY_NOBODY: Final = "x509: certificate signed by unknown authority"
 class WebhookClient:
     """Calls the webhooks of one server. Its connections live until it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, lead: Callable[[ReadOnlyObject], str]) -> None:
+        """`lead` says where a service leads, as the beginning of a URL; CallFailed if nowhere."""
+        self._lead = lead
         self._session: aiohttp.ClientSession | None = None
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
 
@@ -41,19 +44,21 @@ class WebhookClient:
 
     async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
         """Post a review to where the configuration says; CallFailed if nothing sensible comes back in time."""
-        url = f"{_url(client)}?timeout={seconds:g}s"
-        service = client.get("service")
-        if service is not None:
-            raise CallFailed(f'Post "{url}": {_no_service(service)}')
+        query = f"?timeout={seconds:g}s"
+        url = _url(client) + query
+        try:
+            there, host = self._address(client, query)
+        except CallFailed as error:
+            raise CallFailed(f'Post "{url}": {error}') from error
         if self._session is None:
             self._session = aiohttp.ClientSession()
-        sent = orjson.dumps(review)
         try:
             async with self._session.post(
-                url,
-                data=sent,
+                there,
+                data=orjson.dumps(review),
                 headers=_HEADERS,
                 ssl=self._context(client.get("caBundle", "")),
+                server_hostname=host,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response:
@@ -63,6 +68,13 @@ class WebhookClient:
         except (aiohttp.ClientError, OSError) as error:
             raise CallFailed(f'Post "{url}": {_why(error)}') from error
         return _answer(response.status, body, response.headers.get("Content-Type", ""))
+
+    def _address(self, client: ReadOnlyObject, query: str) -> tuple[str, str | None]:
+        """Where to connect to, and whom to expect there if not the host of the URL."""
+        service = client.get("service")
+        if service is None:
+            return _url(client) + query, None
+        return f"{self._lead(service)}{_path(service)}{query}", f"{service['name']}.{service['namespace']}.svc"
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         """What the webhook's certificate is verified with: the bundle, or what the machine trusts."""
@@ -81,14 +93,11 @@ def _url(client: ReadOnlyObject) -> str:
     if service is None:
         url: str = client["url"]
         return url
-    path = (service.get("path") or "").removeprefix("/")
-    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}/{path}"
+    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}{_path(service)}"
 
 
-def _no_service(service: ReadOnlyObject) -> str:
-    # differs: pods do not run, so nothing listens behind a service
-    name = f'"{service["namespace"]}/{service["name"]}"'
-    return f"nothing runs behind service {name} here: give the webhook a url instead of a service"
+def _path(service: ReadOnlyObject) -> str:
+    return "/" + (service.get("path") or "").removeprefix("/")
 
 
 def _why(error: Exception) -> str:

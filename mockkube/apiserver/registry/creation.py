@@ -1,5 +1,6 @@
 """Creating objects: name them, admit, prepare, judge, store."""
 
+from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
@@ -39,7 +40,7 @@ async def create(
     metadata = obj["metadata"]
     _place(resource, call, obj)
     if not tracked:
-        obj = tracking.track(resource, call, None, obj, options)
+        obj = await resource.decided(partial(tracking.track, resource, call, None, obj, options))
     stem = "" if metadata.get("name") else metadata.get("generateName", "")
     if not stem:
         return await _create(resource, call, obj, options)
@@ -79,7 +80,7 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     metadata["uid"] = services.chance.uid()
     metadata["creationTimestamp"] = render_time(services.clock.now())
     request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
-    services.admission.admit(request)
+    await resource.decided(partial(services.admission.admit, request))
     await services.admission.amend(request)
     if stem:
         request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
@@ -101,9 +102,9 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
             raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
         call.warn(strategy.warn_create(new, judge))
         strategy.canonicalize(new)
-        services.admission.validate(request)
+        await request.resource.decided(partial(services.admission.validate, request))
         await services.admission.settle(request)
-        return await _store(home, new, dry_run=options.dry_run)
+        return await _store(home, await request.resource.laid_down(new), dry_run=options.dry_run)
     finally:
         reserved.release()  # what was stored holds on by itself
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
@@ -74,15 +75,16 @@ def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
 
 async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
     home = resource.home
+    (record,) = await resource.all_seen((record,))
     old = record.load()
     if (home.group, home.plural) in (("", "namespaces"), DEFINITIONS):
         _check_namespace_preconditions(resource, call, old, options)
     else:
         _check_preconditions(resource, call, old, options)
     request = Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run)
-    home.services.admission.admit(request)
+    await resource.decided(partial(home.services.admission.admit, request))
     await home.services.admission.amend(request)
-    home.services.admission.validate(request)
+    await resource.decided(partial(home.services.admission.validate, request))
     await home.services.admission.settle(request)
     if (home.group, home.plural) in _ORPHANING:
         options = replace(options, orphans_by_default=True)
@@ -96,7 +98,7 @@ async def _finish(resource: Resource, record: Record, old: ReadOnlyObject, optio
     home = resource.home
     new, gone = decide(home, record.load(), options)
     if new != old:
-        record = await _write(home, record, new, dry_run=options.dry_run)
+        record = await _write(home, record, await resource.laid_down(new), dry_run=options.dry_run)
     if not gone:
         return Deleted(record, None, gone=False)
     return await _remove(resource, record, dry_run=options.dry_run)

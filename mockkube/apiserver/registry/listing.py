@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -95,7 +95,9 @@ async def page(resource: Resource, namespace: str, options: ListOptions) -> List
     elif options.resource_version != "0":
         await cache.fresh()
     limit = 0 if options.resource_version == "0" else options.limit
-    return _cut(resource.collection.range(prefix), prefix, cache.revision, chosen, limit)
+    records, revision = resource.collection.range(prefix), cache.revision
+    records = await resource.all_seen(records, anew=options.resource_version != "0")
+    return _cut(records, prefix, revision, chosen, limit)
 
 
 async def wait_for(resource: Resource, revision: int) -> None:
@@ -121,20 +123,22 @@ async def _at_revision(
         raise _not_yet(revision, services.cache.revision)
     collection = resource.collection
     if collection.revision <= revision <= services.cache.revision:
-        return _cut(collection.range(prefix, start), prefix, revision, chosen, limit)
+        return _cut(
+            await resource.all_seen(collection.range(prefix, start), anew=True), prefix, revision, chosen, limit
+        )
     try:
         stored = await services.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:
         if start:
             raise Expired(_TOO_OLD) from error
         raise Expired("The resourceVersion for the provided list is too old.") from error
-    return _cut(map(resource.home.read_entry, stored.entries), prefix, revision, chosen, limit)
+    every = await resource.all_seen([resource.home.read_entry(entry) for entry in stored.entries], anew=True)
+    return _cut(every, prefix, revision, chosen, limit)
 
 
 def _cut(
-    records: Iterable[Record], prefix: str, revision: int, chosen: Callable[[Record], bool] | None, limit: int
+    every: Sequence[Record], prefix: str, revision: int, chosen: Callable[[Record], bool] | None, limit: int
 ) -> Listed:
-    every = records if isinstance(records, Sequence) else list(records)
     if not limit:
         return Listed(every if chosen is None else [record for record in every if chosen(record)], revision)
     shown: list[Record] = []

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mockkube.apiserver.authorization.rules import Attributes
     from mockkube.apiserver.registry.tracking import Trackers
 
+T = TypeVar("T")
 PATCHES: Final = (
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -111,7 +112,7 @@ class Services:
     runs: Callable[[str], bool] = lambda component: False
     """Whether another component of the cluster runs, by its name."""
     call_webhook: webhook_calls.Call = webhook_calls.nobody
-    """How a plugin reaches a webhook."""
+    """How a webhook is reached, by who admits or converts."""
 
     def namespace_labels(self, name: str) -> ReadOnlyObject | None:
         """The labels of a namespace; None of one that is not there."""
@@ -127,6 +128,8 @@ class Resource:
     """Whether reading takes an object of another kind, which validation then refuses."""
     patch_types: tuple[str, ...] = PATCHES
     scaling = Scaling()
+    converted = False
+    """Whether a server elsewhere converts its versions."""
     whole_items = False
     """Whether the items of a list name their kind and version each."""
 
@@ -245,6 +248,28 @@ class Resource:
     def body(self, record: Record) -> bytes:
         """The JSON of a record in this version."""
         return self.head + self.tail(record)
+
+    # Where a server elsewhere converts versions, it is asked before what is below needs another one
+
+    async def seen(self, record: Record) -> Record:
+        """The record in a form of which `served` makes an object of this version."""
+        return record
+
+    async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
+        """The same of many; `anew`: as they are converted now, not when they were first seen."""
+        return records
+
+    async def laid_down(self, obj: Object) -> Object:
+        """What was judged, in the form in which it is stored."""
+        return obj
+
+    async def decided(self, decide: Callable[[], T]) -> T:
+        """What `decide` returns, which may be called more than once: until all it converts is known."""
+        return decide()
+
+    def judged(self, obj: Object) -> Object:
+        """An object that another version made for the store, in the form in which this one judges."""
+        return obj
 
     def unknown_fields(self, value: Any) -> list[str]:
         """Paths of the fields of a value that this version does not have."""

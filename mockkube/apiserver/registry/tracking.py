@@ -1,5 +1,6 @@
 """Who manages which field of what is written here: the managedFields of every write, and server-side apply."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -53,7 +54,7 @@ class Trackers:
 
     def _make(self, node: Node, group: str, api_version: str, kind: str, subresource: str) -> Tracker:
         empty = self._codec.decode(node, {"apiVersion": api_version, "kind": kind}, Found())
-        converter = _Converter(self._schema, self._types, group, kind)
+        converter = VersionConverter(self._schema, self._types, group, kind, self.moved)
         merger = Merger(converter, self.reach(group, kind, api_version, subresource))
         return Tracker(kind, api_version, self._types.type_of(node), empty, merger, subresource)
 
@@ -61,15 +62,20 @@ class Trackers:
         """The fields an endpoint writes."""
         return reach(group, kind, subresource)
 
+    def moved(self, obj: Object, origin: str, target: str) -> Object:
+        """An object, without its managers, in another version."""
+        return conversions.convert(obj, origin, target)
+
 
 @dataclass(frozen=True, slots=True)
-class _Converter:
+class VersionConverter:
     """An object in another version of its group, for managers that wrote in that version."""
 
     schema: Schema
     types: TypeCompiler
     group: str
     kind: str
+    moved: Callable[[Object, str, str], Object]
 
     def convert(self, typed: Typed, version: str) -> Typed | None:
         """The object in that version; None if there is no such version."""
@@ -80,7 +86,7 @@ class _Converter:
         if node is None or not isinstance(typed.value, dict):
             return None
         kind_of: Type = self.types.type_of(node)
-        value = conversions.convert({"kind": self.kind, **typed.value}, typed.version, version)
+        value = self.moved({"kind": self.kind, **typed.value}, typed.version, version)
         return Typed(value, kind_of, version)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
@@ -94,18 +95,24 @@ async def update(
     """
     services, home = resource.services, resource.home
     for _ in range(TRIES_MAX):
-        record = await _current(resource, call)
+        (record,) = await resource.all_seen((await _current(resource, call),))
         old = record.load()
-        new = change(resource.served(record.load()))
-        if not tracked:
-            new = tracking.track(resource, call, resource.served(old), new, options)
-        new = resource.stored(new)
+        changed = partial(_changed, resource, call, record, change, options, tracked=tracked)
+        new = resource.stored(await resource.decided(changed))
         try:
             return await _attempt(resource, call, _Live(record, old), new, options)
         except store_errors.Conflict as conflict:
             # Whoever named the version that is now replaced is refused at the next try; a patch is made anew.
             await services.cache.reach(revision_after(conflict, home))
     raise Conflict.changed(resource.group, resource.plural, call.name)
+
+
+def _changed(
+    resource: Resource, call: Call, record: Record, change: Change, options: WriteOptions, *, tracked: bool
+) -> Object:
+    """The object with the change, and who made it."""
+    new = change(resource.served(record.load()))
+    return new if tracked else tracking.track(resource, call, resource.served(record.load()), new, options)
 
 
 async def _current(resource: Resource, call: Call) -> Record:
@@ -132,7 +139,7 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
     record, old = live.record, live.obj
     _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
-    services.admission.admit(request)
+    await resource.decided(partial(services.admission.admit, request))
     await services.admission.amend(request)
     new = request.given
     whole = not call.subresource
@@ -142,7 +149,7 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
         if errors := _complaints(resource, call, new, old):
             raise Invalid(home.group, new["kind"], call.name, errors)
         request.obj = new = keep_times(old, new)
-        services.admission.validate(request)
+        await resource.decided(partial(services.admission.validate, request))
         await services.admission.settle(request)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _write(home, record, request, options)
@@ -155,10 +162,11 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     new, old = request.obj, request.old
     assert new is not None
     assert old is not None
+    if spec_equal(new, old) and not record.foreign and not _emptied(new, old):
+        return Updated(record)
+    new = await request.resource.laid_down(new)
     if _emptied(new, old):
         return Updated(await _remove(home, record, new, dry_run=options.dry_run))
-    if spec_equal(new, old) and not record.foreign:
-        return Updated(record)
     if options.dry_run:
         return Updated(unstored(home, new, record.revision))
     services = home.services

@@ -8,7 +8,7 @@ ADDED or a DELETED.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mockkube_storage import errors as store_errors
@@ -111,9 +111,14 @@ class Watch:
         assert change.previous is not None
         return Seen(ChangeType.DELETED, change.previous.later(change.revision))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._pending)
+
     async def wait(self) -> None:
         """Return once there is something to take."""
-        if self._pending or self.lagged or self.ended:
+        if self.waiting or self.lagged or self.ended:
             return
         self._waiter = asyncio.get_running_loop().create_future()
         try:
@@ -127,15 +132,66 @@ class Watch:
         self._pending.clear()
         return taken
 
+    async def taken(self) -> list[Seen]:
+        """The same, in a form of which the resource makes objects of its version."""
+        return self.take()
+
     @property
     def revision(self) -> int:
         """Up to where this watch has seen everything, once what waits is taken."""
         return max(self.resource.services.cache.revision, self.start_revision)
 
 
+class ConvertingWatch(Watch):
+    """A watch on what is converted elsewhere: what a change is to its client is seen when it is taken."""
+
+    def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
+        super().__init__(resource, prefix, chosen)
+        self._changes: deque[Change] = deque()
+
+    def offer(self, change: Change) -> None:
+        """Keep a change."""
+        if not change.record.key.startswith(self._prefix):
+            return
+        if len(self._changes) >= PENDING_MAX:
+            self.lagged = True
+            self._changes.clear()
+            self.close()
+        else:
+            self._changes.append(change)
+        self._tell()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._pending or self._changes)
+
+    def take(self) -> list[Seen]:
+        """Everything that waits, in the version it was stored in."""
+        changes = list(self._changes)
+        self._changes.clear()
+        return super().take() + self._views(changes)
+
+    async def taken(self) -> list[Seen]:
+        """Everything that waits, in the version of the resource."""
+        first, changes = super().take(), list(self._changes)
+        self._changes.clear()
+        records = [record for one in changes for record in (one.record, one.previous) if record is not None]
+        converted = dict(zip(records, await self.resource.all_seen(records), strict=True))
+        return first + self._views(
+            replace(one, record=converted[one.record], previous=one.previous and converted[one.previous])
+            for one in changes
+        )
+
+    def _views(self, changes: Iterable[Change]) -> list[Seen]:
+        views = (self._view(change, change.record) for change in changes)
+        return [seen for seen in views if seen is not None]
+
+
 async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:
     """Open a watch. Raises Expired when the changes since the revision asked for are no longer known."""
-    watching = Watch(resource, resource.prefix(namespace), selector(resource, options))
+    kind = ConvertingWatch if resource.converted else Watch
+    watching = kind(resource, resource.prefix(namespace), selector(resource, options))
     cache, after = resource.services.cache, revision_of(options.resource_version)
     initial = options.send_initial if options.send_initial is not None else not after
     if initial:
@@ -143,10 +199,10 @@ async def watch(resource: Resource, namespace: str, options: ListOptions) -> Wat
             await wait_for(resource, after)
         elif options.resource_version != "0":
             await cache.fresh()
-        records = resource.collection.range(watching._prefix)
-        chosen = watching._chosen
         watching.start_revision = cache.revision
-        watching.open(cache.revision, records if chosen is None else [one for one in records if chosen(one)])
+        records = await resource.all_seen(resource.collection.range(watching._prefix))
+        chosen = watching._chosen
+        watching.open(watching.start_revision, records if chosen is None else [one for one in records if chosen(one)])
         return watching
     if not after:
         await cache.fresh()

@@ -100,18 +100,6 @@ async def test_versions_differ_by_name_and_by_what_they_know(client: Any, things
     assert [item["apiVersion"] for item in listed["items"]] == [f"{things.group}/v1beta1"]
 
 
-async def test_what_a_webhook_would_convert_is_refused_in_plain_words(client: Any, things: Any) -> None:
-    beta = {"name": "v1beta1", "served": True, "storage": False, "schema": {"openAPIV3Schema": OPEN}}
-    definition = things.definition(OPEN, beta)
-    webhook = {"clientConfig": {"url": "https://example.com/convert"}, "conversionReviewVersions": ["v1"]}
-    definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-    await client.create(DEFINITIONS, definition)
-    await client.create(things.path(), things.thing("t"))
-    answer = await client.ask("GET", things.path("t", "v1beta1"))
-    assert answer.status == 500
-    assert "this server calls no webhooks" in answer.message
-
-
 async def test_a_definition_goes_when_its_objects_are_gone(client: Any, things: Any) -> None:
     await things.define(OPEN)
     held = things.thing("held")

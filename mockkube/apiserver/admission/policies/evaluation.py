@@ -126,7 +126,7 @@ class Occasion:
         call, resource = self.request.call, self.resource
         asking = Call(call.user, call.namespace, call.name, call.subresource, call.user_agent)
         try:
-            new = resource.stored(resource.decode(value, asking, "Ignore"))
+            new = self.request.resource.judged(resource.stored(resource.decode(value, asking, "Ignore")))
         except ApiError as error:
             raise Internal(error.message.removeprefix(resource.cannot_handle(value, ""))) from error
         changed = new != self.request.obj

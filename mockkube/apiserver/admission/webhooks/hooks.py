@@ -3,6 +3,7 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/generic/webhook.go
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from mockkube.api.errors import BadRequest, Internal
@@ -77,7 +78,7 @@ class Hook:
         if request.dry_run and self.raw.get("sideEffects") not in _HARMLESS:
             raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
         uid, version = services.chance.uid(), self._version()
-        asked = review(occasion, uid, version)
+        asked = await occasion.resource.decided(partial(review, occasion, uid, version))
         seconds = self.raw.get("timeoutSeconds") or SECONDS
         try:
             try:

@@ -3,6 +3,7 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.patching import json_patch
@@ -27,12 +28,13 @@ class MutatingAdmissionWebhook(Plugin):
         for hook in hooks(request, "mutatingwebhookconfigurations"):
             if again and not hook.reinvoked:
                 continue
-            occasion = hook.occasion(request)
+            occasion = await request.resource.decided(partial(hook.occasion, request))
             if occasion is None:
                 continue
             said = await hook.ask(occasion)
             if said is not None and said.patch:
-                changed |= _patched(request, occasion, hook, said.patch)
+                patched = partial(_patched, request, occasion, hook, said.patch)
+                changed |= await request.resource.decided(patched)
         return changed
 
 
@@ -59,8 +61,7 @@ class ValidatingAdmissionWebhook(Plugin):
 
     async def settle(self, request: Request) -> None:
         """Ask all webhooks that the request is for; the first that refuses is the answer."""
-        found = ((hook, hook.occasion(request)) for hook in hooks(request, "validatingwebhookconfigurations"))
-        asked = [(hook, occasion) for hook, occasion in found if occasion is not None]
+        asked = await request.resource.decided(partial(_occasions, request))
         if not asked:
             return
         async with asyncio.TaskGroup() as group:
@@ -68,6 +69,11 @@ class ValidatingAdmissionWebhook(Plugin):
         for task in tasks:
             if (refusal := task.result()) is not None:
                 raise refusal
+
+
+def _occasions(request: Request) -> list[tuple[Hook, Occasion]]:
+    found = ((hook, hook.occasion(request)) for hook in hooks(request, "validatingwebhookconfigurations"))
+    return [(hook, occasion) for hook, occasion in found if occasion is not None]
 
 
 async def _asked(hook: Hook, occasion: Occasion) -> ApiError | None:

@@ -9,6 +9,7 @@ from mockkube.api.fields import invalid
 from mockkube.api.managed_fields.scale import bring_back, lend
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import tracking, updating
+from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource
 
@@ -21,7 +22,7 @@ async def read(resource: Resource, call: Call) -> Object:
     record = resource.record(call.namespace, call.name)
     if record is None:
         raise NotFound.object(resource.group, resource.plural, call.name)
-    return resource.scaling.of(resource.served(record.load()))
+    return await _of(resource, record)
 
 
 async def write(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Object:
@@ -46,7 +47,12 @@ async def write(resource: Resource, call: Call, change: Change, options: WriteOp
         return {**scaling.resized(old, wanted), "metadata": metadata}
 
     updated = await updating.update(resource, call, resized, options, tracked=True)
-    return scaling.of(resource.served(updated.record.load()))
+    return await _of(resource, updated.record)
+
+
+async def _of(resource: Resource, record: Record) -> Object:
+    current = await resource.seen(record)
+    return resource.scaling.of(resource.served(current.load()))
 
 
 def tracked(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Change:

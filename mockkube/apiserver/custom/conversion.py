@@ -1,0 +1,177 @@
+"""Conversion webhooks: servers elsewhere that make objects of one version of a definition into those of another."""
+
+# upstream 1.36: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.custom.definition import Definition
+from mockkube.api.errors import ApiError
+from mockkube.api.fields import FieldError
+from mockkube.api.patching.gotext import go_type, json_kind
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.metadata import validate_annotations
+from mockkube.apiserver.admission.webhooks.calls import CallFailed
+from mockkube.apiserver.registry.resource import Services, result_without_reason
+
+_GROUP: Final = "apiextensions.k8s.io"
+_KIND: Final = "ConversionReview"
+_SCHEME: Final = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
+_VERSIONS: Final = ("v1", "v1beta1")
+_SECONDS: Final = 30.0
+_CHANGEABLE: Final = ("labels", "annotations")
+"""What a webhook may change of the metadata: the rest is kept as it was."""
+
+
+class _Bad(Exception):
+    """What a webhook answered is no conversion; the text says why."""
+
+
+class Converter:
+    """Asks the webhook of one definition."""
+
+    def __init__(self, definition: Definition, services: Services) -> None:
+        self._services = services
+        self._kind = definition.kind
+        self._list_kind: str = definition.names.get("listKind") or f"{definition.kind}List"
+        webhook: ReadOnlyObject = definition.conversion["webhook"]
+        self._client: ReadOnlyObject = webhook["clientConfig"]
+        self._version = next((one for one in webhook["conversionReviewVersions"] if one in _VERSIONS), "")
+
+    async def convert(self, objects: Sequence[ReadOnlyObject], target: str) -> list[Object]:
+        """The objects, none of which is of this apiVersion, in it. All are asked about at once."""
+        if not objects:
+            return []
+        about = f"conversion webhook for {self._about(objects, target)}"
+        if not self._version:
+            raise failed("no supported conversion review versions")
+        uid = self._services.chance.uid()
+        try:
+            answer = await self._services.call_webhook(self._client, self._review(objects, target, uid), _SECONDS)
+            converted = self._objects(answer, uid)
+        except (CallFailed, _Bad) as error:
+            raise failed(f"{about} failed: {error}") from error
+        if len(converted) != len(objects):
+            raise failed(f"{about} returned {len(converted)} objects, expected {len(objects)}")
+        indices = range(len(objects)) if len(objects) > 1 else (None,)
+        asked = zip(objects, converted, indices, strict=True)
+        return [self._checked(before, after, target, about, index) for before, after, index in asked]
+
+    def _about(self, objects: Sequence[ReadOnlyObject], target: str) -> str:
+        if len(objects) == 1:
+            return f"{objects[0]['apiVersion']}, Kind={self._kind}"
+        return f"{target}, Kind={self._list_kind}"
+
+    def _review(self, objects: Sequence[ReadOnlyObject], target: str, uid: str) -> Object:
+        request = {"uid": uid, "desiredAPIVersion": target, "objects": list(objects)}
+        response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
+        return {
+            "kind": _KIND, "apiVersion": f"{_GROUP}/{self._version}", "request": request, "response": response,
+        }  # fmt: skip
+
+    def _objects(self, answer: Any, uid: str) -> Sequence[Any]:
+        """The converted objects of an answer."""
+        given = answer if isinstance(answer, dict) else {}
+        _check_review(given, self._version)
+        response = given.get("response")
+        if not isinstance(response, dict):
+            raise _Bad("no response provided")
+        if self._version == "v1" and response.get("uid", "") != uid:
+            raise _Bad(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+        result = response.get("result") or {}
+        if result.get("status") != "Success":
+            status = result.get("status", "")
+            raise _Bad(result.get("message") or f"response.result.status was '{status}', not 'Success'")
+        return response.get("convertedObjects") or ()
+
+    def _checked(self, before: ReadOnlyObject, after: Any, target: str, about: str, index: int | None) -> Object:
+        """A converted object with the metadata it had, all but what may change. `index`: in what was asked at once."""
+        of_many = index is not None
+        at = f"at index {index or 0}"
+        what = f"converted object {at}" if of_many else "object"
+        if why := _unreadable(after):
+            raise failed(f"{about} returned invalid {what}: {why}" if of_many else why)
+        with _told(f"{about} returned invalid {what if of_many else f'object {at}'}"):
+            _check_kind(before, after, target)
+        with _told(f"{about} returned invalid {what}"):
+            _check_identity(before, after)
+        with _told(f"{about} returned invalid metadata{f' in object {at}' if of_many else ''}"):
+            return {**after, "metadata": _metadata(before, after)}
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    try:
+        yield
+    except _Bad as error:
+        raise failed(f"{where}: {error}") from error
+
+
+def failed(why: str) -> ApiError:
+    """The error of a conversion that nobody made."""
+    return result_without_reason(500, why)
+
+
+def _check_review(answer: ReadOnlyObject, version: str) -> None:
+    """What came back must be a review, in the version that was sent."""
+    given, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+    if kind != _KIND or given not in [f"{_GROUP}/{one}" for one in _VERSIONS]:
+        raise _Bad(f'no kind "{kind}" is registered for version "{given}" in scheme "{_SCHEME}"')
+    if given != f"{_GROUP}/{version}":
+        other = given.rpartition("/")[2]
+        raise _Bad(f"converting ({other}.{_KIND}) to ({version}.{_KIND}): unknown conversion")
+
+
+def _unreadable(after: Any) -> str:
+    """Why what was converted is no object."""
+    if not isinstance(after, dict):
+        return f"json: cannot unmarshal {json_kind(after)} into Go value of type map[string]interface {{}}"
+    return "" if after.get("kind") else f"Object 'Kind' is missing in '{orjson.dumps(after).decode()}'"
+
+
+def _check_kind(before: ReadOnlyObject, after: ReadOnlyObject, target: str) -> None:
+    if after.get("apiVersion", "") != target:
+        raise _Bad(f"invalid groupVersion (expected {target}, received {after.get('apiVersion', '')})")
+    if after["kind"] != before["kind"]:
+        raise _Bad(f"invalid kind (expected {before['kind']}, received {after['kind']})")
+
+
+def _check_identity(before: ReadOnlyObject, after: ReadOnlyObject) -> None:
+    metadata = after.get("metadata")
+    given = metadata if isinstance(metadata, dict) else {}
+    for name, word in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        expected, actual = before["metadata"].get(name, ""), given.get(name, "")
+        if expected != actual:
+            raise _Bad(f"must have the same {word}: {expected} != {actual}")
+
+
+def _metadata(before: ReadOnlyObject, after: ReadOnlyObject) -> Object:
+    if "metadata" not in after:
+        raise _Bad("missing metadata in converted object")
+    given, metadata = after["metadata"], dict(before["metadata"])
+    if not isinstance(given, dict):
+        raise _Bad(f"invalid metadata of type {go_type(given)} in converted object")
+    for name in _CHANGEABLE:
+        texts = given.get(name)
+        if texts is None:
+            metadata.pop(name, None)
+            continue
+        if not isinstance(texts, dict):
+            raise _Bad(f"invalid metadata.{name} of type {go_type(texts)} in converted object")
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise _Bad(f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object")
+        if texts != metadata.get(name, {}) and (errors := _complaints(name, texts)):
+            told = ", ".join(map(str, errors))
+            raise _Bad(f"[{told}]" if len(errors) > 1 else told)
+        metadata[name] = texts
+    return metadata
+
+
+def _complaints(name: str, texts: Mapping[str, str]) -> list[FieldError]:
+    if name == "labels":
+        return validate_labels(texts, "metadata.labels")
+    return validate_annotations(texts, "metadata.annotation")
