@@ -2,8 +2,9 @@
 
 # upstream 1.36: kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+import aiohttp
 import orjson
 from multidict import CIMultiDict
 from yarl import URL
@@ -48,10 +49,10 @@ async def find(registry: Registry, transport: Transport, spec: ReadOnlyObject) -
             if not 200 <= response.status < 300:
                 why = f"bad status from {url}: {response.status}"
                 return _failed(f"failing or missing response from {url}: {why}")
-            text = await response.content.read(_ANSWER_BYTES_MAX)
+            told = await _told(response)
     except Unreachable as error:
         return _failed(f'failing or missing response from {url}: Get "{url}": {error}')
-    return Finding(available=True, reason="Passed", message="all checks passed", resources=readable(_json(text)))
+    return Finding(available=True, reason="Passed", message="all checks passed", resources=told)
 
 
 def _missing(registry: Registry, reference: ReadOnlyObject) -> Finding | None:
@@ -80,8 +81,14 @@ def _failed(why: str) -> Finding:
     return Finding(available=False, reason="FailedDiscoveryCheck", message=why)
 
 
-def _json(text: bytes) -> Any:
+async def _told(response: aiohttp.ClientResponse) -> list[Object] | None:
+    """The resources that a server tells of; None if it does not, or the answer does not come whole."""
+    text = bytearray()
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        async for part in response.content.iter_any():
+            text += part
+            if len(text) > _ANSWER_BYTES_MAX:
+                return None
+        return readable(orjson.loads(text))
+    except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
         return None

@@ -35,19 +35,32 @@ class Behind:
     port: int
     bundle: str
     seen: list[web.BaseRequest] = field(default_factory=list)
+    resources: tuple[Object, ...] = (THINGS, STATUS)
+    breaks_off: bool = False
+    """Whether its discovery ends before it is told whole."""
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer discovery, a redirection, a stream, or with what was sent."""
         self.seen.append(request)
         if request.path == HERE:
-            document = {"kind": "APIResourceList", "groupVersion": "ext.example.com/v1", "resources": [THINGS, STATUS]}
-            return web.json_response(document)
+            return await self._discovery(request)
         if request.path.endswith("/elsewhere"):
             return web.Response(status=302, headers={"Location": "https://elsewhere.example.com/"})
         if request.path.endswith("/stream"):
             return await self._stream(request)
         body = (await request.read()).decode()
         return web.json_response({"path": request.raw_path, "body": body}, status=201, headers={"X-Own": "yes"})
+
+    async def _discovery(self, request: web.BaseRequest) -> web.StreamResponse:
+        document = {"kind": "APIResourceList", "groupVersion": "ext.example.com/v1", "resources": self.resources}
+        if not self.breaks_off:
+            return web.json_response(document)
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b'{"kind": "APIResourceList"')
+        assert request.transport is not None
+        request.transport.close()
+        return response
 
     async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -109,6 +122,14 @@ async def available(api: "Api", behind: Behind, **spec: Any) -> None:
     await condition(api, lambda one: one["status"] == "True")
 
 
+async def told_of(api: "Api") -> Object:
+    """What aggregated discovery says of the version."""
+    listed = await api.ask("GET", "/apis", accept=AGGREGATED)
+    [group] = [one for one in listed.json["items"] if one["metadata"]["name"] == "ext.example.com"]
+    [version] = group["versions"]
+    return dict(version)
+
+
 def because(reason: str) -> Callable[[Object], bool]:
     return lambda one: bool(one["reason"] == reason)
 
@@ -139,9 +160,7 @@ async def test_nobody_is_sent_to_what_is_not_available(api: "Api", behind: Behin
     await api.create(APIS, api_service(behind))
     answer = await api.ask("GET", f"{HERE}/things")
     assert (answer.status, answer.body) == (503, b"service unavailable\n")
-    listed = await api.ask("GET", "/apis", accept=AGGREGATED)
-    [group] = [one for one in listed.json["items"] if one["metadata"]["name"] == "ext.example.com"]
-    assert group["versions"] == [{"version": "v1", "freshness": "Stale"}]
+    assert await told_of(api) == {"version": "v1", "freshness": "Stale"}
 
 
 @pytest.mark.usefixtures("tidy")
@@ -185,13 +204,30 @@ async def test_discovery_tells_of_what_others_serve(api: "Api", behind: Behind) 
     assert names.index("ext.example.com") == names.index("flowcontrol.apiserver.k8s.io") + 1
     assert (await api.get("/apis/ext.example.com"))["preferredVersion"]["version"] == "v1"
     assert (await api.get(HERE))["resources"][0]["name"] == "things"
-    listed = await api.ask("GET", "/apis", accept=AGGREGATED)
-    [group] = [one for one in listed.json["items"] if one["metadata"]["name"] == "ext.example.com"]
-    [version] = group["versions"]
+    version = await told_of(api)
     assert [one["resource"] for one in version["resources"]] == ["things"]
     assert [one["subresource"] for one in version["resources"][0]["subresources"]] == ["status"]
     await api.delete(f"{APIS}/{NAME}")
     assert (await api.ask("GET", "/apis/ext.example.com")).status == 404
+
+
+@pytest.mark.usefixtures("tidy")
+async def test_a_list_that_comes_in_many_pieces_is_told_whole(
+    api: "Api", behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "resources", tuple({**THINGS, "name": f"things{number}"} for number in range(5000)))
+    await available(api, behind)
+    assert len((await told_of(api))["resources"]) == 5000
+
+
+@pytest.mark.usefixtures("tidy")
+async def test_a_server_whose_discovery_breaks_off_is_asked_all_the_same(
+    api: "Api", behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "breaks_off", True)
+    await available(api, behind)
+    assert await told_of(api) == {"version": "v1", "freshness": "Stale"}
+    assert (await api.ask("GET", f"{HERE}/things")).status == 201
 
 
 @pytest.mark.usefixtures("tidy")
