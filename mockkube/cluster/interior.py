@@ -67,11 +67,11 @@ class Interior:
         configuration, clock, chance = basis.configuration, basis.clock, basis.chance
         flags = signing(basis.credentials, told(configuration, basis.flags))
         self._pages = ComponentPages(configuration, clock)
-        self._why = WhyPage(clock, flags.get(SCHEDULER, {}))
+        self.why = WhyPage(clock, flags.get(SCHEDULER, {}))
         self.control = ControlPlane(
             configuration,
             basis.control_store,
-            {**self._pages.handlers(), WHY: self._why.answer},
+            {**self._pages.handlers(), WHY: self.why.answer},
             revision=lambda: basis.store.revision,
             clock=clock,
             chance=chance,
@@ -94,7 +94,7 @@ class Interior:
         )
         means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
         self.fleet = Fleet(self.around, self.control, means)
-        self._pages.fleet = self._why.fleet = self.fleet
+        self._pages.fleet = self.why.fleet = self.fleet
 
     def _runs(self, component: str) -> bool:
         return component in self.control.components() and self.fleet.doing(component).running

@@ -19,7 +19,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
 from mockkube.client.protocol import Key
 from mockkube.cluster.certificates import ADMIN
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, is_api_server, judge
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, is_api_server, judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.definitions import GROUP
@@ -30,13 +30,12 @@ from mockkube.cluster.image import images
 from mockkube.cluster.interior import Basis, Interior
 from mockkube.cluster.nodes import register
 from mockkube.cluster.part_flags import judge as judge_flags
-from mockkube.cluster.parts import Flags, told
+from mockkube.cluster.parts import Flags
 from mockkube.cluster.readings import VIRTUAL
 from mockkube.cluster.servers import build_api_server
 from mockkube.cluster.trace import Trace
 from mockkube.cluster.turns import Turns
 from mockkube.cluster.vault import MemoryVault
-from mockkube.cluster.why_page import WhyPage
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Part
@@ -260,10 +259,7 @@ class Laboratory:
 
     async def why(self, pod: Key) -> "Account":
         """Return what is to be said of a pod, by asking everybody again; NotFound if nobody has heard of it."""
-        flags = told(self.setup.configuration, self.setup.all_flags())
-        page = WhyPage(self.clock, flags.get(SCHEDULER, {}))
-        page.fleet = self._interior.fleet
-        return await page.account(pod)
+        return await self._interior.why.account(pod)
 
     def failed(self) -> dict[str, str]:
         """Return the components that are to run and do not, for a bug of theirs; with what it says of itself."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
@@ -31,10 +32,6 @@ class Eviction(ABC):
         """Return for whom it would have to go if all decided again now; None if it could stay."""
 
     @abstractmethod
-    def with_(self, edit: Edit) -> "Eviction":
-        """Return the same with another victim or node."""
-
-    @abstractmethod
     def edits(self) -> Iterator[Edit]:
         """Yield what may spare the victim."""
 
@@ -46,6 +43,10 @@ class Eviction(ABC):
         """Return who would make it go."""
         winner = await self.winner()
         return None if winner is None else self.obstacle_for(winner)
+
+    def with_(self, edit: Edit) -> Self:
+        """Return the same with another victim or node."""
+        return replace(self, victim=edit.obj) if edit.obj["kind"] == "Pod" else replace(self, node=edit.obj)
 
     async def remedies(self) -> list[Remedy]:
         """Return the single changes after which it could stay."""
@@ -71,10 +72,6 @@ class ByScheduler(Eviction):
             return None
         uids = [victim.uid for victim in decision.remedy.victims]
         return pod.key if self.victim["metadata"].get("uid") in uids else None
-
-    def with_(self, edit: Edit) -> Eviction:
-        """Return the same with another victim or node."""
-        return replace(self, victim=edit.obj) if edit.obj["kind"] == "Pod" else replace(self, node=edit.obj)
 
     def edits(self) -> Iterator[Edit]:
         """Yield the priority of the other pod, and room for both."""
@@ -107,10 +104,6 @@ class ByKubelet(Eviction):
                 if _uid(self.victim) in [guest.uid for guest in chosen]:
                     return key_of(pod)
         return None
-
-    def with_(self, edit: Edit) -> Eviction:
-        """Return the same with another victim or node."""
-        return replace(self, victim=edit.obj) if edit.obj["kind"] == "Pod" else replace(self, node=edit.obj)
 
     def edits(self) -> Iterator[Edit]:
         """Yield a critical victim, and room for both."""
