@@ -53,17 +53,19 @@ class Recording:
         """Return the same cluster with one object as it might be."""
         key = key_of(changed)
         objects = tuple(changed if key_of(obj) == key else obj for obj in self.objects[kind])
-        seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: objects}, self.server, seen)
+        return self._with(kind, objects)
 
     def adding(self, kind: str, obj: ReadOnlyObject) -> "Recording":
         """Return the same cluster with one object more."""
-        seen = {at: found for at, found in self._seen.items() if at[1] != kind}
-        return Recording({**self.objects, kind: (*self.objects[kind], obj)}, self.server, seen)
+        return self._with(kind, (*self.objects[kind], obj))
 
     def without(self, kind: str, uid: str) -> "Recording":
         """Return the same cluster without one object."""
         objects = tuple(obj for obj in self.objects[kind] if obj["metadata"].get("uid") != uid)
+        return self._with(kind, objects)
+
+    def _with(self, kind: str, objects: tuple[ReadOnlyObject, ...]) -> "Recording":
+        """Return the same cluster with other objects of a kind; what is seen of the other kinds stays known."""
         seen = {at: found for at, found in self._seen.items() if at[1] != kind}
         return Recording({**self.objects, kind: objects}, self.server, seen)
 

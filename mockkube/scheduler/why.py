@@ -19,7 +19,7 @@ from mockkube.scheduler.part import Scheduler
 from mockkube.scheduler.ranking import Scores
 from mockkube.scheduler.recorded import Recording, scheduler_of
 from mockkube.scheduler.refusals import Refusal
-from mockkube.scheduler.why_facts import detail_of
+from mockkube.scheduler.why_facts import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NodeAnswer:
     @property
     def detail(self) -> str:
         """What was compared, in a line; empty where the reasons say it all."""
-        return detail_of(self.status)
+        return text_of(self.status.facts)
 
 
 @dataclass(frozen=True, slots=True)

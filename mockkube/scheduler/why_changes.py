@@ -59,14 +59,10 @@ def roomier(node: ReadOnlyObject, missing: Mapping[str, int]) -> Edit:
     status = node.get("status") or {}
     allocatable = status.get("allocatable") or {}
     present = Resources.read(allocatable)
-    amounts = {name: _quantity(name, present.amount(name) + more) for name, more in missing.items()}
+    amounts = {name: amount_text(name, present.amount(name) + more) for name, more in missing.items()}
     told = ", ".join(f"{amount_text(name, more)} more {name}" for name, more in missing.items())
     changed = {**node, "status": {**status, "allocatable": {**allocatable, **amounts}}}
     return Edit("capacity", f"node {node['metadata']['name']} has {told}", changed)
-
-
-def _quantity(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == "cpu" else str(amount)
 
 
 def labelled(node: ReadOnlyObject, labels: Mapping[str, str]) -> Edit:

@@ -4,19 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.status import Status
 
 _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
-def detail_of(status: Status) -> str:
-    """Return what a plugin compared, in a line; empty where the reasons say it all."""
-    return text_of(status.facts)
-
-
 def text_of(facts: Mapping[str, Any]) -> str:
-    """Return facts in a line."""
+    """Return what was compared, in a line; empty for nothing."""
     tell = next((tell for name, tell in _TELLERS.items() if name in facts), None)
     if tell is not None:
         return "; ".join(tell(facts))
@@ -29,7 +23,7 @@ def taint_text(taint: ReadOnlyObject) -> str:
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
 
 
-def near_text(near: ReadOnlyObject) -> str:
+def _near_text(near: ReadOnlyObject) -> str:
     """Say why a toleration that could be meant for a taint does not match it."""
     toleration = near["toleration"]
     shown = (
@@ -49,7 +43,7 @@ def amount_text(resource: str, amount: int) -> str:
     return str(amount)
 
 
-def selector_text(selector: ReadOnlyObject) -> str:
+def _selector_text(selector: ReadOnlyObject) -> str:
     """Return a node selector (`nodeSelectorTerms`) in a line."""
     return " or ".join(_term_text(term) for term in selector.get("nodeSelectorTerms") or ())
 
@@ -66,7 +60,7 @@ def _wish_text(wish: ReadOnlyObject) -> str:
 
 def _of_taint(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"taint {taint_text(facts['taint'])}"
-    yield from (near_text(one) for one in facts.get("tolerations", ()))
+    yield from (_near_text(one) for one in facts.get("tolerations", ()))
 
 
 def _of_room(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -87,7 +81,7 @@ def _where(facts: Mapping[str, Any]) -> str:
     if "key" in facts:
         return f" is in {facts['key']} {', '.join(facts['values'])}"
     required = (facts.get("node_affinity") or {}).get("required")
-    return f" is to be used where {selector_text(required)}" if required else ""
+    return f" is to be used where {_selector_text(required)}" if required else ""
 
 
 def _of_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -96,7 +90,7 @@ def _of_affinity(facts: Mapping[str, Any]) -> Iterator[str]:
     if selector:
         yield f"nodeSelector {', '.join(f'{key}={value}' for key, value in selector.items())}"
     if required:
-        yield f"nodeAffinity {selector_text(required)}"
+        yield f"nodeAffinity {_selector_text(required)}"
     labels = facts["labels"]
     yield f"node has {', '.join(_label(labels, key) for key in _keys(selector, required)) or 'no such name'}"
 

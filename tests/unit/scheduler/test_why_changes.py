@@ -35,7 +35,7 @@ def test_a_taint_goes_by_key_and_effect() -> None:
 
 def test_room_is_added_to_what_there_is() -> None:
     edit = why_changes.roomier(NODE, {"cpu": 500, "example.com/gpu": 2})
-    assert edit.obj["status"]["allocatable"] == {"cpu": "2000m", "memory": "1Gi", "example.com/gpu": "2"}
+    assert edit.obj["status"]["allocatable"] == {"cpu": "2", "memory": "1Gi", "example.com/gpu": "2"}
     assert edit.told == "node n1 has 500m more cpu, 2 more example.com/gpu"
 
 
