@@ -17,7 +17,7 @@ def read(body: bytes) -> Yaml:
         _check_extent(body)
         loader = _Loader(body)
         try:
-            return Yaml(_as_json(loader.get_single_data()), Repeats(tuple(loader.repeats)))
+            return Yaml(_as_json(loader.get_data()), Repeats(tuple(loader.repeats)))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -33,6 +33,8 @@ def _check_extent(body: bytes) -> None:
     total, aliased, opened = 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
     for event in yaml.parse(body, Loader=_Loader):
+        if isinstance(event, yaml.DocumentEndEvent):
+            return  # what comes after the first document nobody reads
         if isinstance(event, yaml.AliasEvent):
             aliased += sizes.get(str(event.anchor), 1)
             total += sizes.get(str(event.anchor), 1)

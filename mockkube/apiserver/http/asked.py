@@ -33,7 +33,11 @@ class Asked:
         resource = self.resource
         speaks = resource.services.protobuf.speaks(resource.api_version, resource.kind.kind)
         return negotiation.negotiate(
-            accept, watch=self.target.watch, listing=self.target.verb == "list", protobuf=speaks
+            accept,
+            watch=self.target.watch,
+            listing=self.target.verb == "list",
+            protobuf=speaks,
+            tabular=resource.tabular,
         )
 
     async def answer(self, record: Record, *, status: int = 200) -> web.Response:

@@ -39,6 +39,8 @@ class Exchange:
     streams: Streams = field(default_factory=Streams)
     protobuf: Protobuf | None = None
     """Writes what is no stored object, for clients that prefer it so; None: they get JSON."""
+    audit_id: str = ""
+    """What the request is called in logs: every answer tells it."""
 
     @property
     def accept(self) -> str:
@@ -81,6 +83,8 @@ class Exchange:
         headers: CIMultiDict[str] = CIMultiDict()
         headers["Content-Type"] = media
         headers["Cache-Control"] = "no-cache, private"
+        if self.audit_id:
+            headers["Audit-Id"] = self.audit_id
         if self.warnings:
             headers.extend(("Warning", header) for header in warning_headers.headers(self.warnings))
         if isinstance(body, bytes) and len(body) < LARGE_BYTES_MIN:

@@ -68,11 +68,13 @@ def _quality(text: str) -> float:
 
 
 @lru_cache(maxsize=512)
-def negotiate(accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False) -> Representation:
+def negotiate(
+    accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False, tabular: bool = True
+) -> Representation:
     """Choose a representation; NotAcceptable when there is none the client takes.
 
     `listing`: whether the path is one that can also be watched. `protobuf`: whether the objects themselves have
-    messages; their metadata always has.
+    messages; their metadata always has. `tabular`: whether they are shown as tables.
     """
     if accept in ("", JSON):
         return PLAIN
@@ -80,7 +82,7 @@ def negotiate(accept: str, *, watch: bool = False, listing: bool = False, protob
     if not any(clause.media in (*_SERVED, "*/*") for clause in offered):
         raise unroutable(_ROUTED if watch or listing else _SERVED)
     for clause in offered:
-        if (chosen := _chosen(clause, protobuf)) is not None:
+        if (chosen := _chosen(clause, protobuf=protobuf, tabular=tabular)) is not None:
             if watch and chosen.media == YAML:
                 raise NotAcceptable(_NONE_STREAMED)
             return chosen
@@ -97,7 +99,7 @@ def accepts_json(accept: str) -> bool:
     return accept == "" or any(clause.media in (JSON, "*/*") for clause in clauses(accept))
 
 
-def _chosen(clause: Clause, protobuf: bool) -> Representation | None:
+def _chosen(clause: Clause, *, protobuf: bool, tabular: bool) -> Representation | None:
     # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go, AllowsMediaTypeTransform
     media = {"*/*": JSON, "application/*": JSON}.get(clause.media, clause.media)
     if media not in _SERVED or clause.parameter("stream") not in ("", "watch"):
@@ -108,7 +110,7 @@ def _chosen(clause: Clause, protobuf: bool) -> Representation | None:
     group, version = clause.parameter("g"), clause.parameter("v")
     if transform not in _TRANSFORMS or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
-    if transform == "Table" and media == PROTOBUF:
+    if transform == "Table" and (media == PROTOBUF or not tabular):
         return None
     return Representation(media, transform, version)
 
@@ -116,7 +118,7 @@ def _chosen(clause: Clause, protobuf: bool) -> Representation | None:
 def for_error(accept: str) -> Representation:
     """How an error is written: as YAML or protobuf if that is what the client prefers, else as JSON."""
     for clause in clauses(accept):
-        if not clause.parameter("as") and (chosen := _chosen(clause, protobuf=True)) is not None:
+        if not clause.parameter("as") and (chosen := _chosen(clause, protobuf=True, tabular=True)) is not None:
             return chosen
     return PLAIN
 

@@ -18,7 +18,7 @@ from mockkube.apiserver.http.negotiation import PROTOBUF, YAML, Representation
 from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.cache import Record, Span
 from mockkube.apiserver.registry.listing import Listed
-from mockkube.apiserver.registry.resource import Resource
+from mockkube.apiserver.registry.resource import Resource, result_without_reason
 
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
 _FIELDS_WITHIN: Final = {
@@ -54,7 +54,9 @@ def show_object(resource: Resource, record: Record, representation: Representati
         case "PartialObjectMetadata":
             return written(resource, metadata_of(resource, record, representation), representation, view)
         case "PartialObjectMetadataList":
-            kind = f"*core.{resource.kind.kind}"
+            if resource.open_kind:
+                raise result_without_reason(500, "content is not a list")
+            kind = _go_type(resource, resource.kind.kind)
             raise NotAcceptable(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
             )
@@ -84,7 +86,7 @@ def show_list(
             }
             return written(resource, whole, representation, view)
         case "PartialObjectMetadata":
-            kind = f"*core.{resource.kind.list_kind}"
+            kind = _go_type(resource, resource.kind.list_kind)
             raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
     if representation.media == PROTOBUF:
         return message_list(resource, listed.records, _list_metadata(listed))
@@ -92,6 +94,13 @@ def show_list(
     if view.pretty or representation.media == YAML:
         return to_bytes(orjson.loads(b"".join(part.plain for part in parts)), representation, pretty=view.pretty)
     return parts
+
+
+def _go_type(resource: Resource, kind: str) -> str:
+    """The type upstream holds it in."""
+    if resource.open_kind:
+        return "*unstructured.UnstructuredList"
+    return f"*{resource.home.group.partition('.')[0] or 'core'}.{kind}"
 
 
 def _parts(resource: Resource, listed: Listed) -> Sequence[Bulk]:

@@ -62,6 +62,7 @@ def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
     node = registry.schema.kind(kind.group, "v1", kind.kind)
     assert node is not None, f"every version has {kind.kind}"
     resource = Resource(kind, "v1", node, Strategy, registry.services)
+    resource.tabular = False
 
     async def review(exchange: Exchange, target: Target) -> web.StreamResponse:
         asked = _asked(registry, resource, exchange, target)

@@ -23,6 +23,7 @@ from mockkube.apiserver.http.streams import Streams
 from mockkube.apiserver.registry.options import Query, flag, judge_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
@@ -48,6 +49,7 @@ class Router:
         self._metrics = metrics
         self._plain = plain
         self._proxy = proxy
+        self._chance = Chance()  # nothing that is stored knows these names
         self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -55,7 +57,9 @@ class Router:
         started = self._clock.monotonic()
         path, _, query_text = request.raw_path.partition("?")
         protobuf = self._registry.services.protobuf
-        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf)
+        given = request.headers.get("Audit-Id", "")
+        audit_id = given if given and given.isascii() and given.isprintable() else self._chance.uid()
+        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf, audit_id=audit_id)
         target: Target | None = None
         try:
             exchange.query = query = parse_query(query_text)

@@ -42,9 +42,8 @@ async def stream(
         options = _only(call.name, options)
     watch = await _opened(resource, call, options)
     try:
-        response = web.StreamResponse(
-            headers={"Content-Type": _media(representation), "Cache-Control": "no-cache, private"}
-        )
+        headers = {"Content-Type": _media(representation), "Cache-Control": "no-cache, private"}
+        response = web.StreamResponse(headers={**headers, "Audit-Id": exchange.audit_id})
         response.enable_chunked_encoding()
         await response.prepare(exchange.request)
         sender = _Sender(resource, options, representation, exchange, response)

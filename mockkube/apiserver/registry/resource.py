@@ -130,6 +130,8 @@ class Resource:
     scaling = Scaling()
     converted = False
     """Whether a server elsewhere converts its versions."""
+    tabular = True
+    """Whether tables show it: not what only answers."""
     whole_items = False
     """Whether the items of a list name their kind and version each."""
 

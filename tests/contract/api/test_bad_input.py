@@ -106,7 +106,6 @@ async def test_a_body_that_is_no_object_is_refused(api: "Api", lab: str, body: b
         pytest.param(b"data: {a: !!int many}", id="a number in words"),
         pytest.param(f"metadata: {{generation: {DIGITS}}}".encode(), id="a number of 5000 digits"),
         pytest.param(b"data: !!set {a, b}", id="a set"),
-        pytest.param(b"metadata: {name: a}\n---\nmetadata: {name: b}", id="two documents"),
         pytest.param(b"%YAML 3.0\n---\na: b", id="YAML of the future"),
         pytest.param(b"text", id="a text"),
         pytest.param(b"", id="nothing"),
@@ -118,6 +117,11 @@ async def test_a_body_that_is_no_object_is_refused(api: "Api", lab: str, body: b
 )
 async def test_yaml_that_is_no_object_is_refused(api: "Api", lab: str, body: bytes) -> None:
     refused(await api.ask("POST", f"{lab}/configmaps", body, media=YAML))
+
+
+async def test_of_several_yaml_documents_the_first_is_taken(api: "Api", lab: str) -> None:
+    answer = await api.ask("POST", f"{lab}/configmaps", b"metadata: {name: a}\n---\n: : {{{", media=YAML)
+    assert (answer.status, answer.json["metadata"]["name"]) == (201, "a")
 
 
 DEPTHS: Final = (200, 700, 5_000, 200_000)

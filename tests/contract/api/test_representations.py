@@ -200,3 +200,17 @@ async def test_answers_are_not_to_be_kept(api: "Api", secrets: str) -> None:
 async def test_a_deprecated_kind_warns(api: "Api", lab: str) -> None:
     answer = await api.ask("GET", f"{lab}/endpoints")
     assert answer.warnings == ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"]
+
+
+async def test_every_answer_tells_the_name_of_its_request(api: "Api", lab: str) -> None:
+    named = await api.ask("GET", f"{lab}/configmaps", headers={"Audit-Id": "mine"})
+    assert named.headers["Audit-Id"] == "mine"
+    first, second = [(await api.ask("GET", "/nowhere")).headers["Audit-Id"] for _ in range(2)]
+    assert first != second
+
+
+async def test_what_only_answers_is_shown_in_no_table(api: "Api", lab: str) -> None:
+    path, table = "/apis/authentication.k8s.io/v1/selfsubjectreviews", "application/json;as=Table;v=v1;g=meta.k8s.io"
+    assert (await api.ask("POST", path, {}, headers={"Accept": table})).status == 406
+    answer = await api.ask("POST", path, {}, headers={"Accept": f"{table},application/json"})
+    assert (answer.status, answer.json["kind"]) == (201, "SelfSubjectReview")
