@@ -1,13 +1,16 @@
 """The servers behind this one: which versions of which groups they serve, and whether they can be asked now."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from mockkube.api.conditions import condition, find_condition, with_condition
 from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.kinds.conditions import is_true
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.aggregation.availability import Finding, find
+from mockkube.apiserver.aggregation.routes import SERVICE_NAME
 from mockkube.apiserver.aggregation.transport import FrontProxy, Transport
 from mockkube.apiserver.background.registrations import API_SERVICES
 from mockkube.apiserver.background.rounds import Rounds
@@ -22,6 +25,7 @@ from mockkube.apiserver.registry.resource import Call, Resource
 RESYNC_SECONDS: Final = 30.0
 """How often servers are looked at although nothing has changed."""
 RETRY_SECONDS: Final = 5.0
+_AVAILABLE: Final = "Available"
 _SLICES: Final = ("discovery.k8s.io", "endpointslices")
 _SERVICES: Final = ("", "services")
 
@@ -57,7 +61,7 @@ class Backends:
             self._look_at_all()
 
     def _heeded(self) -> tuple[tuple[tuple[str, str], Any], ...]:
-        return (API_SERVICES, self._changed), (_SERVICES, self._route_changed), (_SLICES, self._route_changed)
+        return (API_SERVICES, self._changed), (_SERVICES, self._service_changed), (_SLICES, self._slice_changed)
 
     def _stored(self, group: str, plural: str) -> Resource:
         resource = self._registry.stored(group, plural)
@@ -74,9 +78,21 @@ class Backends:
         else:
             self._learn(change.record)
 
-    def _route_changed(self, _change: Change) -> None:
+    def _service_changed(self, change: Change) -> None:
+        self._look_behind(change.record.namespace, change.record.name)
+
+    def _slice_changed(self, change: Change) -> None:
         if self.known:
-            self._look_at_all()
+            for record in (change.record, change.previous):
+                if record is not None:
+                    self._look_behind(record.namespace, record.labels.get(SERVICE_NAME, ""))
+
+    def _look_behind(self, namespace: str, name: str) -> None:
+        """Look at the servers that a service leads to."""
+        for (group, version), backend in self.known.items():
+            service = backend.spec["service"]
+            if (service["namespace"], service["name"]) == (namespace, name):
+                self.rounds.add(f"{version}.{group}")
 
     def _look_at_all(self) -> None:
         self.rounds.add(*(f"{version}.{group}" for group, version in self.known))
@@ -90,10 +106,7 @@ class Backends:
             return
         key = spec.get("group", ""), spec["version"]
         before = self.known.get(key)
-        available = any(
-            one["type"] == "Available" and one["status"] == "True"
-            for one in (obj.get("status") or {}).get("conditions") or ()
-        )
+        available = is_true(_conditions(obj), _AVAILABLE)
         resources = before.resources if before is not None and available else None
         self.known[key] = Backend(spec, available, resources)
         if before is None or before.spec != spec:
@@ -136,33 +149,20 @@ class Backends:
             return  # whoever was faster has caused another look at it
 
 
-def _status(found: Finding) -> str:
-    return "True" if found.available else "False"
+def _conditions(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    return (obj.get("status") or {}).get("conditions") or ()
+
+
+def _condition(found: Finding) -> Object:
+    return condition(_AVAILABLE, holds=found.available, reason=found.reason, message=found.message)
 
 
 def _said(obj: ReadOnlyObject, found: Finding) -> bool:
-    wanted = _status(found), found.reason, found.message
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    told = (
-        (one["status"], one.get("reason", ""), one.get("message", ""))
-        for one in conditions
-        if one["type"] == "Available"
-    )
-    return wanted in told
+    present = find_condition(_conditions(obj), _AVAILABLE)
+    return present is not None and present == {**present, **_condition(found)}
 
 
 def _with(obj: Object, found: Finding, at: str) -> Object:
     """The APIService with the condition; its time is that of the last change of its status."""
-    conditions: list[Object] = (obj.get("status") or {}).get("conditions") or []
-    before: Object = next((one for one in conditions if one["type"] == "Available"), {})
-    status = _status(found)
-    since = before["lastTransitionTime"] if before.get("status") == status else at
-    said = {
-        "type": "Available",
-        "status": status,
-        "lastTransitionTime": since,
-        "reason": found.reason,
-        "message": found.message,
-    }
-    others = [one for one in conditions if one["type"] != "Available"]
-    return {**obj, "status": {**(obj.get("status") or {}), "conditions": [*others, said]}}
+    conditions = with_condition(_conditions(obj), _condition(found), at)
+    return {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}

@@ -3,9 +3,13 @@
 # upstream 1.36: apiserver/pkg/util/proxy/proxy.go
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
+
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+"""The label by which a slice says whose it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ def slices_of(registry: Registry, service: ReadOnlyObject) -> Iterator[Object]:
     metadata, home = service["metadata"], registry.stored("discovery.k8s.io", "endpointslices")
     assert home is not None, "every server has endpoint slices"
     for record in home.collection.range(home.key(metadata["namespace"], "")):
-        if record.labels.get("kubernetes.io/service-name") == metadata["name"]:
+        if record.labels.get(SERVICE_NAME) == metadata["name"]:
             yield record.load()
 
 
