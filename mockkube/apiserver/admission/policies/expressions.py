@@ -2,7 +2,7 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/cel/compile.go, composition.go
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -79,6 +79,8 @@ _AUTHORIZER: Final = {
     "authorizer.requestResource": types.struct("kubernetes.authorization.ResourceCheck"),
 }
 _INDEX: Final = re.compile(r"^spec\.variables\[(\d+)\]")
+_KEPT_MAX: Final = 512
+"""How many expressions are kept compiled; the one unused for longest is forgotten."""
 
 BOOL: Final = (types.BOOL,)
 MESSAGE: Final = (types.STRING,)
@@ -137,7 +139,8 @@ def _environment(scope: Scope) -> Environment:
     return Environment(Schema(variables=variables, messages=messages, builds=scope.builds), {})
 
 
-def compiled(text: str, scope: Scope, wanted: Sequence[CelType]) -> Compiled:
+@lru_cache(maxsize=_KEPT_MAX)
+def compiled(text: str, scope: Scope, wanted: tuple[CelType, ...]) -> Compiled:
     """Compile an expression that must yield one of these types."""
     found = _environment(scope).compile(text, boolean=False)
     if found.type is None or found.error is not None or wanted == ANYTHING:

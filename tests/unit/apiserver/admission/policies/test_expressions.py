@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.apiserver.admission.policies.expressions import policy_expression
+from mockkube.apiserver.admission.policies.expressions import BOOL, Scope, compiled, policy_expression
 
 POLICY = {
     "kind": "ValidatingAdmissionPolicy",
@@ -74,3 +74,7 @@ def test_a_named_value_sees_those_before_it():
     (error,) = policy_expression("variables.b", "spec.variables[1].expression", "variable", POLICY)
     assert "undefined field 'b'" in error.detail
     assert policy_expression("variables.a", "spec.variables[1].expression", "variable", POLICY) == []
+
+
+def test_an_expression_is_compiled_once():
+    assert compiled("1 == 1", Scope(), BOOL) is compiled("1 == 1", Scope(), BOOL)
