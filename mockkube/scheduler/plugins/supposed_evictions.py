@@ -5,7 +5,8 @@ cycle; only where a pod that may go means something to one of them, all is suppo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -38,15 +39,12 @@ class Supposed:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The pod that evictions are supposed for, and which filters are asked about it."""
+    """The pod that evictions are supposed for, which filters are asked about it, and who asks them."""
 
+    handle: Handle
     state: CycleState
     pod: PodInfo
     filters: Sequence[FilterPlugin]
-
-    def limited(self, filters: Sequence[FilterPlugin]) -> "_Case":
-        """Return the case with some of the filters."""
-        return _Case(self.state, self.pod, filters)
 
 
 @dataclass(slots=True)
@@ -92,20 +90,20 @@ class SupposedEvictions:
 
     def begin(self, handle: Handle, state: CycleState, pod: PodInfo) -> Supposed:
         """Return what is known of nodes for a pod in this cycle."""
-        case = _Case(state, pod, handle.filters(state))
-        alone = case.limited([one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
-        known = self._remembered(handle, alone)
+        case = _Case(handle, state, pod, handle.filters(state))
+        alone = replace(case, filters=[one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
+        known = self._remembered(case)
         if len(alone.filters) == len(case.filters):
-            return Supposed(known, lambda name: self._try(handle, case, name))
-        mixture = _Mixture(handle, case, alone, lambda limited, name: self._try(handle, limited, name))
+            return Supposed(known, partial(self._try, case))
+        mixture = _Mixture(case, alone, self._try)
         return Supposed({}, lambda name: mixture.outcome(self._node(name), known))
 
-    def _remembered(self, handle: Handle, alone: _Case) -> dict[str, Outcome]:
-        key = (handle.alike(alone.state, alone.pod), alone.pod.priority)
+    def _remembered(self, case: _Case) -> dict[str, Outcome]:
+        key = (case.handle.alike(case.state, case.pod), case.pod.priority)
         memory = self._memories.get(key)
         if memory is None:
             memory = self._memories[key] = _Memory()
-        memory.refresh(self._nodes, handle.nominations(), alone.pod)
+        memory.refresh(self._nodes, case.handle.nominations(), case.pod)
         memory.respect(self._budgets)
         return memory.outcomes
 
@@ -114,15 +112,16 @@ class SupposedEvictions:
         assert node is not None, "a node that was asked about exists"
         return node
 
-    def _try(self, handle: Handle, case: _Case, name: str) -> Outcome:
+    def _try(self, case: _Case, name: str) -> Outcome:
         try:
-            return self._least_victims(handle, case.state.clone(), case, self._node(name).clone())
+            return self._least_victims(replace(case, state=case.state.clone()), self._node(name).clone())
         except ValueError as error:
             return Status.error(str(error))
 
-    def _least_victims(self, handle: Handle, state: CycleState, case: _Case, node: NodeInfo) -> Outcome:
+    def _least_victims(self, case: _Case, node: NodeInfo) -> Outcome:
         """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
-        pod, gone = case.pod, _less_important(case.pod, node)
+        handle, state, pod = case.handle, case.state, case.pod
+        gone = _less_important(pod, node)
         if not gone:
             return _NO_VICTIMS
         for other in gone:
@@ -148,8 +147,8 @@ class SupposedEvictions:
 class _Mixture:
     """What all filters together come to, from what is known of those that judge each node by itself."""
 
-    def __init__(self, handle: Handle, case: _Case, alone: _Case, suppose: Callable[[_Case, str], Outcome]) -> None:
-        self._handle, self._case, self._alone, self._suppose = handle, case, alone, suppose
+    def __init__(self, case: _Case, alone: _Case, suppose: Callable[[_Case, str], Outcome]) -> None:
+        self._case, self._alone, self._suppose = case, alone, suppose
         self._live = [one for one in case.filters if one not in alone.filters]
         self._places = {one.name: place for place, one in enumerate(case.filters)}
 
@@ -163,7 +162,7 @@ class _Mixture:
             outcome = known[name] = self._suppose(self._alone, name)
         if outcome is _NO_VICTIMS:
             return outcome
-        status = self._handle.fits(case.state, case.pod, node, self._live)
+        status = case.handle.fits(case.state, case.pod, node, self._live)
         if status.ok:
             return outcome
         if isinstance(outcome, Candidate) or outcome.plugin == _NEEDLESS:

@@ -76,7 +76,7 @@ def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, 
             if name not in supposed.known:
                 supposed.known[name] = supposed.suppose(name)
             outcome = supposed.known[name]
-            assert outcome == evictions._try(handle, _Case(state, pod, handle.filters(state)), name)
+            assert outcome == evictions._try(_Case(handle, state, pod, handle.filters(state)), name)
             kinds.add(type(outcome) if isinstance(outcome, Candidate) else outcome.reasons)
         place(random, f"new{number}")
         scheduler.picture.remove_pod(f"old{number}")
