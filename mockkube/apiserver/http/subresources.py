@@ -1,8 +1,7 @@
 """What answers below an object: parts of it that are written alone, and actions on it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -15,12 +14,11 @@ from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.exchange import TEXT, status_success
 from mockkube.apiserver.http.handlers import Handler
 from mockkube.apiserver.http.paths import Target
-from mockkube.apiserver.registry import options, patching, updating
+from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
 
-_SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
@@ -33,10 +31,8 @@ async def read_scale(asked: Asked) -> web.StreamResponse:
 async def update_scale(asked: Asked) -> web.StreamResponse:
     """Set the scale of a workload."""
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
-    given = await bodies.body_of(asked, _SCALE, "Scale", ("autoscaling/v1",))
-    updating.check_identity(asked.resource, asked.call, given["metadata"])
-    change = scale.tracked(asked.resource, asked.call, lambda _: given, wanted)
-    return _say_scale(asked, await scale.write(asked.resource, asked.call, change, wanted))
+    given = await bodies.body_of(asked, scale.SCALE, "Scale", ("autoscaling/v1",))
+    return _say_scale(asked, await scale.put(asked.resource, asked.call, given, wanted))
 
 
 async def patch_scale(asked: Asked) -> web.StreamResponse:
@@ -44,20 +40,11 @@ async def patch_scale(asked: Asked) -> web.StreamResponse:
     kind = handlers.patch_type(asked)
     given = Patch.read(kind, await asked.exchange.body())
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
-    resource, call, node = asked.resource, asked.call, asked.registry.schema.node(_SCALE)
 
-    if kind is PatchType.JSON:
-        given = replace(given, document=patching.operations(given, typed=wanted.field_validation != "Ignore"))
+    def decode(value: Any) -> Object:
+        return bodies.decode_as(asked, scale.SCALE, value)
 
-    def patched(current: Object) -> Object:
-        return bodies.decode_as(asked, _SCALE, patching.patched(node, given, current))
-
-    def applied(current: Object) -> Object:
-        merged = scale.applied(resource, call, given.document, wanted)(current)
-        return bodies.decode_as(asked, _SCALE, merged)
-
-    change = applied if kind is PatchType.APPLY else scale.tracked(resource, call, patched, wanted)
-    return _say_scale(asked, await scale.write(resource, call, change, wanted))
+    return _say_scale(asked, await scale.patch(asked.resource, asked.call, given, wanted, decode))
 
 
 def _say_scale(asked: Asked, shown: Object) -> web.Response:

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from mockkube.api.errors import Invalid, NotFound
 from mockkube.api.fields import invalid
 from mockkube.api.managed_fields.scale import bring_back, lend
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.registry import tracking, updating
+from mockkube.apiserver.registry import patching, tracking, updating
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.patching import Patch, PatchType
 from mockkube.apiserver.registry.resource import Call, Resource
 
+SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 Change = Callable[[Object], Object]
 
 
@@ -55,14 +58,39 @@ async def _of(resource: Resource, record: Record) -> Object:
     return resource.scaling.of(resource.served(current.load()))
 
 
-def tracked(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Change:
+async def put(resource: Resource, call: Call, given: Object, options: WriteOptions) -> Object:
+    """Set the scale of a stored object."""
+    updating.check_identity(resource, call, given["metadata"])
+    return await write(resource, call, _tracked(resource, call, lambda _: given, options), options)
+
+
+async def patch(
+    resource: Resource, call: Call, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
+) -> Object:
+    """Change the scale of a stored object as a patch says; `decode` reads what comes of it."""
+    node = resource.services.codec.schema.node(SCALE)
+    if given.type is PatchType.JSON:
+        typed = options.field_validation != "Ignore"
+        given = replace(given, document=patching.operations(given, typed=typed))
+
+    def patched(current: Object) -> Object:
+        return decode(patching.patched(node, given, current))
+
+    def applied(current: Object) -> Object:
+        return decode(_applied(resource, call, given.document, options)(current))
+
+    change = applied if given.type is PatchType.APPLY else _tracked(resource, call, patched, options)
+    return await write(resource, call, change, options)
+
+
+def _tracked(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Change:
     """The same change, with its manager noted."""
     tracker = resource.services.trackers.scale()
     write_now = tracking.write_of(resource, call, options)
     return lambda current: tracker.update(current, change(deepcopy(current)), write_now)
 
 
-def applied(resource: Resource, call: Call, document: Any, options: WriteOptions) -> Change:
+def _applied(resource: Resource, call: Call, document: Any, options: WriteOptions) -> Change:
     """The change that applies a document to the scale."""
     tracker = resource.services.trackers.scale()
     write_now = tracking.write_of(resource, call, options)
