@@ -84,9 +84,11 @@ def _way(answer: Answer, number: int, way: Retold, places: Mapping[str, int]) ->
             f'{escape(answer.words.reworded(text))} <a href="#{escape(name)}">(also in Way {places[name]})</a></li>'
         )
     yield "</ul>"
+    own = {one.invariant for one in way.examples}
+    elsewhere = {name: at for name, at in places.items() if name not in own}
     yield '<ol class="steps">'
     for index in range(len(way.stages)):
-        yield from _step(answer.words, way, index, {name: at for name, at in places.items() if at != number})
+        yield from _step(answer.words, way, index, elsewhere)
     yield "</ol>"
     yield from _picture(answer.words, way, number)
     yield "<h4>How would I notice?</h4>"

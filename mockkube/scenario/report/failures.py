@@ -9,7 +9,8 @@ from mockkube.scenario.explore.observing import taint_text
 from mockkube.scenario.report import steps
 from mockkube.scenario.report.lives import merged
 from mockkube.scenario.report.page import folded, table
-from mockkube.scenario.report.workloads import toleration_text, written_as_yaml
+from mockkube.scenario.report.prose import html
+from mockkube.scenario.report.workloads import in_words, toleration_text, written_as_yaml
 from mockkube.scenario.results import RunResult, StepResult
 
 _NOISE: Final = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
@@ -44,7 +45,7 @@ def _objects(run: RunResult, step: StepResult) -> Iterator[str]:
             if asked["kind"] == "Pod":
                 yield from _pod(obj, stored)
             shown = written_as_yaml(_plain(obj))
-            yield folded(f"{asked['kind']} {name} as it was stored then", f"<pre>{escape(shown)}</pre>")
+            yield folded(f'{asked["kind"]} "{name}" as it was stored then', f"<pre>{escape(shown)}</pre>")
         if not found and run.story:
             yield f"<p>No {escape(asked['kind'])} {escape(name)} was stored then.</p>"
 
@@ -71,13 +72,13 @@ def _pod(pod: ReadOnlyObject, stored: Mapping[str, ReadOnlyObject]) -> Iterator[
     spec = pod.get("spec") or {}
     if spec.get("nodeName"):
         return
-    tolerations = [f"<code>{escape(toleration_text(one))}</code>" for one in spec.get("tolerations") or ()]
+    tolerations = [html(f"`{toleration_text(one)}`{in_words(one)}") for one in spec.get("tolerations") or ()]
     conditions = (pod.get("status") or {}).get("conditions") or ()
     said = next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "")
     nodes = [obj for key, obj in stored.items() if key.startswith(f"{_NODES} ")]
     rows = [[escape(obj["metadata"]["name"]), _taints(obj), "<br>".join(tolerations) or "none"] for obj in nodes]
     yield f"<p>The pod has no node. <b>The scheduler says:</b> {escape(said) or 'nothing, it never tried the pod'}</p>"
-    caption = f"What the pod {pod['metadata']['name']} tolerates, beside the taints of the nodes"
+    caption = f'What the pod "{pod["metadata"]["name"]}" tolerates, beside the taints of the nodes'
     yield table(("Node", "Its taints", "The pod tolerates"), rows, caption)
 
 

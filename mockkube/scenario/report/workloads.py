@@ -12,6 +12,7 @@ from mockkube.scenario.explore.observing import taint_text
 from mockkube.scenario.explore.plan import Plan, WrittenOrder
 from mockkube.scenario.report.wording import listed, times
 
+_SIDES: Final = {"Gt": "above", "Lt": "below", "SemverGt": "above", "SemverLt": "below"}
 _ROLLING: Final = ("deployment", "daemonset", "statefulset")
 
 
@@ -50,7 +51,7 @@ def _pods(manifest: ReadOnlyObject) -> str:
 
 def _wishes(spec: ReadOnlyObject) -> Iterator[str]:
     if tolerations := spec.get("tolerations"):
-        yield f"tolerates {listed(f'`{toleration_text(one)}`' for one in tolerations)}"
+        yield f"tolerates {listed(f'`{toleration_text(one)}`{in_words(one)}' for one in tolerations)}"
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
@@ -67,6 +68,12 @@ def toleration_text(toleration: ReadOnlyObject) -> str:
         return str(expression)
     words = [str(toleration[key]) for key in ("key", "operator", "value") if toleration.get(key)]
     return f"{' '.join(words)}{f':{effect}' if (effect := toleration.get('effect')) else ''}"
+
+
+def in_words(toleration: ReadOnlyObject) -> str:
+    """Return which taints a toleration that compares is about, in brackets; empty for others."""
+    side = _SIDES.get(toleration.get("operator", ""), "")
+    return f" (taints `{toleration.get('key', '')}` with a value {side} {toleration.get('value', '')})" if side else ""
 
 
 def _expression(one: ReadOnlyObject) -> str:

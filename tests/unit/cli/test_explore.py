@@ -58,6 +58,12 @@ def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path:
     assert mockkube("test", str(broken), "--jobs", "1").code == 0
 
 
+def test_what_is_undisturbed_can_only_be_played_where_it_does_harm(mockkube: Mockkube, plan: str) -> None:
+    answer = mockkube("explore", plan, "--jobs", "1", "--trace", "undisturbed")
+    assert answer.code == 2
+    assert "--trace: undisturbed: no running pod is gone when nobody touches anything" in answer.err
+
+
 def test_a_mistake_in_a_plan_is_one_line(mockkube: Mockkube, plan: str) -> None:
     Path(plan).write_text(PLAN.replace("claim: safe", "claim: fine"))
     answer = mockkube("explore", plan)

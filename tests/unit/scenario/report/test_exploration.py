@@ -6,10 +6,12 @@ import pytest
 
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Exploration
-from mockkube.scenario.report import review
+from mockkube.scenario.report import meaning, review
 from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.drawing import scale
 from mockkube.scenario.report.exploration import render
 from mockkube.scenario.report.trust import reasons
+from mockkube.scenario.report.undisturbed import scenario
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,57 @@ def test_what_pods_that_just_run_suffer_is_told_without_disturbances(answer: Ans
     told = " ".join(answer.on(Phase.DOWN))
     assert "no order is safe while workloads use it" in told
     assert "`replicaset/web`: 1 of 1 evicted by the taint eviction of `kube-controller-manager` at once" in told
+
+
+def test_it_is_told_for_how_many_orders_that_was_tried_and_whether_the_pods_come_back(answer: Answer) -> None:
+    [told] = [one for one in answer.on(Phase.DOWN) if one.startswith("**Pods that just run")]
+    assert "1 of the 2 without preparation" in told
+    assert "1 missing at the end: `kube-apiserver` refuses new ones" in told
+    assert "To enable again brings them back" in told
+
+
+def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(answer: Answer, page: str) -> None:
+    [way] = answer.undisturbed()
+    written = scenario(way)
+    assert written is not None
+    assert "delete:" not in written
+    assert 'id="undisturbed"' in page
+    assert "with nobody touching anything" in review.render(answer.result)
+
+
+def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
+    told = " ".join(answer.on(Phase.UP))
+    assert "new pods evicted or removed as soon as they have a node" in told
+    assert "running pods evicted" not in told
+    assert any("running pods evicted" in meaning.said(one.worst.breaks) for one in answer.plain(Phase.DOWN))
+
+
+def test_what_a_document_does_not_name_is_said_to_be_added(answer: Answer) -> None:
+    told = " ".join(answer.on(Phase.UP))
+    assert '"as written" (apiserver; controller-manager, which it does not name, was put last in this sequence)' in told
+    assert "[Note on written orders](#note-on-written-orders)" in told
+
+
+def test_a_preparation_that_is_safe_stands_before_orders_that_are_not(answer: Answer) -> None:
+    first, *rest = answer.result.of(Phase.DOWN)
+    assert (first.safe, first.prepares) == (True, "prepared")
+    assert not any(one.safe for one in rest)
+
+
+def test_what_a_component_does_by_its_place_stands_above_the_tables(answer: Answer, page: str) -> None:
+    told = answer.mechanism(Phase.UP)
+    assert "`kube-apiserver` last: nothing" in told
+    assert "`kube-controller-manager` last: pods made and lost over and over" in told
+    assert page.index("In short, what all orders have in common") < page.index('id="up-0"')
+
+
+def test_a_step_with_a_loop_says_how_the_tables_count_it(page: str) -> None:
+    assert "In the tables this step counts as: 1 evicted, 1 hot loop" in page
+
+
+def test_the_scale_of_the_map_ends_where_the_harm_does() -> None:
+    assert "51 to 150" in scale(120)
+    assert "151" not in scale(120)
 
 
 def test_a_preparation_is_told_in_words(answer: Answer) -> None:

@@ -41,3 +41,8 @@ def test_what_is_only_common_to_them_does_not_pretend_to_be_enough() -> None:
 def test_a_rule_that_counts_on_haste_says_so() -> None:
     assert rule_of([order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY).momentary
     assert not rule_of([order for order in EVERY if order[0] == "a"], EVERY).momentary
+
+
+def test_the_rule_without_haste_is_told_beside_it() -> None:
+    hasty = rule_of([order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY)
+    assert hasty.lasting == "`a` before `b`; all else in any order"

@@ -52,6 +52,12 @@ def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> Non
     ]
 
 
+def test_a_pod_is_gone_when_it_went_and_not_when_something_changes_next() -> None:
+    later = Moment(6, 90.0, "component: kubelet gates={'Some': False}", ())
+    [lane] = drawn(*RUN, later).pods
+    assert [(mark.text, mark.at) for mark in lane.marks] == [("gone", 4.0)]
+
+
 def test_pods_that_lived_alike_share_a_lane_and_no_others() -> None:
     alike = [pod(n, 0.0, "create", {"status": {"phase": "Pending"}}, f"default/web-aaaa{n}") for n in range(9)]
     failed = pod(9, 1.0, "update", {"status": {"phase": "Failed", "reason": "x"}}, "default/web-aaaa8")
