@@ -1,17 +1,16 @@
 """What `mockkube status --loops` finds: which pairs of a component and an object get nowhere, as their metrics tell."""
 
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mockkube.cli.control_page import read_page
 from mockkube.client import kubeconfig
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import RunningRecord
 
-_PAGE: Final = "/apis/control.mockkube.dev/v1alpha1/components/{}/metrics"
 _SUFFIX: Final = "_loop_rate"
 _SECONDS: Final = 10.0
 
@@ -35,7 +34,7 @@ def loops_of(record: RunningRecord) -> list[Loop]:
             loop
             for component in record.components
             if component.running and not component.name.startswith("kube-apiserver")
-            for loop in read_loops(component.name, _page(access, component.name))
+            for loop in read_loops(component.name, _metrics(access, component.name))
         ]
     except kubeconfig.KubeconfigError as error:
         raise StartError(str(error)) from None
@@ -55,9 +54,5 @@ def read_loops(component: str, text: str) -> Iterator[Loop]:
                 yield Loop(component, labels["controller"], labels["object"], labels["cause"], int(sample.value))
 
 
-def _page(access: kubeconfig.Access, component: str) -> str:
-    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
-    request = urllib.request.Request(access.server + _PAGE.format(component), headers=headers)
-    with urllib.request.urlopen(request, timeout=_SECONDS, context=access.tls()) as answer:
-        text: str = answer.read().decode()
-        return text
+def _metrics(access: kubeconfig.Access, component: str) -> str:
+    return read_page(access, f"/components/{component}/metrics", seconds=_SECONDS).decode()

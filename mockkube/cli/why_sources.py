@@ -2,13 +2,13 @@
 
 import json
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from mockkube.cli.control_page import read_page
 from mockkube.cli.live import LiveCluster, read_kubeconfig
 from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
 from mockkube.client import kubeconfig
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mockkube.client.protocol import Client
     from mockkube.cluster.why.team import Team
 
-_CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
 _COMPONENT: Final = "Component.control.mockkube.dev"
 _AGENT: Final = "mockkube-why"
 _SECONDS: Final = 120.0
@@ -56,10 +55,12 @@ def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
     access = kubeconfig.read(asked.path, asked.context)
     try:
         try:
-            _get(access, _CONTROL)
+            read_page(access, seconds=_SECONDS)
         except urllib.error.HTTPError:
             return None
-        return _get(access, f"{_CONTROL}/namespaces/{quote(asked.namespace)}/pods/{quote(asked.name)}/why")
+        path = f"/namespaces/{quote(asked.namespace)}/pods/{quote(asked.name)}/why"
+        report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
+        return report
     except urllib.error.HTTPError as error:
         told = _message(error)
         if error.code == 404:
@@ -67,16 +68,6 @@ def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
         raise StartError(f"the cluster does not answer: {told}") from None
     except (OSError, urllib.error.URLError) as error:
         raise StartError(f"the cluster does not answer: {error}") from None
-
-
-def _get(access: kubeconfig.Access, path: str) -> dict[str, Any]:
-    headers = {"Accept": "application/json"}
-    if access.token:
-        headers["Authorization"] = f"Bearer {access.token}"
-    request = urllib.request.Request(access.server + path, headers=headers)
-    with urllib.request.urlopen(request, timeout=_SECONDS, context=access.tls()) as answer:
-        found: dict[str, Any] = json.loads(answer.read())
-        return found
 
 
 def _message(error: urllib.error.HTTPError) -> str:

@@ -1,0 +1,17 @@
+"""A page of the control API, of whatever cluster a kubeconfig leads to."""
+
+import urllib.request
+from typing import Final
+
+from mockkube.client.kubeconfig import Access
+
+CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
+
+
+def read_page(access: Access, path: str = "", *, seconds: float) -> bytes:
+    """Return a page below the root of the control API. Raises HTTPError, OSError and KubeconfigError."""
+    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
+    request = urllib.request.Request(access.server + CONTROL + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=seconds, context=access.tls()) as answer:
+        page: bytes = answer.read()
+        return page
