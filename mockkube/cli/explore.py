@@ -119,10 +119,11 @@ def _trace(result: "Exploration", invariant: str) -> Exit:
 
     if invariant == UNDISTURBED:
         with _in_silence():
-            written = [text for way in Answer(result).undisturbed() if (text := scenario(way)) is not None]
-        if not written:
+            ways = (scenario(way) for way in Answer(result).undisturbed())
+            first = next((text for text in ways if text is not None), None)
+        if first is None:
             raise ConfigurationError(f"--trace: {UNDISTURBED}: no running pod is gone when nobody touches anything")
-        click.echo(written[0], nl=False)
+        click.echo(first, nl=False)
         return Exit.OK
     for one in result.counterexamples:
         if one.invariant == invariant:
