@@ -32,7 +32,7 @@ class Chores:
         self.tokens.start()
 
     @property
-    def _rounds(self) -> tuple[Rounds, ...]:
+    def _rounds(self) -> tuple[Rounds[Any], ...]:
         addresses, tokens = self._addresses, self.tokens
         return (
             self._trust.rounds,

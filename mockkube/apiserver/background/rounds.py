@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
 
 from mockkube_storage import errors as store_errors
 
@@ -15,28 +15,29 @@ RETRY_SECONDS: Final = 1.0
 TRIES_MAX: Final = 10
 """How often in a row; then nothing happens to it until it is added again."""
 
+_Key = TypeVar("_Key", bound=Hashable)
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
-class Rounds:
+class Rounds(Generic[_Key]):
     """Calls `see_to` with every key that was added, once however often it was added meanwhile."""
 
-    def __init__(self, see_to: Callable[[str], Awaitable[None]], clock: Clock) -> None:
+    def __init__(self, see_to: Callable[[_Key], Awaitable[None]], clock: Clock) -> None:
         self._see_to = see_to
         self._clock = clock
-        self._pending: dict[str, None] = {}
-        self._failures: dict[str, int] = {}
+        self._pending: dict[_Key, None] = {}
+        self._failures: dict[_Key, int] = {}
         self._wake = asyncio.Event()
         self._running = False
         self._later: asyncio.TaskGroup | None = None
 
-    def add(self, *keys: str) -> None:
+    def add(self, *keys: _Key) -> None:
         """Have these seen to."""
         if keys:
             self._pending.update(dict.fromkeys(keys))
             self._wake.set()
 
-    def add_after(self, seconds: float, key: str) -> None:
+    def add_after(self, seconds: float, key: _Key) -> None:
         """Have a key seen to in so many seconds, if somebody makes the rounds."""
         if self._later is not None:
             self._later.create_task(self._in(seconds, key))
@@ -65,12 +66,15 @@ class Rounds:
                 await self._see_to(key)
             except (ApiError, store_errors.Unavailable) as error:
                 self._come_back(key, str(error))
+            except Exception as error:  # a bug met with one key must not take the server down
+                _LOG.exception("%s: a bug", key)
+                self._come_back(key, repr(error))
             else:
                 self._failures.pop(key, None)
         if not self._pending:
             self._wake.clear()
 
-    def _come_back(self, key: str, why: str) -> None:
+    def _come_back(self, key: _Key, why: str) -> None:
         """Come back to a key that failed, unless it has failed too often."""
         failures = self._failures.pop(key, 0) + 1
         if failures >= TRIES_MAX:
@@ -81,6 +85,6 @@ class Rounds:
         _LOG.info("%s: %s: next try in %.0f s", key, why, seconds)
         self.add_after(seconds, key)
 
-    async def _in(self, seconds: float, key: str) -> None:
+    async def _in(self, seconds: float, key: _Key) -> None:
         await self._clock.sleep(seconds)
         self.add(key)

@@ -90,3 +90,19 @@ async def test_what_fails_again_and_again_is_given_up():
         rounds.add("a")
         await rest()
         assert len(seen) == TRIES_MAX + 1
+
+
+async def test_a_bug_met_with_one_key_does_not_keep_others_from_being_seen_to(caplog):
+    seen = []
+
+    async def see_to(key):
+        seen.append(key)
+        if key == "a":
+            raise KeyError("spec")
+
+    rounds = Rounds(see_to, VirtualClock())
+    rounds.add("a", "b")
+    async with running(rounds):
+        await rest()
+        assert seen == ["a", "b"]
+    assert "a: a bug" in caplog.text
