@@ -8,6 +8,7 @@ whatever controllers run.
 
 import base64
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import Conflict, NotFound
@@ -76,7 +77,7 @@ class LegacyTokens:
             return
         if change.type is ChangeType.DELETED:
             account = _account_of(record.load())
-            self.references.add(f"{record.namespace}/{account.name}/{account.uid}/{record.name}")
+            self.references.add(_Reference(record.namespace, record.name, account))
         else:
             self.secrets.add(f"{record.namespace}/{record.name}")
 
@@ -138,14 +139,13 @@ class LegacyTokens:
         except (NotFound, Conflict):
             return  # it is gone, or another of that name has come
 
-    async def _forget(self, key: str) -> None:
+    async def _forget(self, reference: "_Reference") -> None:
         """Take a secret that is gone out of its account."""
-        namespace, name, uid, secret = key.split("/")
-        record = self._stored("serviceaccounts").record(namespace, name)
+        record = self._stored("serviceaccounts").record(reference.namespace, reference.account.name)
         account = None if record is None else record.load()
-        if account is None or uid not in ("", account["metadata"]["uid"]):
+        if account is None or reference.account.uid not in ("", account["metadata"]["uid"]):
             return
-        kept = [one for one in account.get("secrets") or () if one.get("name") != secret]
+        kept = [one for one in account.get("secrets") or () if one.get("name") != reference.secret]
         if kept != (account.get("secrets") or []):
             await self._update("serviceaccounts", {**account, "secrets": kept})
 
@@ -175,18 +175,26 @@ class LegacyTokens:
             return
 
 
+@dataclass(frozen=True, slots=True)
 class _Account:
-    """Whose token a secret is to keep, as it says; the uid is empty where it does not."""
+    """Whose token a secret is to keep, as it says, whatever that is; the uid is empty where it does not."""
 
-    __slots__ = ("name", "uid")
+    name: str
+    uid: str
 
-    def __init__(self, annotations: ReadOnlyObject) -> None:
-        self.name: str = annotations.get(SERVICE_ACCOUNT_NAME, "")
-        self.uid: str = annotations.get(SERVICE_ACCOUNT_UID, "")
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A secret that an account may list."""
+
+    namespace: str
+    secret: str
+    account: _Account
 
 
 def _account_of(secret: ReadOnlyObject) -> _Account:
-    return _Account(secret["metadata"].get("annotations") or {})
+    annotations = secret["metadata"].get("annotations") or {}
+    return _Account(annotations.get(SERVICE_ACCOUNT_NAME, ""), annotations.get(SERVICE_ACCOUNT_UID, ""))
 
 
 def _encoded(text: str) -> str:

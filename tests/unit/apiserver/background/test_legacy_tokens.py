@@ -112,6 +112,13 @@ async def test_a_secret_of_nobody_is_deleted(registry):
         assert stored(registry, "secrets", "kept") is None
 
 
+async def test_a_secret_may_say_what_no_account_can_be_called(registry):
+    async with running(registry) as tokens:
+        await make_secret(registry, "a/b")
+        await rest(tokens)
+        assert stored(registry, "secrets", "kept") is None
+
+
 async def test_a_secret_goes_with_its_account(registry):
     async with running(registry) as tokens:
         await make_account(registry)
