@@ -8,9 +8,10 @@ from mockkube.api.kinds.cron_schedule import is_time_zone, schedule_complaint
 from mockkube.api.kinds.formats import required_one_of
 from mockkube.api.kinds.job_spec import job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.numbers import nonnegatives
-from mockkube.api.kinds.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings, selector_form
+from mockkube.api.kinds.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import selector_form
 from mockkube.api.validation.template import drop_disabled_template_fields
 
 NAME_LENGTH_MAX: Final = 52

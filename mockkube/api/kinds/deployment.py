@@ -10,7 +10,6 @@ from mockkube.api.kinds.pod_owners import (
     TemplateRules,
     changed_template_warnings,
     name_warnings,
-    selector_form,
     template_warnings,
     validate_at_most,
     validate_collisions,
@@ -20,6 +19,7 @@ from mockkube.api.kinds.pod_owners import (
 from mockkube.api.kinds.status_metadata import restore
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import selector_form
 
 _COUNTS: Final = (
     *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),

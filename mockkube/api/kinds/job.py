@@ -15,7 +15,6 @@ from mockkube.api.kinds.pod_owners import (
     TemplateRules,
     fits,
     name_warnings,
-    selector_form,
     template_form,
     template_labels,
 )
@@ -23,7 +22,7 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.internal_form import internal_form, selector_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 
 LEGACY_NAME: Final = "job-name"

@@ -65,5 +65,4 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
 
 
 def _shown(spec: ReadOnlyObject) -> ReadOnlyObject | None:
-    selector = spec.get("selector")
-    return internal({**spec, "selector": None if selector is None else selector_form(selector)}, _SPEC)
+    return internal({**spec, "selector": selector_form(spec.get("selector"))}, _SPEC)

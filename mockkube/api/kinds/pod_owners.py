@@ -11,7 +11,7 @@ from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import internal_form, metadata_form
+from mockkube.api.validation.internal_form import internal_form, metadata_form, selector_form
 from mockkube.api.validation.labels import validate_label_selector
 from mockkube.api.validation.template import (
     drop_disabled_template_fields,
@@ -167,21 +167,6 @@ def changed_template_warnings(new: ReadOnlyObject, old: ReadOnlyObject, judge: J
 def template_warnings(obj: ReadOnlyObject, judge: Judge) -> list[str]:
     """Warn of what the template says."""
     return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", judge)
-
-
-def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
-    """Return a label selector as a server prints it."""
-    if selector is None:
-        return None
-    form: dict[str, Any] = {}
-    if selector.get("matchLabels"):
-        form["matchLabels"] = label_map(selector["matchLabels"])
-    if selector.get("matchExpressions"):
-        fields = ("key", "operator", "values")
-        form["matchExpressions"] = [
-            {name: each[name] for name in fields if name in each} for each in selector["matchExpressions"]
-        ]
-    return form
 
 
 def template_form(template: ReadOnlyObject) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from mockkube.api.kinds.pod_owners import (
     TemplateRules,
     changed_template_warnings,
     fits,
-    selector_form,
     template_labels,
     template_warnings,
     validate_always_running,
@@ -24,6 +23,7 @@ from mockkube.api.kinds.pod_owners import (
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.claim import claim_rules, validate_claim_spec
+from mockkube.api.validation.internal_form import selector_form
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.volume_warnings import claim_spec_warnings

@@ -60,8 +60,10 @@ def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any
             yield part, "", printed
 
 
-def selector_form(selector: ReadOnlyObject) -> dict[str, Any]:
-    """Return a label selector in the order Go writes it as JSON."""
+def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
+    """Return a label selector in the order Go writes it as JSON; null when there is none."""
+    if selector is None:
+        return None
     form: dict[str, Any] = {}
     if labels := selector.get("matchLabels"):
         form["matchLabels"] = dict(sorted(labels.items()))
