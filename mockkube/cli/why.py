@@ -35,7 +35,7 @@ def command(pod: str, output: str, **asked: Any) -> Exit:
     deployment/NAME, it is told whether they would be stored and, of a daemonset, on which nodes one is wanted.
     """
     kind, _, name = pod.rpartition("/")
-    report = _report(kind if kind not in _PODS else "", name, asked)
+    report = _report(kind if kind.lower() not in _PODS else "", name, asked)
     _print(report, output)
     return _exit(report)
 

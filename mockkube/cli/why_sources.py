@@ -159,7 +159,7 @@ async def _guessed(client: "Client", asked: Asked) -> "Team":
 
 
 def _supported(text: str) -> Version:
-    """Return a version we know that comes nearest."""
+    """Return a version as it is told; the newest we know for a newer one, the usual one for no version."""
     try:
         return min(Version.parse(text.partition("-")[0].partition("+")[0]), NEWEST)
     except ValueError:

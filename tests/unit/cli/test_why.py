@@ -137,6 +137,12 @@ def ours(tmp_path: Path) -> Iterator[str]:
         yield path
 
 
+@pytest.mark.parametrize("asked", ["web", "po/web", "pods/web", "Pod/web"])
+def test_a_pod_is_named_as_for_kubectl(mockkube: Mockkube, ours: str, asked: str) -> None:
+    answer = mockkube("why", asked, "--kubeconfig", ours)
+    assert answer.out.startswith("Pod default/web failed on n1")
+
+
 def test_a_pending_pod_is_explained_and_what_would_help(mockkube: Mockkube, kubeconfig: str) -> None:
     answer = mockkube("why", "pod/web", "--kubeconfig", kubeconfig)
     assert answer.code == 1
