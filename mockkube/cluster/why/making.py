@@ -8,16 +8,15 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.cluster.why.account import Finding, Obstacle, Remedy, Stage
 from mockkube.cluster.why.owners import pods_of
+from mockkube.cluster.why.storing import view_of
 from mockkube.cluster.why.team import Member, Team
 from mockkube.cluster.why.tolerating import first_untolerated
 from mockkube.controllers.daemonset_placement import Fit, daemon_tolerations, placement_of
 from mockkube.controllers.taint_eviction import NO_EXECUTE
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.lending import selector_operators, taint_rules
 from mockkube.proposals.places import pod_spec
-from mockkube.proposals.view import View
 from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
 
 
@@ -65,7 +64,7 @@ def _refusals(maker: ReadOnlyObject, team: Team, caps: Capabilities, now: dateti
     part = pod_spec(team.manager.sees(maker))
     if part is None:
         return []
-    view = View(caps, now, caps.trains or TRAINS)
+    view = view_of(caps, now)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": part.value}
     return [str(error) for error in view.created(view.decode(pod))[1]]
 

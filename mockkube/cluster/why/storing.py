@@ -121,7 +121,7 @@ class Loss:
         try:
             if self.wish.by_controller:
                 pod = see(pod, sight_of(manager))
-            view = View(server, self.now, server.trains or TRAINS)
+            view = view_of(server, self.now)
             stored, errors = view.created(view.decode(pod))
         except (Mismatch, ApiError):  # what was written by hand need not be a pod
             return self.pod["spec"]  # type: ignore[no-any-return]  # JSON
@@ -150,7 +150,12 @@ def _over(below: Any, above: Any) -> Any:
     return above
 
 
+def view_of(caps: Capabilities, now: datetime) -> View:
+    """Return how a server looks at objects."""
+    return View(caps, now, caps.trains or TRAINS)
+
+
 def refusals(pod: ReadOnlyObject, caps: Capabilities, now: datetime) -> list[str]:
     """Return why a server refuses every change of a pod but that of its status."""
-    view = View(caps, now, caps.trains or TRAINS)
+    view = view_of(caps, now)
     return [str(error) for error in view.changed(view.decode(pod))]
