@@ -55,7 +55,7 @@ class Why:
         if obstacle is None:
             return
         nodes = [f"{one['node']}: {_refusal(one)}" for one in self.account["nodes"]]
-        if obstacle["stage"] == _SCHEDULED and nodes:
+        if obstacle["stage"] == _SCHEDULED and nodes and not self.account["decision"]:
             yield f"{obstacle['component']} refuses {'; '.join(nodes)}"
         else:
             detail = f" ({obstacle['detail']})" if obstacle["detail"] else ""

@@ -20,6 +20,8 @@ from mockkube.scenario.explore.search import Break, once
 from mockkube.scenario.matching import differences
 from mockkube.scheduler.why import case_of
 
+UNTRIED: Final = "never tried by the scheduler"
+"""What is said of a pod of which the scheduler has said nothing."""
 _COUNTED: Final = ("evicted", "rejected", "removed", "lost")
 _WHEN_MEANT_TO_STAY: Final = ("evicted", "removed")
 """What is no harm to a pod that nobody wanted to stay."""
@@ -159,9 +161,7 @@ def runs(pod: ReadOnlyObject) -> bool:
 def message(pod: ReadOnlyObject) -> str:
     """Return what the scheduler has said of a pod."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next(
-        (str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "not looked at yet"
-    )
+    return next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), UNTRIED)
 
 
 def _leaves(pod: ReadOnlyObject) -> bool:

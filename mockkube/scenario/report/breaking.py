@@ -10,6 +10,7 @@ from typing import Final
 from mockkube.cluster.trace import OPERATOR
 from mockkube.scenario.explore.intent import Workload
 from mockkube.scenario.explore.invariants import INVARIANTS
+from mockkube.scenario.explore.judging import UNTRIED
 from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.orders import Changes
 from mockkube.scenario.explore.plan import Phase, Plan, Setting
@@ -25,7 +26,7 @@ from mockkube.scenario.report.prose import html
 from mockkube.scenario.report.retold import Retold, Stage
 from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.timeline import Boundary, build
-from mockkube.scenario.report.wording import UNSEEN, Wording, listed, order_text, times
+from mockkube.scenario.report.wording import Wording, listed, order_text, times
 
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 
@@ -227,7 +228,7 @@ def _waits(stage: Stage) -> Iterator[str]:
         name, _, message = text.partition(": ")
         grouped[_DRAWN.sub("-*", name.removeprefix("default/")), message] += 1
     for (name, message), count in grouped.items():
-        said = "never tried by the scheduler: no event, no condition" if message == UNSEEN else message
+        said = f"{UNTRIED}: no event, no condition" if message == UNTRIED else message
         yield f"{times(count, 'pod')} Pending at the end of the step: {escape(name)}: {escape(said)}"
 
 

@@ -69,7 +69,10 @@ def quoted(message: str, version: str = "1.36") -> str:
     """Return a message as it is shown, with a note where its own words seem to contradict themselves."""
     found = _UNSUPPORTED.search(message)
     if found and f'"{found[1]}"' in found[2]:
-        return f"{message} (sic: so says Kubernetes {version}, whose list names all operators, with and without gate)"
+        return (
+            f"{message} (sic: so says Kubernetes {version}, whose list names all operators, with and without gate; a "
+            "note, not part of the message)"
+        )
     return message
 
 

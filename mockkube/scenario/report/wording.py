@@ -14,8 +14,6 @@ SHORT: Final[Mapping[str, str]] = {
     "kube-controller-manager": "controller-manager",
     "kubelet": "kubelets",
 }
-UNSEEN: Final = "not looked at yet"
-"""What is said of a pod to which the scheduler has said nothing."""
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five")
 _FOUR: Final = 4
 
@@ -108,7 +106,7 @@ class Wording:
             lacks = f"{one.component} runs without {one.after}"
             is_ = f"is at {one.before.version}" if self.upgrades else f"has the {self.state(one, Phase.DOWN)}"
             text = text.replace(lacks, f"{one.component} {is_}")
-        return text.replace(f"stays Pending: {UNSEEN}", "stays Pending, never tried by the scheduler")
+        return text
 
     def move(self, move: Move) -> str:
         """Return what happens in a step."""

@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Exploration
-from mockkube.scenario.report import meaning, review
+from mockkube.scenario.report import meaning, retold, review
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.drawing import scale
 from mockkube.scenario.report.exploration import render
@@ -141,3 +141,10 @@ def test_the_pace_of_a_loop_is_told_and_drawn(explored: Exploration, page: str) 
 def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
     assert "What mockkube why says" in page
     assert "it would help: kube-controller-manager TaintTolerationComparisonOperators=true" in page
+
+
+def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(explored: Exploration) -> None:
+    told = [one for way in retold.counterexamples(explored) for stage in way.stages for one in stage.told.why]
+    assert told
+    words = {"evicted": "evicted it", "rejected": "refused it", "stuck": "kube-scheduler"}
+    assert [one.harm for one in told if words[one.harm] not in one.told()] == []
