@@ -159,6 +159,14 @@ def variables_scope(spec: ReadOnlyObject, count: int | None = None) -> Scope:
     return scope
 
 
+def named_values(spec: ReadOnlyObject) -> dict[str, Compiled]:
+    """The named values of a policy, compiled: each may speak of those before it."""
+    return {
+        one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
+        for index, one in enumerate(spec.get("variables") or [])
+    }
+
+
 def policy_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
     """Judge an expression of a policy or a webhook at a path."""
     # upstream 1.36: pkg/apis/admissionregistration/validation/validation.go

@@ -11,7 +11,7 @@ from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.policies.bindings import Compilations, Invocation, Misconfigured, invocations
 from mockkube.apiserver.admission.policies.conditions import met
 from mockkube.apiserver.admission.policies.evaluation import Failed, OutOfBudget, activation
-from mockkube.apiserver.admission.policies.expressions import ANYTHING, BOOL, compiled, variables_scope
+from mockkube.apiserver.admission.policies.expressions import BOOL, compiled, named_values, variables_scope
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.policies.mutations import Mutation
 from mockkube.apiserver.admission.refusals import refuse
@@ -63,10 +63,7 @@ class Policy:
         return cls(
             name=obj["metadata"]["name"],
             spec=spec,
-            variables={
-                one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
-                for index, one in enumerate(spec.get("variables") or [])
-            },
+            variables=named_values(spec),
             conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
             mutations=[Mutation.read(one, scope) for one in spec.get("mutations") or []],
         )

@@ -21,10 +21,10 @@ from mockkube.apiserver.admission.policies.evaluation import (
 )
 from mockkube.apiserver.admission.policies.expressions import (
     ANNOTATION,
-    ANYTHING,
     BOOL,
     MESSAGE,
     compiled,
+    named_values,
     variables_scope,
 )
 from mockkube.apiserver.admission.policies.matching import Subject, configured
@@ -80,7 +80,7 @@ class Policy:
     def read(cls, obj: ReadOnlyObject) -> "Policy":
         """Compile a policy object; what does not compile is found out when it is evaluated."""
         spec = obj["spec"]
-        given, scope = spec.get("variables") or [], variables_scope(spec)
+        scope = variables_scope(spec)
         validations = []
         for raw in spec.get("validations") or []:
             text = raw.get("messageExpression", "").strip()
@@ -89,10 +89,7 @@ class Policy:
         return cls(
             name=obj["metadata"]["name"],
             spec=spec,
-            variables={
-                one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
-                for index, one in enumerate(given)
-            },
+            variables=named_values(spec),
             conditions=[compiled(one["expression"], scope, BOOL) for one in spec.get("matchConditions") or []],
             validations=validations,
             annotations=[
