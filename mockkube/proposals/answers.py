@@ -5,7 +5,7 @@ plain JSON.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from mockkube.api.codec import Codec, Found
 from mockkube.api.types import Object, ReadOnlyObject
@@ -55,6 +55,17 @@ def _about(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], cap
         {"matches": outcome is True, "reason": refusal(source, taint, outcome, caps)} for source, outcome in outcomes
     ]
     return {"taint": taint, "tolerated": any(one["matches"] for one in verdicts), "by": verdicts}
+
+
+def near_misses(
+    tolerations: Iterable[CompiledToleration], taint: ReadOnlyObject, caps: Capabilities
+) -> list[dict[str, Any]]:
+    """Tell of each toleration that could be meant for a taint which none tolerates why it does not match."""
+    return [
+        {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), caps)}
+        for one in tolerations
+        if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
+    ]
 
 
 def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome, caps: Capabilities) -> str:

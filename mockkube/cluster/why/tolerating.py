@@ -7,7 +7,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
-from mockkube.proposals.answers import refusal
+from mockkube.proposals.answers import near_misses
 from mockkube.proposals.lending import taint_rules
 from mockkube.scheduler.why_facts import text_of
 
@@ -33,9 +33,4 @@ def first_untolerated(
     taint = untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
     if taint is None:
         return None
-    near = [
-        {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), caps)}
-        for one in own
-        if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
-    ]
-    return Untolerated(taint, text_of({"taint": taint, "tolerations": near}))
+    return Untolerated(taint, text_of({"taint": taint, "tolerations": near_misses(own, taint, caps)}))

@@ -4,12 +4,12 @@ upstream 1.36: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
-from mockkube.proposals.answers import refusal
+from mockkube.proposals.answers import near_misses
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
@@ -61,15 +61,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         reason = "node(s) had untolerated taint(s)"
         if self._names_the_taint:
             reason = f"node(s) had untolerated taint {{{taint.get('key', '')}: {taint.get('value', '')}}}"
-        return Status.unresolvable(reason, taint=taint, tolerations=self._why(taint, tolerations))
-
-    def _why(self, taint: ReadOnlyObject, tolerations: Tolerations) -> list[dict[str, Any]]:
-        """Tell of each toleration that could be meant for the taint why it does not match."""
-        return [
-            {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), self._caps)}
-            for one in tolerations
-            if one.source.get("expression") or one.source.get("key", "") in ("", taint.get("key"))
-        ]
+        return Status.unresolvable(reason, taint=taint, tolerations=near_misses(tolerations, taint, self._caps))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Have every pod scored: one without tolerations has most to avoid."""
