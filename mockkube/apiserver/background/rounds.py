@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
@@ -27,6 +28,8 @@ class Rounds(Generic[_Key]):
         self._clock = clock
         self._pending: dict[_Key, None] = {}
         self._failures: dict[_Key, int] = {}
+        self._due: dict[_Key, float] = {}
+        """When keys are to be added again, the earliest time of each."""
         self._wake = asyncio.Event()
         self._running = False
         self._later: asyncio.TaskGroup | None = None
@@ -38,9 +41,11 @@ class Rounds(Generic[_Key]):
             self._wake.set()
 
     def add_after(self, seconds: float, key: _Key) -> None:
-        """Have a key seen to in so many seconds, if somebody makes the rounds."""
-        if self._later is not None:
-            self._later.create_task(self._in(seconds, key))
+        """Have a key seen to in so many seconds, or sooner where that is asked for, if somebody makes the rounds."""
+        due = self._clock.monotonic() + seconds
+        if self._later is not None and due < self._due.get(key, math.inf):
+            self._due[key] = due
+            self._later.create_task(self._at(due, key))
 
     @property
     def busy(self) -> bool:
@@ -57,6 +62,7 @@ class Rounds(Generic[_Key]):
                     await self._one()
         finally:
             self._running, self._later = False, None
+            self._due.clear()
 
     async def _one(self) -> None:
         key = next(iter(self._pending), None)
@@ -85,6 +91,8 @@ class Rounds(Generic[_Key]):
         _LOG.info("%s: %s: next try in %.0f s", key, why, seconds)
         self.add_after(seconds, key)
 
-    async def _in(self, seconds: float, key: _Key) -> None:
-        await self._clock.sleep(seconds)
-        self.add(key)
+    async def _at(self, due: float, key: _Key) -> None:
+        await self._clock.sleep(due - self._clock.monotonic())
+        if self._due.get(key) == due:
+            del self._due[key]
+            self.add(key)

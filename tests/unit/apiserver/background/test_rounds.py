@@ -106,3 +106,26 @@ async def test_a_bug_met_with_one_key_does_not_keep_others_from_being_seen_to(ca
         await rest()
         assert seen == ["a", "b"]
     assert "a: a bug" in caplog.text
+
+
+async def test_what_is_to_be_seen_to_later_more_than_once_is_seen_to_once_at_the_earliest_time():
+    clock, seen = VirtualClock(), []
+
+    async def see_to(key):
+        seen.append(clock.monotonic())
+
+    rounds = Rounds(see_to, clock)
+    begun = clock.monotonic()
+    async with running(rounds):
+        for seconds in (5, 3, 4):
+            rounds.add_after(seconds, "a")
+        for _ in range(6):
+            await rest()
+            clock.move_to(clock.monotonic() + 1)
+        await rest()
+        assert seen == [begun + 3]
+        rounds.add_after(1, "a")
+        await rest()
+        clock.move_to(clock.monotonic() + 1)
+        await rest()
+        assert len(seen) == 2
