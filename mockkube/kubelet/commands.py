@@ -5,8 +5,7 @@ from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.script import Exit
-from mockkube.shell.reading import End, read
-from mockkube.shell.surroundings import Start
+from mockkube.shell.entrypoints import has_command
 
 Ends = Callable[[int, datetime], Exit | None]
 """How a container ends that has been restarted so often, and was started then; None: it runs until it is stopped."""
@@ -18,6 +17,11 @@ def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, 
     def ends(run: int, began: datetime) -> Exit | None:
         if given is not None:
             return given
+        if not has_command(container):
+            return unsaid
+        from mockkube.shell.reading import End, read  # loaded for the first container that has a command
+        from mockkube.shell.surroundings import Start
+
         said = read(pod, container, Start(run, began))
         if said.end is End.EXITS:
             return Exit(said.code, said.seconds, said.message)

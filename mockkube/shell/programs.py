@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.shell import builtins, conditions, images, printing
 from mockkube.shell.arithmetic import divided, remainder, wrapped
+from mockkube.shell.entrypoints import PAUSE
 from mockkube.shell.expansion import fits, known
 from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Late, bounded
 from mockkube.shell.parser import parse
@@ -32,7 +33,7 @@ def executable(path: str) -> Program | None:
         return images.agnhost
     folder, slash, bare = path.rpartition("/")
     if slash and f"{folder}/" not in _FOLDERS:
-        return _for_ever if path == images.PAUSE else None
+        return _for_ever if path == PAUSE else None
     return _PROGRAMS.get(bare)
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.shell import images
+from mockkube.shell.entrypoints import entrypoint_of, has_command
 from mockkube.shell.expansion import Failed
 from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Late, Machine, Printed
 from mockkube.shell.programs import executable, program_of
@@ -47,7 +47,7 @@ _NOTHING: Final = Reading(End.UNSAID)
 
 def read(pod: ReadOnlyObject, container: ReadOnlyObject, start: Start, *, until: float = ENDLESS) -> Reading:
     """Read the command of a container in one of its runs, up to a moment in seconds after its start."""
-    if not (container.get("command") or container.get("args") or images.entrypoint_of(container.get("image", ""))):
+    if not has_command(container):
         return _NOTHING
     files: dict[str, str] = {}
     for earlier in range(min(start.run, RUNS_MAX)):
@@ -66,7 +66,7 @@ def words_of(container: ReadOnlyObject, variables: dict[str, str]) -> list[str]:
     args = [expanded(word, variables) for word in container.get("args") or ()]
     if command:
         return [*command, *args]
-    if entrypoint := images.entrypoint_of(container.get("image", "")):
+    if entrypoint := entrypoint_of(container.get("image", "")):
         return [entrypoint, *args]
     return args if args and executable(args[0]) is not None else []
 

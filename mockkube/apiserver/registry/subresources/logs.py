@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.api.fields import FieldError, invalid
@@ -11,9 +11,10 @@ from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.options import Query, first, integer
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.shell.reading import End, Reading
-from mockkube.shell.reading import read as read_command
-from mockkube.shell.surroundings import Start
+from mockkube.shell.entrypoints import has_command
+
+if TYPE_CHECKING:
+    from mockkube.shell.reading import Reading
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
 _SECOND: Final = timedelta(seconds=0.999)
@@ -110,9 +111,14 @@ def _silent(pod: ReadOnlyObject, container: str, run: _Run) -> list[Line]:
 def _said(pods: Resource, pod: ReadOnlyObject, container: str, run: _Run) -> list[Line] | None:
     """Return what the command of a container says it printed up to now; None if it says nothing."""
     spec = next(one for key in _LISTS for one in pod["spec"].get(key, ()) if one["name"] == container)
+    if not has_command(spec):
+        return None
+    from mockkube.shell.reading import End, read  # loaded when somebody first reads a log
+    from mockkube.shell.surroundings import Start
+
     until = run.ended + _SECOND if run.ended is not None else pods.services.clock.now()
     start = Start(run.number, run.began, lambda kind, namespace, name: _found(pods, kind, namespace, name))
-    said = read_command(pod, spec, start, until=(until - run.began).total_seconds())
+    said = read(pod, spec, start, until=(until - run.began).total_seconds())
     lines = list(_in_lines(said, run.began))
     return None if said.end is End.UNSAID and not lines else lines
 
@@ -123,7 +129,7 @@ def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObje
     return None if record is None else {**record.load(), "kind": kind}
 
 
-def _in_lines(said: Reading, began: datetime) -> Iterator[Line]:
+def _in_lines(said: "Reading", began: datetime) -> Iterator[Line]:
     """Put what was printed piece by piece into lines."""
     begun, text = began, ""
     for printed in said.printed:
