@@ -152,10 +152,11 @@ class Inquiry:
         return ByScheduler(self.pod, node, replace(self.case, pod=preemptor, recording=recording))
 
     def _preemptor(self) -> ReadOnlyObject | None:
-        """Return the pod that the scheduler made room for; from 1.36 on events name its uid in their text alone."""
-        events = [event for event in self.memory.events if event.get("reason") == "Preempted"]
-        pods = self.case.recording.objects["Pod"]
-        return next((pod for pod in pods for event in events if _names(event, pod["metadata"].get("uid", ""))), None)
+        """Return the pod that the scheduler made room for, if it is still there."""
+        # No field names it from 1.36 on; the text does in every version.
+        events = (event for event in self.memory.events if event.get("reason") == "Preempted")
+        words = {word for event in events for word in event.get("message", "").split()}
+        return next((pod for pod in self.case.recording.objects["Pod"] if pod["metadata"].get("uid") in words), None)
 
     # At the API server
 
@@ -183,8 +184,3 @@ class Inquiry:
             if lodging is not None and (then is None or then.stage > obstacle.stage):
                 but = "; ".join([_ANEW, *([] if then is None else [then.told()])]) if component else ""
                 yield Remedy(kind, component, change, node, but)
-
-
-def _names(event: ReadOnlyObject, uid: str) -> bool:
-    """Whether an event is about what another object did, or was for."""
-    return bool(uid) and (uid == (event.get("related") or {}).get("uid") or uid in event.get("message", "").split())
