@@ -62,7 +62,7 @@ class WebhookClient:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response:
-                body = await response.content.read(_ANSWER_BYTES_MAX + 1)
+                body = await _body(response)
         except TimeoutError as error:
             raise CallFailed(f'Post "{url}": context deadline exceeded') from error
         except (aiohttp.ClientError, OSError) as error:
@@ -86,6 +86,16 @@ class WebhookClient:
             except (ssl.SSLError, ValueError) as error:
                 raise CallFailed(f"unable to load root certificates: {error}") from error
         return context
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """All of an answer, or a little more of it than it may be long: it comes in pieces."""
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _ANSWER_BYTES_MAX:
+            break
+    return bytes(body)
 
 
 def _url(client: ReadOnlyObject) -> str:

@@ -119,6 +119,15 @@ async def test_an_object_is_read_in_any_version(client: "Client", things: "Thing
     assert (asked["version"], asked["desiredAPIVersion"]) == ("apiextensions.k8s.io/v1beta1", f"{things.group}/v2")
 
 
+async def test_an_answer_that_comes_in_pieces_is_read_whole(
+    client: "Client", things: "Things", webhook: Webhook
+) -> None:
+    await define(things, webhook.client)
+    title = "x" * 600_000
+    await client.create(things.path(), things.thing("t", host=f"{title}:1"))
+    assert (await client.get(things.path("t", "v2")))["spec"] == {"title": title, "port": "1"}
+
+
 async def test_a_version_judges_what_is_written_in_it_and_another_is_stored(
     client: "Client", things: "Things", webhook: Webhook
 ) -> None:
