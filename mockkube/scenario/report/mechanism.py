@@ -19,7 +19,7 @@ def told(orders: Sequence[OrderVerdict], phase: Phase) -> str:
     found = [(_brought(orders, place, name, always), name) for name in sorted({one.order[place] for one in orders})]
     parts = list(_parts(found, word))
     common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
-    every = f" Every order brings: {said(common)}." if common else ""
+    every = f" All orders without preparation bring: {said(common)}." if common else ""
     return f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
 
 
