@@ -8,7 +8,6 @@ from mockkube.api import go_json
 from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
 from mockkube.api.kinds.config_map import DATA_BYTES_MAX, decoded_bytes, formed_key, frozen
 from mockkube.api.kinds.formats import immutable
-from mockkube.api.kinds.tls import key_pair_complaint
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -52,6 +51,8 @@ class SecretStrategy(Strategy):
         """Warn of a certificate and key that do not work together."""
         if obj.get("type") != TLS:
             return []
+        from mockkube.api.kinds.tls import key_pair_complaint  # loads cryptography: 6 MB that most servers never need
+
         data = obj.get("data") or {}
         complaint = key_pair_complaint(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
         return [complaint] if complaint else []
