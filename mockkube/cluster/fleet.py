@@ -5,6 +5,7 @@ A worker like any controller: a change of a component wakes it, it reads what is
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -67,7 +68,7 @@ class Fleet:
         self._replicas: dict[str, Replica] = {}
         self._failures: dict[str, str] = {}
         self._pending: dict[str, None] = {}
-        self._renewals: list[tuple[Callable[[], Awaitable[None]], asyncio.Future[None]]] = []
+        self._renewals: deque[tuple[Callable[[], Awaitable[None]], asyncio.Future[None]]] = deque()
         self._wake = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
@@ -113,6 +114,8 @@ class Fleet:
             for task in self._tasks:
                 task.cancel()
             await self._group.__aexit__(None, None, None)
+            for _, done in self._renewals:
+                done.cancel()
             await self._crew.stop()
             await self._means.stage.__aexit__(None, None, None)
         for server in reversed(self._replicas.values()):
@@ -228,9 +231,8 @@ class Fleet:
     async def step(self) -> None:
         """See to every component that has changed, then report on all."""
         self._wake.clear()
-        renewals, self._renewals = self._renewals, []
-        for between, done in renewals:
-            await self._renew_for(between, done)
+        while self._renewals:
+            await self._renew_for(*self._renewals.popleft())
         await self._crew.clear()
         changed, self._pending = self._pending, {}
         components = self._control.components()
@@ -245,6 +247,9 @@ class Fleet:
         except Exception as error:  # it is for whoever asked to tell; the components have come up again
             if not done.done():
                 done.set_exception(error)
+        except BaseException:
+            done.cancel()
+            raise
         if not done.done():
             done.set_result(None)
 

@@ -9,6 +9,7 @@ from typing import Final
 from mockkube.cluster.turns import Turns
 from mockkube.runtime.steps import STEPS_MAX, Bell, InOrder, LivelockError, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance
+from mockkube.runtime.waiters import Waiters
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
@@ -30,7 +31,7 @@ class VirtualStage:
         self._turns = Turns(clock)
         self._heeding: dict[int, asyncio.Task[None]] = {}
         self._target = clock.now()
-        self._reached: list[tuple[datetime, asyncio.Future[None]]] = []
+        self._waiters: Waiters[datetime] = Waiters()
 
     async def __aenter__(self) -> "VirtualStage":
         await self._group.__aenter__()
@@ -68,10 +69,8 @@ class VirtualStage:
         Raises LivelockError when workers keep each other busy on the way: then time stands still.
         """
         self._target = max(self._target, moment)
-        reached = asyncio.get_running_loop().create_future()
-        self._reached.append((moment, reached))
         self._bell.ring()
-        await reached
+        await self._waiters.wait(moment)
 
     async def _heed(self, worker: Worker) -> None:
         while True:
@@ -85,8 +84,8 @@ class VirtualStage:
                 await self._work()
             except LivelockError as error:  # whoever waits is told, and can change something
                 _LOG.error("time stands still: %s", error)
-                self._give_up(error)
-            self._tell()
+                self._waiters.fail(error)
+            self._waiters.release(self._clock.now())
 
     async def _work(self) -> None:
         """Bring all to rest, now and at every moment on the way to where time is to go."""
@@ -100,16 +99,3 @@ class VirtualStage:
     async def _quiet(self) -> None:
         await self._turns.halted()
         await self._seen()
-
-    def _give_up(self, error: LivelockError) -> None:
-        waiting, self._reached = self._reached, []
-        for _, reached in waiting:
-            if not reached.done():
-                reached.set_exception(error)
-
-    def _tell(self) -> None:
-        now, waiting = self._clock.now(), self._reached
-        self._reached = [(moment, reached) for moment, reached in waiting if moment > now]
-        for moment, reached in waiting:
-            if moment <= now and not reached.done():
-                reached.set_result(None)

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from heapq import heappop, heappush
 from typing import Final
 
 from mockkube.runtime.steps import LivelockError, Worker
+from mockkube.runtime.waiters import Waiters
 
 EPOCH: Final = datetime(2030, 1, 1, tzinfo=UTC)
 """Where virtual time begins unless told otherwise."""
@@ -17,13 +17,12 @@ STANDSTILLS_MAX: Final = 1000
 class VirtualClock:
     """A clock that its owner moves. Sleepers wake when it has been moved to their moment, in order of moments."""
 
-    __slots__ = ("_drawn", "_elapsed", "_sleepers", "_start")
+    __slots__ = ("_elapsed", "_sleepers", "_start")
 
     def __init__(self, start: datetime = EPOCH) -> None:
         self._start = start
         self._elapsed = 0.0
-        self._drawn = 0
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._sleepers: Waiters[float] = Waiters()
 
     def now(self) -> datetime:
         """Return the present, aware and in UTC."""
@@ -38,22 +37,16 @@ class VirtualClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
-        future = asyncio.get_running_loop().create_future()
-        self._drawn += 1
-        heappush(self._sleepers, (self._elapsed + seconds, self._drawn, future))
-        await future
+        await self._sleepers.wait(self._elapsed + seconds)
 
     def next_timer(self) -> float | None:
         """Return the moment of the next sleeper; None when nobody sleeps."""
-        while self._sleepers and self._sleepers[0][2].done():
-            heappop(self._sleepers)
-        return self._sleepers[0][0] if self._sleepers else None
+        return self._sleepers.next_point()
 
     def move_to(self, moment: float) -> None:
         """Set the clock to a moment, never back, and wake those whose time has come."""
         self._elapsed = max(self._elapsed, moment)
-        while (due := self.next_timer()) is not None and due <= self._elapsed:
-            heappop(self._sleepers)[2].set_result(None)
+        self._sleepers.release(self._elapsed)
 
 
 def next_moment(clock: VirtualClock, workers: Sequence[Worker]) -> float | None:

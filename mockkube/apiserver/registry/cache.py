@@ -5,7 +5,6 @@ are served from here. A `Record` is immutable and shared: its bytes are the answ
 selectors look at; whoever wants the object itself decodes it afresh.
 """
 
-import asyncio
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from mockkube_storage.store import Store
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.runtime.waiters import Waiters
 
 ROOT: Final = "/registry/"
 HISTORY_MAX: Final = 4096
@@ -234,7 +234,7 @@ class Cache:
         self.store = store
         self.revision = 0
         self._collections: dict[str, Collection] = {}
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiters: Waiters[int] = Waiters()
 
     def collection(self, name: str, reader: Reader) -> Collection:
         """The collection stored under this name (`core/pods`); made when first asked for, before `start`."""
@@ -273,24 +273,12 @@ class Cache:
             if collection is not None:
                 collection.apply(event)
         self.revision = events[-1].revision
-        while self._waiting and any(future.done() or revision <= self.revision for revision, future in self._waiting):
-            self._release()
-
-    def _release(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for revision, future in waiting:
-            if revision > self.revision:
-                self._waiting.append((revision, future))
-            elif not future.done():
-                future.set_result(None)
+        self._waiters.release(self.revision)
 
     async def reach(self, revision: int) -> None:
         """Return once everything up to this revision has been taken in."""
-        if revision <= self.revision:
-            return
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append((revision, future))
-        await future
+        if revision > self.revision:
+            await self._waiters.wait(revision)
 
     async def fresh(self) -> int:
         """Wait for what was committed before this call; return the revision reached: a consistent read."""

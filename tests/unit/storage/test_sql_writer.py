@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mockkube_storage.engines.sql_plan import Write
 from mockkube_storage.engines.sql_writer import Bounds, Writer
 from mockkube_storage.errors import Conflict, Unavailable
@@ -150,3 +152,36 @@ async def test_stopping_finishes_what_is_in_hand_and_refuses_the_rest(gate: Gate
     for refused in (waiting, *await start(writer, "c")):
         with pytest.raises(Unavailable, match="closed"):
             await refused
+
+
+@given(st.lists(st.tuples(st.sampled_from(["write", "cancel", "commit", "job"]), st.integers(0, 20)), max_size=40))
+def test_every_caller_hears_whoever_else_gives_up(actions: list[tuple[str, int]]) -> None:
+    asyncio.run(play(actions))
+
+
+async def play(actions: list[tuple[str, int]]) -> None:
+    gate = Gate()
+    writer = Writer("here", gate.commit, bounds=Bounds(group_writes_max=3, waiting_max=100))
+    running = asyncio.ensure_future(writer.run())
+    calls: list[asyncio.Future[object]] = []
+    for action, value in actions:
+        if action == "write":
+            calls.append(asyncio.ensure_future(writer.write(Write(f"/{len(calls)}", b"", None))))
+        elif action == "job":
+            calls.append(asyncio.ensure_future(writer.between(done_at_once)))
+        elif action == "cancel" and value < len(calls):
+            calls[value].cancel()
+        elif action == "commit":
+            gate.open.set()
+            await asyncio.sleep(0)
+            gate.open.clear()
+        await asyncio.sleep(0)
+    gate.open.set()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(result, Entry | int | asyncio.CancelledError) for result in results)
+    writer.stop()
+    await running
+
+
+async def done_at_once() -> int:
+    return 1

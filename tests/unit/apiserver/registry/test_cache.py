@@ -186,3 +186,42 @@ def test_a_record_is_looked_into_when_somebody_selects_and_then_once() -> None:
     assert record.later(7).load()["metadata"]["resourceVersion"] == "7"
     assert record.later(7).labels == {"a": "b"}
     assert len(looked) == 1
+
+
+REACH_ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("reach"), st.integers(1, 6)),
+        st.tuples(st.just("cancel"), st.integers(0, 20)),
+        st.tuples(st.just("write"), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+async def play_reaches(actions: list[tuple[str, int]]) -> None:
+    store = MemoryStore()
+    async with store, asyncio.TaskGroup() as group:
+        cached = Cache(store)
+        await cached.start()
+        running = group.create_task(cached.run())
+        ahead: list[tuple[int, asyncio.Task[None]]] = []
+        for number, (action, value) in enumerate(actions):
+            if action == "reach":
+                ahead.append((store.revision + value, asyncio.ensure_future(cached.reach(store.revision + value))))
+            elif action == "cancel" and value < len(ahead):
+                ahead[value][1].cancel()
+            elif action == "write":
+                await store.create(f"{PREFIX}{number}", b"")
+            await asyncio.sleep(0)
+        await cached.reach(store.revision)
+        await asyncio.sleep(0)
+        assert all(task.done() for revision, task in ahead if revision <= store.revision)
+        assert not any(task.done() and not task.cancelled() for revision, task in ahead if revision > store.revision)
+        for _, task in ahead:
+            task.cancel()
+        running.cancel()
+
+
+@given(REACH_ACTIONS)
+def test_reaching_a_revision_returns_whoever_else_gives_up(actions: list[tuple[str, int]]) -> None:
+    asyncio.run(play_reaches(actions))
