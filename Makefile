@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.installed-runtime
 DEVELOPMENT := $(VENV)/.installed-development
 # a start is a quarter of a second faster, also where PYTHONDONTWRITEBYTECODE is set
-COMPILE := $(BIN)/python -m compileall -q mockkube storage
+COMPILE := $(BIN)/python -m compileall -q mockkube storage cel
 # who has the development environment has the other, too: nothing is installed twice
 INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 
@@ -61,7 +61,7 @@ lock:
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find mockkube storage tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find mockkube storage cel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
 	$(PIP) install --no-deps -r requirements.lock

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from mockkube_cel.golang.strconv import quoted as quoted  # fields of an error are quoted as Go quotes
+
 
 class ErrorType(StrEnum):
     """The reasons a `Status` cause may carry."""
@@ -73,17 +75,6 @@ class FieldError:
         return f"{self.field}: {self.message}"
 
 
-_ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    '"': '\\"',
-    "\\": "\\\\",
-}
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -106,20 +97,6 @@ def shown(value: Any) -> str:
             return "null"
         case _:
             return go_json(value)
-
-
-def quoted(text: str) -> str:
-    """Quote a text as Go does: what cannot be printed is escaped."""
-    return f'"{"".join(_ESCAPES.get(letter) or _go_letter(letter) for letter in text)}"'
-
-
-def _go_letter(letter: str) -> str:
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def go_json(value: Any, *, indent: int | None = None) -> str:

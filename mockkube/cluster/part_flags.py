@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from mockkube_cel.golang import gotime
+
 from mockkube.api.names import dns_subdomain
 from mockkube.cluster.components import CONTROLLER_MANAGER, SCHEDULER, settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
@@ -15,7 +17,6 @@ from mockkube.cluster.parts import Flags
 from mockkube.controllers.options import NodeOptions, Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.matching.cel import gotime
 
 _NANOS: Final = 1_000_000_000
 

@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
+from mockkube_cel.golang.gotime import parse_duration
+
 from mockkube.api.kinds.cron_schedule import schedule_complaint
-from mockkube.matching.cel.gotime import parse_duration
 
 _YEARS_MAX: Final = 5
 """How far ahead a moment is looked for."""

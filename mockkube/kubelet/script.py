@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from mockkube_cel.golang.gotime import parse_duration
+
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel.gotime import parse_duration
 
 PREFIX: Final = "mockkube.dev/"
 EXIT: Final = f"{PREFIX}exit"

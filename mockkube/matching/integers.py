@@ -3,8 +3,9 @@
 upstream 1.36: api/core/v1/toleration.go, apimachinery/pkg/api/validate/content/decimal_int.go
 """
 
+from mockkube_cel.golang.strconv import NumberError, parse_int64
+
 from mockkube.api import names
-from mockkube.matching.gotext import NumberError, parse_int64
 
 
 def parse_canonical(text: str) -> int:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube_cel.golang.strconv import NumberError, parse_int64
+
 from mockkube.api import names
 from mockkube.api.fields import go_json, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.gotext import NumberError, parse_int64
 from mockkube.matching.taints import SEMVER, SEMVER_GATE, Operator
 
 Labels = Mapping[str, str]

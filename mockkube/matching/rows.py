@@ -8,6 +8,9 @@ versions), `values`, `validate` and `match` (tolerations), `match`, `selectors`,
 from collections.abc import Callable
 from typing import Any, Final
 
+from mockkube_cel.environment import Compiled, Environment
+from mockkube_cel.values import CelError
+
 from mockkube.api.fields import OMITTED, FieldError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
@@ -16,8 +19,6 @@ from mockkube.api.validation.node_selector import SelectorRules, validate_node_s
 from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel import tolerations
-from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.values import CelError
 
 Answer = Callable[[ReadOnlyObject], Object]
 _TOLERATIONS: Final = "spec.tolerations"

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from mockkube_cel.golang.strconv import NumberError, parse_uint64
+
 from mockkube.api.fields import quoted
-from mockkube.matching.gotext import NumberError, parse_uint64
 
 CACHE_MAX: Final = 4096
 """How many texts are remembered with their versions; the least recently read one is forgotten."""

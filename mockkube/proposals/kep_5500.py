@@ -3,10 +3,11 @@
 from functools import lru_cache
 from typing import Final
 
+from mockkube_cel.environment import Compiled
+
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching import taints
-from mockkube.matching.cel.environment import Compiled
 from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINTS, admission_errors
 from mockkube.proposals.proposal import Field, Proposal
 

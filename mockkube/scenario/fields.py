@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from mockkube.matching.cel import gotime
+from mockkube_cel.golang import gotime
+
 from mockkube.scenario.bindings import is_expression, resolve
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.located import line_of

@@ -6,11 +6,12 @@ upstream 1.36: pkg/scheduler/apis/config/v1/defaults.go, pkg/scheduler/apis/conf
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from mockkube_cel.golang.gotime import parse_duration
+
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.cel.gotime import parse_duration
 from mockkube.matching.node_selectors import compile_preferred, compile_terms, operators_for
 
 Defaults = Callable[[Object, Capabilities], None]

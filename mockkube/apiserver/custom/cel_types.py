@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from mockkube_cel import types
+from mockkube_cel.sizes import Path, Size
+from mockkube_cel.types import CelType
+
 from mockkube.api.custom.structural import Structural
-from mockkube.matching.cel import types
-from mockkube.matching.cel.sizes import Path, Size
-from mockkube.matching.cel.types import CelType
 
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 _TEXT_MAX: Final = REQUEST_BYTES_MAX - 2

@@ -7,10 +7,11 @@ import re
 from base64 import urlsafe_b64decode
 from typing import Any, Final
 
+from mockkube_cel.golang.gotime import parse_duration, parse_timestamp
+from mockkube_cel.values import CelError, Duration
+
 from mockkube.api.custom.structural import Structural
 from mockkube.apiserver.custom.cel_types import escape
-from mockkube.matching.cel.gotime import parse_duration, parse_timestamp
-from mockkube.matching.cel.values import CelError, Duration
 
 _NANOS: Final = {"d": 86_400_000_000_000, "w": 7 * 86_400_000_000_000}
 _GO_TYPES: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (list, "[]interface {}"))

@@ -1,6 +1,6 @@
 """Patterns of schemas, in Go's dialect of regular expressions."""
 
-from mockkube.matching.cel.goregexp import RegexError, compiled
+from mockkube_cel.golang.goregexp import RegexError, compiled
 
 
 def found_in(pattern: str, text: str) -> bool:

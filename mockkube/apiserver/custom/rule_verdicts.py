@@ -6,13 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from mockkube_cel.program import Evaluation
+from mockkube_cel.values import NONE, CelError, Optional
+
 from mockkube.api.custom.correlation import Correlated, Items
 from mockkube.api.custom.outcomes import NOWHERE
 from mockkube.api.fields import OMITTED, ErrorType, FieldError, duplicate, forbidden, invalid, keyed, required
 from mockkube.apiserver.custom.cel_values import to_cel
 from mockkube.apiserver.custom.rules import OLD_SELF, SELF, Rule, Rules
-from mockkube.matching.cel.program import Evaluation
-from mockkube.matching.cel.values import NONE, CelError, Optional
 
 CALL_COST_MAX: Final = 1_000_000
 BUDGET: Final = 10_000_000

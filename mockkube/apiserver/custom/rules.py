@@ -5,13 +5,15 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mockkube_cel import types
+from mockkube_cel.environment import Compiled, Environment
+from mockkube_cel.schema import Schema
+
 from mockkube.api.custom.structural import Structural
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.custom.cel_types import REQUEST_BYTES_MAX, Declared, Declarer, Sizes
 from mockkube.apiserver.custom.field_paths import BadPath, resolve
-from mockkube.matching.cel import types
-from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.schema import Schema
+from mockkube.matching.cel.environment import environment
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
@@ -136,7 +138,7 @@ def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, 
         return None, ()
     old = (declared.type, types.optional_of(declared.type))
     schemas = (Schema({SELF: declared.type, OLD_SELF: one}, declarer.messages) for one in old)
-    return declared, tuple(Environment(one, Sizes(declared)) for one in schemas)
+    return declared, tuple(environment(one, Sizes(declared)) for one in schemas)
 
 
 def _rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> Rule:

@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from mockkube_cel.golang import gotime
+
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported
 from mockkube.api.printers.ages import since
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text
@@ -10,7 +12,6 @@ from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.readings import REAL, VIRTUAL
-from mockkube.matching.cel import gotime
 
 CLOCK: Final = "cluster"
 """The name of the one clock there is."""

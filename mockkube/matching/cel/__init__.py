@@ -1,5 +1,4 @@
-"""The Common Expression Language as Kubernetes runs it: verdicts, types, costs and results are those of cel-go.
+"""CEL in Kubernetes: its function libraries, and expressions over taints and devices.
 
-An engine of its own, because texts and costs are the point; `docs/adr/0004-cel-engine.md` says why. Not here: what a
-component does with an expression. Read `environment.py` first, it names the stages in order.
+The engine is the package `mockkube_cel`. Read `environment.py` first.
 """

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from mockkube_cel.environment import Compiled
+from mockkube_cel.values import CelError, OpenMap, type_of
+
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching import semver
 from mockkube.matching.cel.devices import devices
-from mockkube.matching.cel.environment import Compiled
 from mockkube.matching.cel.libraries import quantities
 from mockkube.matching.cel.tolerations import COST_MAX, PROGRAMS_MAX
-from mockkube.matching.cel.values import CelError, OpenMap, type_of
 
 
 @lru_cache(PROGRAMS_MAX)

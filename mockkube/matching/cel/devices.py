@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
+from mockkube_cel import types
+from mockkube_cel.environment import Compiled, Environment
+from mockkube_cel.schema import Schema
+from mockkube_cel.sizes import Path, Size
+from mockkube_cel.types import CelType
+
 from mockkube.api.fields import FieldError
 from mockkube.api.strategy import Judge
-from mockkube.matching.cel import types
-from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.sizes import Path, Size
+from mockkube.matching.cel.environment import environment
 from mockkube.matching.cel.tolerations import PROGRAMS_MAX, admission_errors
-from mockkube.matching.cel.types import CelType
 
 SHARED_GATE: Final = "DRAConsumableCapacity"
 LISTS_GATE: Final = "DRAListTypeAttributes"
@@ -80,7 +82,7 @@ def devices(*, shared: bool, lists: bool) -> Environment:
     if shared:
         fields["allowMultipleAllocations"] = types.BOOL
     schema = Schema(variables={"device": types.struct(_DEVICE)}, messages={_DEVICE: fields})
-    return Environment(schema, _Sizes(), bindings=True)
+    return environment(schema, _Sizes(), bindings=True)
 
 
 @lru_cache(PROGRAMS_MAX)

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
+from mockkube_cel import types
+from mockkube_cel.environment import Compiled
+from mockkube_cel.schema import Schema
+from mockkube_cel.sizes import NOTHING, Size
 
 from mockkube.api.fields import FieldError, forbidden, internal, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel import types
-from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.sizes import NOTHING, Size
+from mockkube.matching.cel.environment import environment
 from mockkube.matching.taints import Expression, Outcome, Unreadable
 
 if TYPE_CHECKING:
-    from mockkube.matching.cel.program import Evaluation
+    from mockkube_cel.program import Evaluation
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 COST_MAX: Final = 1_000_000
@@ -35,8 +36,8 @@ _SIZES: Final = {
     ("taint", "value"): Size(0, 63),
     ("taint", "effect"): Size(0, 16),
 }
-TAINTS: Final = Environment(_SCHEMA, _SIZES)
-TAINTS_WITH_BINDINGS: Final = Environment(_SCHEMA, _SIZES, bindings=True)
+TAINTS: Final = environment(_SCHEMA, _SIZES)
+TAINTS_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
 
 
 def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
@@ -89,7 +90,7 @@ class ExpressionCache:
             unreadable = Unreadable("toleration", text, compiled.error)
             return lambda taint: unreadable
 
-        from mockkube.matching.cel.values import CelError  # late, like the compiler that is loaded by now
+        from mockkube_cel.values import CelError  # late, like the compiler that is loaded by now
 
         def test(taint: ReadOnlyObject) -> Outcome:
             value = evaluate(compiled, taint).value

@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mockkube_cel.golang.strconv import NumberError
 
 from mockkube.matching import integers
-from mockkube.matching.gotext import NumberError
 
 
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))

@@ -3,6 +3,8 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go
 from collections.abc import Sequence
 
+from mockkube_cel.environment import Compiled
+
 from mockkube.api.errors import aggregate
 from mockkube.apiserver.admission.policies.evaluation import (
     CONDITIONS_COST_MAX,
@@ -11,7 +13,6 @@ from mockkube.apiserver.admission.policies.evaluation import (
     Failed,
     OutOfBudget,
 )
-from mockkube.matching.cel.environment import Compiled
 
 
 def met(conditions: Sequence[Compiled], found: Activation, *, fails: bool) -> bool:

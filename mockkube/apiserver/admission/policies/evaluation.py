@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube_cel.environment import Compiled
+from mockkube_cel.values import CelError
+
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.admission.policies.rights import names_of_rights
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.matching.cel.environment import Compiled
-from mockkube.matching.cel.values import CelError
 
 CALL_COST_MAX: Final = 1_000_000
 """The most one expression may cost."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from mockkube_cel import object_literals, types
+from mockkube_cel.environment import Compiled, Environment
+from mockkube_cel.schema import Schema
+from mockkube_cel.types import CelType
+
 from mockkube.api.fields import FieldError, internal, invalid
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel import built, types
-from mockkube.matching.cel.environment import Compiled, Environment
-from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.types import CelType
+from mockkube.matching.cel.environment import environment
 
 _TEXTS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)
@@ -86,8 +88,8 @@ BOOL: Final = (types.BOOL,)
 MESSAGE: Final = (types.STRING,)
 ANNOTATION: Final = (types.STRING, types.NULL)
 ANYTHING: Final = (types.ANY,)
-OBJECT: Final = (built.OBJECT,)
-PATCHES: Final = (types.list_of(built.PATCH),)
+OBJECT: Final = (object_literals.OBJECT,)
+PATCHES: Final = (types.list_of(object_literals.PATCH),)
 _YIELDS: Final = {
     "variable": ANYTHING,
     "validation": BOOL,
@@ -136,7 +138,7 @@ def _environment(scope: Scope) -> Environment:
     if scope.variables is not None:
         variables["variables"] = types.struct(_VARIABLES)
         messages[_VARIABLES] = dict(scope.variables)
-    return Environment(Schema(variables=variables, messages=messages, builds=scope.builds), {})
+    return environment(Schema(variables=variables, messages=messages, builds=scope.builds), {})
 
 
 @lru_cache(maxsize=_KEPT_MAX)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube_cel.environment import Compiled
+
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Plugin, Request
@@ -15,7 +17,6 @@ from mockkube.apiserver.admission.policies.expressions import BOOL, compiled, na
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.policies.mutations import Mutation
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.matching.cel.environment import Compiled
 
 _GATE: Final = "MutatingAdmissionPolicy"
 

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube_cel.environment import Compiled
+from mockkube_cel.object_literals import NotJson, misnamed, to_json
+from mockkube_cel.values import Built
+
 from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.merge import merge
 from mockkube.api.managed_fields.types import ListType, MapType, Type
@@ -14,9 +18,6 @@ from mockkube.api.patching.errors import PatchError, TestFailed
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import COST_MAX, Activation, Budget, Failed, Occasion
 from mockkube.apiserver.admission.policies.expressions import OBJECT, PATCHES, Scope, compiled
-from mockkube.matching.cel.built import NotJson, misnamed, to_json
-from mockkube.matching.cel.environment import Compiled
-from mockkube.matching.cel.values import Built
 
 _JSON_PATCH: Final = "JSONPatch"
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube_cel.environment import Compiled
+
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
@@ -29,7 +31,6 @@ from mockkube.apiserver.admission.policies.expressions import (
 )
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.matching.cel.environment import Compiled
 
 MESSAGE_BYTES_MAX: Final = 5 * 1024
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}

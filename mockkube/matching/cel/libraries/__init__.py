@@ -1,1 +1,1 @@
-"""The functions an expression may call, one module per library; each lists `FUNCTIONS`."""
+"""Kubernetes' own CEL functions, one module per library; each lists `FUNCTIONS`."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from mockkube_cel import types, values
+from mockkube_cel.declarations import Function, Implementation, Overload
+from mockkube_cel.types import BOOL, STRING, CelType
+from mockkube_cel.values import NO_OVERLOAD, CelError
+
 from mockkube.api import names
-from mockkube.matching.cel import types, values
-from mockkube.matching.cel.declarations import Function, Implementation, Overload
-from mockkube.matching.cel.types import BOOL, STRING, CelType
-from mockkube.matching.cel.values import NO_OVERLOAD, CelError
 
 CHECK_COST: Final = 350_000
 """Leaves room for two checks in an expression."""

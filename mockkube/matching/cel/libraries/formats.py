@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube_cel import costs, types, values
+from mockkube_cel.declarations import CallEstimate, Function, Overload, Sized, global_overload, member_overload
+from mockkube_cel.golang import gotime, gourl
+from mockkube_cel.sizes import REGEX_FACTOR, TRAVERSAL_FACTOR
+from mockkube_cel.types import STRING
+from mockkube_cel.values import NONE, Optional, size_of
+
 from mockkube.api import names
-from mockkube.matching.cel import costs, gotime, gourl, types, values
-from mockkube.matching.cel.declarations import CallEstimate, Function, Overload, Sized, global_overload, member_overload
-from mockkube.matching.cel.sizes import REGEX_FACTOR, TRAVERSAL_FACTOR
-from mockkube.matching.cel.types import STRING
-from mockkube.matching.cel.values import NONE, Optional, size_of
 
 _FORMAT: Final = types.struct("kubernetes.NamedFormat")
 _ESTIMATED_PATTERN: Final = 128

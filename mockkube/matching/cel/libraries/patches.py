@@ -5,8 +5,8 @@ upstream 1.36: apiserver/pkg/cel/library/jsonpatch.go
 
 from typing import Final
 
-from mockkube.matching.cel.declarations import Function, global_overload
-from mockkube.matching.cel.types import STRING
+from mockkube_cel.declarations import Function, global_overload
+from mockkube_cel.types import STRING
 
 
 def escape_key(text: str) -> str:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from mockkube_cel import costs, types, values
+from mockkube_cel.declarations import Function, Implementation, global_overload, member_overload
+from mockkube_cel.types import BOOL, DOUBLE, INT, STRING, CelType
+from mockkube_cel.values import CelError
+
 from mockkube.api import quantity
 from mockkube.api.quantity import Format, Quantity
-from mockkube.matching.cel import costs, types, values
-from mockkube.matching.cel.declarations import Function, Implementation, global_overload, member_overload
-from mockkube.matching.cel.types import BOOL, DOUBLE, INT, STRING, CelType
-from mockkube.matching.cel.values import CelError
 
 _QUANTITY: Final = types.struct("kubernetes.Quantity")
 _NOT_INTEGER: Final = CelError("cannot convert value to integer")

@@ -6,10 +6,11 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 from collections.abc import Sequence
 from typing import Final
 
+from mockkube_cel.golang.gotime import parse_duration
+
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
-from mockkube.matching.cel.gotime import parse_duration
 from mockkube.scheduler.framework.events import Interest
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (

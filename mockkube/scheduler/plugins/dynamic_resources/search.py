@@ -9,7 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.matching.cel.recursion import room_for
+from mockkube_cel.recursion import room_for
+
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice, is_tainted
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters

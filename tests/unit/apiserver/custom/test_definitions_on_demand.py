@@ -56,7 +56,7 @@ def test_a_server_without_definitions_loads_no_compiler_of_expressions() -> None
     script = """
 import sys
 import mockkube.apiserver.server
-for name in ("mockkube.matching.cel.compiler", "mockkube.apiserver.custom.definitions", "re2", "yaml", "jsonschema"):
+for name in ("mockkube_cel.compiler", "mockkube.apiserver.custom.definitions", "re2", "yaml", "jsonschema"):
     assert name not in sys.modules, name
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -1,13 +1,13 @@
 """Objects and patches that expressions write out."""
 
 import pytest
+from mockkube_cel.object_literals import NotJson, misnamed, to_json
+from mockkube_cel.schema import Schema
+from mockkube_cel.values import Built
 
-from mockkube.matching.cel.built import NotJson, misnamed, to_json
-from mockkube.matching.cel.environment import Environment
-from mockkube.matching.cel.schema import Schema
-from mockkube.matching.cel.values import Built
+from mockkube.matching.cel.environment import environment
 
-BUILDING = Environment(Schema(builds=True), {})
+BUILDING = environment(Schema(builds=True), {})
 
 
 def value_of(text):
@@ -61,5 +61,5 @@ def test_literals_of_different_types_are_different():
 
 def test_elsewhere_there_are_none():
     assert "undeclared reference to 'Object'" in (
-        Environment(Schema(), {}).compile("Object{}", boolean=False).error or ""
+        environment(Schema(), {}).compile("Object{}", boolean=False).error or ""
     )

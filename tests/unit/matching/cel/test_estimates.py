@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mockkube_cel.sizes import LARGEST, Interval, fixed
 
-from mockkube.matching.cel.sizes import LARGEST, Interval, fixed
 from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINTS, admission_errors
 
 _UNKNOWN_WALK = 1844674407370955264

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from mockkube_cel.program import Evaluation
+from mockkube_cel.values import CelError
 
-from mockkube.matching.cel.program import Evaluation
 from mockkube.matching.cel.tolerations import COST_MAX, TAINTS, evaluate
-from mockkube.matching.cel.values import CelError
 
 _TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 

@@ -1,10 +1,11 @@
 """What holds for every declared function."""
 
 import pytest
+from mockkube_cel.declarations import Function
 
-from mockkube.matching.cel.compiler import FUNCTIONS
-from mockkube.matching.cel.declarations import Function
+from mockkube.matching.cel.libraries import catalogue
 
+FUNCTIONS = catalogue.functions(with_patches=True)
 _PLANNED_APART = {
     "_?:_", "_?_:_", "_&&_", "_||_", "_==_", "_!=_", "_[_]", "_?._", "_[?_]", "or", "orValue",
 }  # fmt: skip

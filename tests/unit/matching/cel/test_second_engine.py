@@ -3,9 +3,9 @@
 import celpy
 import pytest
 from celpy.adapter import json_to_cel
+from mockkube_cel.values import CelError
 
 from mockkube.matching.cel.tolerations import TAINTS, evaluate
-from mockkube.matching.cel.values import CelError
 
 _TAINTS = (
     {"key": "env.example.com/dev", "value": "", "effect": "NoSchedule"},

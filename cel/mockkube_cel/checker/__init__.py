@@ -1,0 +1,1 @@
+"""Type checking and cost estimation of a syntax tree."""

@@ -1,0 +1,303 @@
+"""The type checker: gives every node its type, every name its meaning, every call its overloads.
+
+upstream 1.36: cel-go checker/checker.go
+"""
+
+from collections.abc import Mapping
+
+from mockkube_cel import types
+from mockkube_cel.checker import unification
+from mockkube_cel.declarations import Function, Overload
+from mockkube_cel.issues import Issue
+from mockkube_cel.schema import Schema
+from mockkube_cel.syntax.tree import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    descendants,
+    qualified_name,
+)
+from mockkube_cel.types import CelType, Kind, shown
+from mockkube_cel.values import type_of
+
+
+class Checker:
+    """Checks one tree; use once. `issues` holds what is wrong."""
+
+    def __init__(self, schema: Schema, functions: Mapping[str, Function]) -> None:
+        self.issues: list[Issue] = []
+        self._schema = schema
+        self._functions = functions
+        self._scopes: list[dict[str, CelType]] = []
+        self._mapping: unification.Mapping = {}
+        self._parameters = 0
+
+    def check(self, root: Node) -> None:
+        """Annotate the tree."""
+        self._check(root)
+        for node in descendants(root):
+            node.type = unification.substitute(self._mapping, node.type, free_to_dyn=True)
+
+    def _complain(self, offset: int, message: str) -> None:
+        self.issues.append(Issue(offset, message))
+
+    def _check(self, node: Node) -> None:
+        match node:
+            case Literal():
+                node.type = type_of(node.value)
+            case Ident():
+                self._check_ident(node)
+            case Select():
+                self._check_select(node)
+            case Call():
+                self._check_call(node)
+            case ListNode():
+                self._check_list(node)
+            case MapNode():
+                self._check_map(node)
+            case StructNode():
+                self._check_struct(node)
+            case Comprehension():
+                self._check_comprehension(node)
+
+    def _find(self, name: str) -> tuple[str, CelType] | None:
+        """Return the full name and type of what a name refers to."""
+        name = name.removeprefix(".")
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return name, scope[name]
+        found = self._schema.find(name)
+        return None if found is None else (name, found)
+
+    def _find_function(self, name: str) -> Function | None:
+        return self._functions.get(name.removeprefix("."))
+
+    def _undeclared(self, node: Node, name: str) -> None:
+        node.type = types.ERROR
+        self._complain(node.offset, f"undeclared reference to '{name}' (in container '')")
+
+    def _check_ident(self, node: Ident) -> None:
+        found = self._find(node.name)
+        if found is None:
+            self._undeclared(node, node.name)
+            return
+        node.name, node.type = found
+
+    def _check_select(self, node: Select) -> None:
+        name = qualified_name(node)
+        if name is not None and (found := self._find(name)):
+            node.ident, node.type = found
+            return
+        selected = self._select(node, node.operand, node.field, optional=False)
+        node.type = types.BOOL if node.test_only else unification.substitute(self._mapping, selected)
+
+    def _select(self, node: Node, operand: Node, field: str, *, optional: bool) -> CelType:
+        """Return the type of a field of an operand."""
+        self._check(operand)
+        target, unwrapped = types.unwrapped_optional(unification.substitute(self._mapping, operand.type))
+        result = types.DYN
+        if target.kind is Kind.MAP:
+            result = target.parameters[1]
+        elif target.kind is Kind.STRUCT:
+            result = self._field(node.offset, target.name, field)
+        elif target.kind is Kind.PARAM:
+            self._fits([types.DYN], [target])
+        elif not target.is_dyn and target.kind is not Kind.ERROR:
+            self._complain(node.offset, f"type '{shown(target)}' does not support field selection")
+        return types.optional_of(result) if unwrapped or optional else result
+
+    def _field(self, offset: int, message: str, field: str) -> CelType:
+        fields = self._schema.fields(message)
+        if fields is None:
+            self._complain(offset, f"unexpected failed resolution of '{message}'")
+        elif field in fields:
+            return fields[field]
+        else:
+            self._complain(offset, f"undefined field '{field}'")
+        return types.ERROR
+
+    def _check_call(self, node: Call) -> None:
+        if node.function == "_?._":
+            self._check_optional_select(node)
+            return
+        for arg in node.args:
+            self._check(arg)
+        if node.target is None:
+            self._check_global_call(node)
+            return
+        prefix = qualified_name(node.target)
+        function = self._find_function(f"{prefix}.{node.function}") if prefix is not None else None
+        if function is not None:
+            node.target, node.function = None, function.name
+            self._resolve(node, function)
+            return
+        self._check(node.target)
+        function = self._find_function(node.function)
+        if function is None:
+            self._undeclared(node, node.function)
+            return
+        self._resolve(node, function)
+
+    def _check_global_call(self, node: Call) -> None:
+        function = self._find_function(node.function)
+        if function is None:
+            self._undeclared(node, node.function)
+            return
+        node.function = function.name
+        self._resolve(node, function)
+
+    def _check_optional_select(self, node: Call) -> None:
+        operand, key = node.args
+        assert isinstance(key, Literal), "the parser makes it a constant"
+        selected = self._select(node, operand, key.value, optional=True)
+        key.type = types.STRING
+        node.type = unification.substitute(self._mapping, selected)
+        node.overloads = list(self._functions[node.function].overloads)
+
+    def _resolve(self, node: Call, function: Function) -> None:
+        """Find the overloads that fit the operands; several may where types are only known at run time."""
+        operands = node.operands
+        if function.name in ("_&&_", "_||_"):
+            self._resolve_logic(node, function.overloads[0])
+            return
+        result: CelType | None = None
+        for overload in function.overloads:
+            if overload.member is (node.target is None):
+                continue
+            args, its_result = self._instantiated(overload)
+            if not self._fits([operand.type for operand in operands], args):
+                continue
+            node.overloads.append(overload)
+            its_result = unification.substitute(self._mapping, its_result)
+            if result is None:
+                result = its_result
+            elif not result.is_dyn and its_result != result:
+                result = types.DYN
+        if result is None:
+            given = [unification.substitute(self._mapping, each.type, free_to_dyn=True) for each in operands]
+            signature = types.shown_call(given, member=node.target is not None)
+            text = f"found no matching overload for '{function.name}' applied to '{signature}'"
+            self._complain(node.offset, text)
+        node.type = result or types.ERROR
+
+    def _resolve_logic(self, node: Call, overload: Overload) -> None:
+        node.overloads = [overload]
+        node.type = types.BOOL
+        for arg in node.args:
+            if not self._fits([arg.type], [types.BOOL]):
+                self._complain(arg.offset, f"expected type 'bool' but found '{shown(arg.type)}'")
+                node.type = types.ERROR
+
+    def _instantiated(self, overload: Overload) -> tuple[list[CelType], CelType]:
+        fresh = {types.param(name): self._fresh() for name in sorted(overload.params)}
+        args = [unification.substitute(fresh, arg) for arg in overload.args]
+        return args, unification.substitute(fresh, overload.result)
+
+    def _fresh(self) -> CelType:
+        self._parameters += 1
+        return types.param(f"_var{self._parameters - 1}")
+
+    def _fits(self, first: list[CelType], second: list[CelType]) -> bool:
+        extended = unification.assignable(self._mapping, first, second)
+        if extended is not None:
+            self._mapping = extended
+        return extended is not None
+
+    def _mismatch(self, node: Node, expected: CelType, actual: CelType) -> None:
+        self._complain(node.offset, f"expected type '{shown(expected)}' but found '{shown(actual)}'")
+
+    def _joined(self, previous: CelType | None, current: CelType) -> CelType:
+        """Return the type of a literal with elements of both types."""
+        if previous is None:
+            return current
+        if self._fits([previous], [current]):
+            return unification.most_general(previous, current)
+        return types.DYN
+
+    def _unwrapped(self, node: Node, *, optional: bool) -> CelType:
+        if not optional:
+            return node.type
+        inner, is_optional = types.unwrapped_optional(node.type)
+        if not is_optional and not inner.is_dyn:
+            self._mismatch(node, types.optional_of(inner), inner)
+        return inner
+
+    def _check_list(self, node: ListNode) -> None:
+        joined: CelType | None = None
+        for index, element in enumerate(node.elements):
+            self._check(element)
+            joined = self._joined(joined, self._unwrapped(element, optional=index in node.optional))
+        node.type = types.list_of(joined or self._fresh())
+
+    def _check_map(self, node: MapNode) -> None:
+        key_type: CelType | None = None
+        value_type: CelType | None = None
+        for entry in node.entries:
+            self._check(entry.key)
+            key_type = self._joined(key_type, entry.key.type)
+            self._check(entry.value)
+            value_type = self._joined(value_type, self._unwrapped(entry.value, optional=entry.optional))
+        node.type = types.map_of(key_type or self._fresh(), value_type or self._fresh())
+
+    def _check_struct(self, node: StructNode) -> None:
+        found = self._find(node.type_name)
+        if found is None:
+            self._undeclared(node, node.type_name)
+            return
+        node.type_name, declared = found
+        node.type = types.ERROR
+        if declared.kind is not Kind.TYPE:
+            if declared.kind is not Kind.ERROR:
+                self._complain(node.offset, f"'{declared.declared_name}' is not a type")
+        elif self._schema.is_message(node.type_name):
+            node.type = declared.parameters[0]
+        else:
+            self._complain(node.offset, f"'{declared.parameters[0].declared_name}' is not a message type")
+        for init in node.fields:
+            self._check(init.value)
+            expected = self._field(init.offset, node.type_name, init.name)
+            actual = self._unwrapped(init.value, optional=init.optional)
+            if not self._fits([expected], [actual]):
+                text = f"expected type of field '{init.name}' is '{shown(expected)}' but provided type is"
+                self._complain(init.offset, f"{text} '{shown(actual)}'")
+
+    def _check_comprehension(self, node: Comprehension) -> None:
+        self._check(node.range)
+        self._check(node.init)
+        range_type = unification.substitute(self._mapping, node.range.type)
+        self._scopes.append({node.accumulator: node.init.type})
+        self._scopes.append(self._loop_scope(node, range_type))
+        for part, expected in ((node.condition, types.BOOL), (node.step, node.init.type)):
+            self._check(part)
+            if not self._fits([expected], [part.type]):
+                self._mismatch(part, expected, part.type)
+        self._scopes.pop()
+        self._check(node.result)
+        self._scopes.pop()
+        node.type = unification.substitute(self._mapping, node.result.type)
+
+    def _loop_scope(self, node: Comprehension, range_type: CelType) -> dict[str, CelType]:
+        first, second = types.DYN, types.DYN
+        match range_type.kind:
+            case Kind.LIST:
+                first = second = range_type.parameters[0]
+                if node.variable2:
+                    first = types.INT
+            case Kind.MAP:
+                first, second = range_type.parameters
+            case Kind.DYN | Kind.ERROR | Kind.PARAM:
+                self._fits([types.DYN], [range_type])
+            case _:
+                text = "cannot be range of a comprehension (must be list, map, or dynamic)"
+                self._complain(node.range.offset, f"expression of type '{shown(range_type)}' {text}")
+                first = second = types.ERROR
+        scope = {node.variable: first}
+        if node.variable2:
+            scope[node.variable2] = second
+        return scope

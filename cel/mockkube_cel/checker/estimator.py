@@ -1,0 +1,291 @@
+"""The estimate: the least and the most that evaluating a checked expression can cost.
+
+upstream 1.36: cel-go checker/cost.go
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+
+from mockkube_cel import types
+from mockkube_cel.declarations import CallEstimate, Function, Overload, Sized
+from mockkube_cel.sizes import (
+    LARGEST,
+    LIST_COST,
+    MAP_COST,
+    NOTHING,
+    ONE,
+    STRUCT_COST,
+    UNKNOWN,
+    Cost,
+    Interval,
+    Path,
+    Size,
+    fixed,
+)
+from mockkube_cel.syntax.tree import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from mockkube_cel.types import CelType, Kind
+
+_SELF: Final = ("self",)
+_SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """How large the entries of a container are: keys (or indices) and values."""
+
+    key: Size
+    value: Size
+    is_list: bool
+
+    def __or__(self, other: "Entries") -> "Entries":
+        return Entries(self.key | other.key, self.value | other.value, self.is_list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    """A bound name: where its value comes from, and its sizes as far as known."""
+
+    path: Path | None
+    size: Size | None
+    entries: Entries | None
+
+
+class Estimator:
+    """Estimates one checked tree; `sizes` gives the sizes of what paths such as `("taint", "key")` lead to."""
+
+    def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:
+        self._functions = functions
+        self._given = sizes
+        self._paths: dict[Node, Path | None] = {}
+        self._sizes: dict[Node, Size] = {}
+        self._entries: dict[Node, Entries] = {}
+        self._locals: dict[str, list[_Local]] = {}
+
+    def cost(self, node: Node) -> Cost:
+        """Return the cost of evaluating the node and everything in it."""
+        match node:
+            case Literal():
+                return NOTHING
+            case Ident():
+                local = self._local(node.name)
+                self._paths[node] = local.path if local else (node.name,)
+                return ONE
+            case Select():
+                return self._cost_select(node)
+            case Call():
+                return self._cost_call(node)
+            case ListNode():
+                return self._cost_list(node)
+            case MapNode():
+                return self._cost_map(node)
+            case StructNode():
+                return _total(self.cost(child) for child in node.children()) + fixed(STRUCT_COST)
+            case Comprehension():
+                return self._cost_binding(node) if node.is_binding else self._cost_comprehension(node)
+        raise AssertionError("every kind of node has its case")
+
+    def _local(self, name: str) -> _Local | None:
+        bound = self._locals.get(name)
+        return bound[-1] if bound else None
+
+    def _path(self, node: Node) -> Path | None:
+        if isinstance(node, Ident) and (local := self._local(node.name)):
+            return local.path
+        return self._paths.get(node)
+
+    def _cost_select(self, node: Select) -> Cost:
+        if node.ident:
+            # What turned out to be one qualified name costs like one.
+            self._paths[node] = (node.ident,)
+            return ONE
+        cost = self.cost(node.operand)
+        if node.test_only:
+            return cost
+        if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
+            cost += ONE
+        self._paths[node] = (*(self._path(node.operand) or ()), node.field)
+        return cost
+
+    def _cost_list(self, node: ListNode) -> Cost:
+        costs = [self.cost(element) for element in node.elements]
+        sizes = [self._size_or_unknown(element) for element in node.elements]
+        self._entries[node] = Entries(ONE, _union(sizes), is_list=True)
+        return _total(costs) + fixed(LIST_COST)
+
+    def _cost_map(self, node: MapNode) -> Cost:
+        costs = [self.cost(child) for child in node.children()]
+        keys = _union([self._size_or_unknown(entry.key) for entry in node.entries])
+        values = _union([self._size_or_unknown(entry.value) for entry in node.entries])
+        self._entries[node] = Entries(keys, values, is_list=False)
+        return _total(costs) + fixed(MAP_COST)
+
+    def _cost_binding(self, node: Comprehension) -> Cost:
+        cost = self.cost(node.range) + self.cost(node.init)
+        self._bind(node.accumulator, self._initial(node.init))
+        cost += self.cost(node.result)
+        self._locals[node.accumulator].pop()
+        self._copy_sizes(node, node.result)
+        return cost
+
+    def _bind(self, name: str, local: _Local) -> None:
+        self._locals.setdefault(name, []).append(local)
+
+    def _initial(self, node: Node) -> _Local:
+        return _Local(self._path(node), self._size(node), self._entries_of(node))
+
+    def _copy_sizes(self, to: Node, source: Node) -> None:
+        if (size := self._size(source)) is not None:
+            self._sizes[to] = size
+        if (entries := self._entries_of(source)) is not None:
+            self._entries[to] = entries
+
+    def _cost_comprehension(self, node: Comprehension) -> Cost:
+        cost = self.cost(node.range) + self.cost(node.init)
+        self._bind(node.accumulator, self._initial(node.init))
+        variables = self._loop_variables(node)
+        for name, local in variables.items():
+            self._bind(name, local)
+        each = self.cost(node.condition) + self.cost(node.step)
+        for name in variables:
+            self._locals[name].pop()
+        cost += self.cost(node.result)
+        self._locals[node.accumulator].pop()
+        count = self._size_or_unknown(node.range)
+        self._size_result(node, count)
+        return cost + count * each
+
+    def _loop_variables(self, node: Comprehension) -> dict[str, _Local]:
+        entries = self._entries_of(node.range)
+        is_list = entries.is_list if entries else node.range.type.kind is Kind.LIST
+        base = self._path(node.range) or ()
+        if node.variable2:
+            key = _Local((*base, "@indices" if is_list else "@keys"), entries.key if entries else None, None)
+            value = _Local((*base, "@items" if is_list else "@values"), entries.value if entries else None, None)
+            return {node.variable: key, node.variable2: value}
+        size = None if entries is None else entries.value if is_list else entries.key
+        return {node.variable: _Local((*base, "@items" if is_list else "@keys"), size, None)}
+
+    def _size_result(self, node: Comprehension, count: Size) -> None:
+        if isinstance(node.init, Literal):
+            if (size := self._size(node.init)) is not None:
+                self._sizes[node] = size
+        elif isinstance(node.init, (ListNode, MapNode)):
+            self._sizes[node] = count
+            if (entries := self._entries_of(node.step)) is not None:
+                self._entries[node] = entries
+
+    def _cost_call(self, node: Call) -> Cost:
+        if node.function == "dyn":
+            cost = ONE + self.cost(node.args[0])
+            self._copy_sizes(node, node.args[0])
+            return cost
+        costs = [self.cost(arg) for arg in node.args]
+        if not node.overloads:
+            return NOTHING
+        cost = self.cost(node.target) if node.target is not None else NOTHING
+        function = self._functions[node.function]
+        range_of_costs: Cost | None = None
+        result: Size | None = None
+        for overload in node.overloads:
+            estimate = self._estimate(node, function, overload, costs)
+            range_of_costs = estimate.cost if range_of_costs is None else range_of_costs | estimate.cost
+            if estimate.result is not None:
+                result = estimate.result if result is None else result | estimate.result
+            result = self._indexed(node, overload, result)
+            if result is None:
+                result = self._size(node)
+        if result is not None:
+            self._sizes[node] = result
+        return cost + (range_of_costs or NOTHING)
+
+    def _indexed(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
+        """Note where an index leads; what comes out is as large as the entries of the operand."""
+        if overload.id not in ("index_list", "index_map"):
+            return result
+        entries = self._entries_of(node.args[0])
+        step = "@items" if overload.id == "index_list" else "@values"
+        self._paths[node] = (*(self._path(node.args[0]) or ()), step)
+        return entries.value if entries else None
+
+    def _estimate(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
+        """Estimate the call with its arguments, the target apart."""
+        match overload.id:
+            case "logical_and" | "logical_or":
+                return CallEstimate(Interval(costs[0].min, (costs[0] + costs[1]).max))
+            case "conditional":
+                self._join_entries(node, node.args[1], node.args[2])
+                size = self._size_or_unknown(node.args[1]) | self._size_or_unknown(node.args[2])
+                return CallEstimate(costs[0] + (costs[1] | costs[2]), size)
+            case "add_string" | "add_bytes" | "add_list":
+                self._join_entries(node, node.args[0], node.args[1])
+        estimate = overload.estimate or function.estimate
+        if estimate is None:
+            return CallEstimate(ONE + _total(costs))
+        own = estimate([self._sized(operand) for operand in node.operands])
+        return CallEstimate(own.cost + _total(costs), own.result)
+
+    def _join_entries(self, node: Node, one: Node, other: Node) -> None:
+        first, second = self._entries_of(one), self._entries_of(other)
+        if first is not None and second is not None:
+            self._entries[node] = first | second
+
+    def _sized(self, node: Node) -> Sized:
+        constant: Any = node.value if isinstance(node, Literal) else None
+        return Sized(node.type, self._size_or_unknown(node), constant)
+
+    def _size_or_unknown(self, node: Node) -> Size:
+        size = self._size(node)
+        return UNKNOWN if size is None else size
+
+    def _size(self, node: Node) -> Size | None:
+        if node in self._sizes:
+            return self._sizes[node]
+        if (literal := _literal_size(node)) is not None:
+            return literal
+        path = self._path(node)
+        if path is not None and path in self._given:
+            self._sizes[node] = self._given[path]
+            return self._given[path]
+        if isinstance(node, Ident) and node.type.kind is Kind.TYPE and _SELF in self._given:
+            # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go takes every name for self
+            return self._given[_SELF]
+        if _is_scalar(node.type):
+            return ONE
+        if isinstance(node, Ident) and (local := self._local(node.name)):
+            return local.size
+        return None
+
+    def _entries_of(self, node: Node) -> Entries | None:
+        if node in self._entries:
+            return self._entries[node]
+        if isinstance(node, Ident) and (local := self._local(node.name)):
+            return local.entries
+        return None
+
+
+def _total(costs: Any) -> Cost:
+    return reduce(lambda one, other: one + other, costs, NOTHING)
+
+
+def _union(sizes: list[Size]) -> Size:
+    return reduce(lambda one, other: one | other, sizes, Interval(LARGEST, 0)) if sizes else NOTHING
+
+
+def _literal_size(node: Node) -> Size | None:
+    match node:
+        case Literal(value=str() | bytes() as value):
+            return fixed(len(value))
+        case Literal():
+            return ONE
+        case ListNode():
+            return fixed(len(node.elements))
+        case MapNode():
+            return fixed(len(node.entries))
+    return None
+
+
+def _is_scalar(given: CelType) -> bool:
+    inner, is_optional = types.unwrapped_optional(given)
+    return _is_scalar(inner) if is_optional else given.kind in _SCALARS

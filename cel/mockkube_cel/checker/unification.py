@@ -1,0 +1,113 @@
+"""Unification of types: what type parameters stand for, and whether one type fits another.
+
+upstream 1.36: cel-go checker/types.go
+"""
+
+from collections.abc import Sequence
+
+from mockkube_cel.types import DYN, CelType, Kind
+
+Mapping = dict[CelType, CelType]
+"""What type parameters (and types in which they occur) stand for."""
+
+_NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
+_COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+
+
+def assignable(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
+    """Return the mapping under which the types fit one by one, or None; the given one stays as it is."""
+    if len(first) != len(second):
+        return None
+    extended = dict(mapping)
+    for one, other in zip(first, second, strict=True):
+        if not _assignable(extended, one, other):
+            return None
+    return extended
+
+
+def most_general(one: CelType, other: CelType) -> CelType:
+    """Return the more general of two types that unify."""
+    return one if _less_specific(one, other) else other
+
+
+def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -> CelType:
+    """Replace type parameters by what they stand for, and with `free_to_dyn` the others by dyn."""
+    if given in mapping:
+        return substitute(mapping, mapping[given], free_to_dyn=free_to_dyn)
+    if given.kind is Kind.PARAM:
+        return DYN if free_to_dyn else given
+    if not given.parameters:
+        return given
+    inner = tuple(substitute(mapping, each, free_to_dyn=free_to_dyn) for each in given.parameters)
+    return CelType(given.kind, given.name, inner, given.nullable)
+
+
+def _assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
+    if other.kind is Kind.PARAM:
+        valid, known = _try_substitution(mapping, one, other)
+        if valid or known:
+            return valid
+    if one.kind is Kind.PARAM:
+        return _try_substitution(mapping, other, one)[0]
+    if one.is_dyn or other.is_dyn or Kind.ERROR in (one.kind, other.kind):
+        return True
+    if one.kind is Kind.NULL:
+        return _takes_null(other)
+    if other.kind is Kind.NULL:
+        return _takes_null(one)
+    if one.kind is Kind.TYPE:
+        return other.kind is Kind.TYPE
+    if one.kind in _COMPOSED:
+        if one.kind is not other.kind or one.name != other.name or len(one.parameters) != len(other.parameters):
+            return False
+        pairs = zip(one.parameters, other.parameters, strict=True)
+        return all(_assignable(mapping, mine, its) for mine, its in pairs)
+    return other.assignable_from(one)
+
+
+def _takes_null(given: CelType) -> bool:
+    return given.kind in _NULLABLE or given.nullable or given.kind is Kind.NULL
+
+
+def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tuple[bool, bool]:
+    """Say whether the type can stand for the parameter, and whether the parameter already stands for something."""
+    if one == parameter:
+        return True, True
+    known = mapping.get(parameter)
+    if known is not None:
+        if one == known:
+            return True, True
+        if not _assignable(mapping, one, known):
+            return False, True
+        general = most_general(one, known)
+        if _free_of(mapping, parameter, general):
+            mapping[parameter] = general
+        return True, True
+    if _free_of(mapping, parameter, one):
+        mapping[parameter] = one
+        return True, False
+    return False, False
+
+
+def _free_of(mapping: Mapping, parameter: CelType, within: CelType) -> bool:
+    """Whether the parameter does not occur in a type, directly or through what it stands for."""
+    if parameter == within:
+        return False
+    if within.kind is Kind.PARAM:
+        known = mapping.get(within)
+        return known is None or _free_of(mapping, parameter, known)
+    return all(_free_of(mapping, parameter, inner) for inner in within.parameters)
+
+
+def _less_specific(one: CelType, other: CelType) -> bool:
+    if one.is_dyn or one.kind is Kind.PARAM:
+        return True
+    if other.is_dyn or other.kind is Kind.PARAM or one.kind is not other.kind:
+        return False
+    if one.kind is Kind.TYPE:
+        return True
+    if one.kind in _COMPOSED:
+        if one.name != other.name or len(one.parameters) != len(other.parameters):
+            return False
+        return all(_less_specific(mine, its) for mine, its in zip(one.parameters, other.parameters, strict=True))
+    return one == other

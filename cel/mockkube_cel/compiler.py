@@ -1,0 +1,83 @@
+"""How an expression becomes a program.
+
+The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `validators` refuse what can only fail,
+`planner` makes closures of it, `estimator` says what they may cost.
+upstream 1.36: apiserver/pkg/cel/environment/base.go
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from mockkube_cel.checker.checker import Checker
+from mockkube_cel.checker.estimator import Estimator
+from mockkube_cel.checker.validators import validate
+from mockkube_cel.declarations import Function
+from mockkube_cel.environment import Compiled
+from mockkube_cel.interpreter.planner import PlanError, Planner
+from mockkube_cel.issues import Issue, Source
+from mockkube_cel.recursion import room_for
+from mockkube_cel.schema import Schema
+from mockkube_cel.sizes import Path, Size
+from mockkube_cel.syntax import errors, macros
+from mockkube_cel.syntax.lexer import BadSyntax
+from mockkube_cel.syntax.parser import DEPTH_MAX, Parser
+from mockkube_cel.syntax.tree import Ident, Node
+from mockkube_cel.types import ANY, BOOL
+
+_MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, **macros.LISTS}
+
+
+class Compiler:
+    """Takes expressions over some variables through the stages."""
+
+    def __init__(
+        self, schema: Schema, sizes: Mapping[Path, Size], functions: Mapping[str, Function], *, bindings: bool
+    ) -> None:
+        self._schema = schema
+        self._sizes = sizes
+        self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
+        self._functions = functions
+
+    def compile(self, text: str, *, boolean: bool) -> Compiled:
+        """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
+        with room_for(2 * DEPTH_MAX):
+            return self._compile(text, boolean=boolean)
+
+    def _compile(self, text: str, *, boolean: bool) -> Compiled:
+        source = Source(text)
+        tree, error = self._checked(source)
+        if tree is None:
+            return Compiled(text, error=f"compilation failed: {error}")
+        if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
+            return Compiled(text, tree.type, error=f"must evaluate to bool or the unknown type, not {tree.type}")
+        try:
+            program = Planner(self._schema, self._functions).plan(tree)
+        except PlanError as failure:
+            return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
+        estimate = Estimator(self._functions, self._sizes).cost(tree)
+        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
+
+    def _checked(self, source: Source) -> tuple[Node | None, str]:
+        """Return the tree with its types, or None and what is wrong."""
+        parser = Parser(source.text, self._macros)
+        try:
+            tree = parser.parse()
+        except BadSyntax:
+            return None, source.render(errors.describe(source))
+        if parser.issues:
+            return None, _rendered(source, parser.issues)
+        checker = Checker(self._schema, self._functions)
+        checker.check(tree)
+        issues = checker.issues or validate(tree)
+        return (None, _rendered(source, issues)) if issues else (tree, "")
+
+
+def _names(tree: Node) -> Iterator[str]:
+    if isinstance(tree, Ident):
+        yield tree.name
+    for child in tree.children():
+        yield from _names(child)
+
+
+def _rendered(source: Source, issues: list[Issue]) -> str:
+    return source.render([source.locate(issue) for issue in issues])

@@ -1,0 +1,102 @@
+"""What calls cost: estimates from sizes, charges from values.
+
+upstream 1.36: cel-go checker/cost.go and interpreter/runtimecost.go, apiserver/pkg/cel/library/cost.go
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mockkube_cel.declarations import CallEstimate, Charge, Estimate, Sized
+from mockkube_cel.sizes import LARGEST, ONE, REGEX_FACTOR, TRAVERSAL_FACTOR, Cost, Interval
+from mockkube_cel.values import size_of
+
+_TABLE: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
+
+
+def traversal(length: int) -> int:
+    """Return the cost of walking over so many characters."""
+    return _TABLE[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
+
+
+UNIT: Final[CallEstimate] = CallEstimate(ONE)
+
+
+def estimate_unit(operands: Sequence[Sized]) -> CallEstimate:
+    """Estimate 1, whatever the operands."""
+    return UNIT
+
+
+def charge_unit(args: Sequence[Any], result: Any) -> int:
+    """Charge 1, whatever the operands."""
+    return 1
+
+
+def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = False) -> Estimate:
+    """Estimate so many walks over an operand; with `keeps_size` the result is as large as that."""
+    factor = walks * TRAVERSAL_FACTOR
+
+    def estimate(operands: Sequence[Sized]) -> CallEstimate:
+        size = operands[index].size
+        return CallEstimate(size.scaled(factor), size if keeps_size else None)
+
+    return estimate
+
+
+def charge_traversal(index: int = 0, walks: int = 1) -> Charge:
+    """Charge so many walks over an operand."""
+    if walks == 1:
+        return lambda args, result: traversal(size_of(args[index]))
+    return lambda args, result: math.ceil(size_of(args[index]) * walks * TRAVERSAL_FACTOR)
+
+
+def _pattern_cost(subject: Interval, pattern: Interval) -> Cost:
+    return (subject + ONE).scaled(TRAVERSAL_FACTOR) * pattern.scaled(REGEX_FACTOR)
+
+
+def estimate_match(operands: Sequence[Sized]) -> CallEstimate:
+    """Estimate a search with a pattern."""
+    return CallEstimate(_pattern_cost(operands[0].size, operands[1].size))
+
+
+def estimate_find(operands: Sequence[Sized]) -> CallEstimate:
+    """Estimate a search that returns what it finds."""
+    cost = _pattern_cost(operands[0].size, operands[1].size)
+    return CallEstimate(cost, Interval(0, operands[0].size.max))
+
+
+def charge_match(args: Sequence[Any], result: Any) -> int:
+    """Charge a search with a pattern."""
+    return pattern_charge(size_of(args[0]), size_of(args[1]))
+
+
+def pattern_charge(subject: int, pattern: int) -> int:
+    """Charge for a pattern of this length on a subject of that."""
+    return traversal(subject + 1) * math.ceil(pattern * REGEX_FACTOR)
+
+
+def estimate_smaller(operands: Sequence[Sized]) -> CallEstimate:
+    """Estimate a comparison: a walk over the smaller of two operands."""
+    least = min(operands[0].size.max, operands[1].size.max)
+    return CallEstimate(Interval(1 if least > 0 else 0, least).scaled(TRAVERSAL_FACTOR))
+
+
+def charge_smaller(args: Sequence[Any], result: Any) -> int:
+    """Charge a comparison: a walk over the smaller of two operands."""
+    return traversal(min(size_of(args[0]), size_of(args[1])))
+
+
+def estimate_concatenation(operands: Sequence[Sized]) -> CallEstimate:
+    """Estimate joining two strings."""
+    size = operands[0].size + operands[1].size
+    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), size)
+
+
+def charge_concatenation(args: Sequence[Any], result: Any) -> int:
+    """Charge joining two strings."""
+    return traversal(size_of(args[0]) + size_of(args[1]))
+
+
+def saturated(number: int) -> int:
+    """Return the number as 64 bits without sign hold it: what is negative wraps around."""
+    return number % (LARGEST + 1)

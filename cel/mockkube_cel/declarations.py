@@ -1,0 +1,117 @@
+"""Declarations: functions with their overloads, implementations and costs, as libraries list them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockkube_cel.sizes import Cost, Size
+from mockkube_cel.types import CelType
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """An operand as cost estimates see it: its type, its size if known, its value if it is a constant."""
+
+    type: CelType
+    size: Size
+    constant: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """What a call is estimated to cost, its operands aside, and how large its result can be."""
+
+    cost: Cost
+    result: Size | None = None
+
+
+Estimate = Callable[[Sequence[Sized]], CallEstimate]
+"""Estimates a call from its operands, the target first."""
+Charge = Callable[[Sequence[Any], Any], int]
+"""Returns what a call did cost, from its operands and its result."""
+Implementation = Callable[..., Any]
+"""Computes a call. It never sees an error as operand, unless it is lenient, and returns a `CelError` for failure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    """One signature of a function.
+
+    `run` is None where the function as a whole has one implementation. With `eager` the call stops at the first
+    operand that fails; other calls evaluate all of them first.
+    """
+
+    id: str
+    args: tuple[CelType, ...]
+    result: CelType
+    run: Implementation | None = None
+    member: bool = False
+    eager: bool = False
+    estimate: Estimate | None = None
+    charge: Charge | None = None
+    params: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = {name for given in (*self.args, self.result) for name in _parameters(given)}
+        object.__setattr__(self, "params", frozenset(names))
+
+
+def _parameters(given: CelType) -> list[str]:
+    if given.kind.name == "PARAM":
+        return [given.name]
+    return [name for inner in given.parameters for name in _parameters(inner)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function: its overloads, in the order they are tried.
+
+    With `run` all overloads share it, and it judges the types itself. `guarded` says that an overload's own
+    implementation is only called with values of its types. `charge` and `estimate` hold for all overloads without
+    their own.
+    """
+
+    name: str
+    overloads: tuple[Overload, ...]
+    run: Implementation | None = None
+    guarded: bool = True
+    estimate: Estimate | None = None
+    charge: Charge | None = None
+
+    def merged(self, other: "Function") -> "Function":
+        """Return one function with the overloads of both; costs of the one that has any."""
+        return Function(
+            self.name,
+            self.overloads + other.overloads,
+            self.run or other.run,
+            self.guarded and other.guarded,
+            self.estimate or other.estimate,
+            self.charge or other.charge,
+        )
+
+
+def global_overload(
+    overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation | None = None
+) -> Overload:
+    """Declare a signature called as `f(x)`."""
+    return Overload(overload_id, tuple(args), result, run)
+
+
+def member_overload(
+    overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation | None = None
+) -> Overload:
+    """Declare a signature called as `x.f(y)`; the target is the first of `args`."""
+    return Overload(overload_id, tuple(args), result, run, member=True)
+
+
+def merge(libraries: Iterable[Iterable[Function]]) -> Mapping[str, Function]:
+    """Return the functions of several libraries by name.
+
+    The order of the libraries decides which overloads of a function are tried first.
+    """
+    functions: dict[str, Function] = {}
+    for library in libraries:
+        for function in library:
+            known = functions.get(function.name)
+            functions[function.name] = known.merged(function) if known else function
+    return functions

@@ -1,0 +1,76 @@
+"""An environment: the variables an expression may speak of, and what becomes of it there.
+
+This module is light. The `compiler` with its stages and libraries is loaded when the first expression is compiled: most
+servers never see one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockkube_cel.compiler import Compiler
+    from mockkube_cel.declarations import Function
+    from mockkube_cel.program import Program
+    from mockkube_cel.schema import Schema
+    from mockkube_cel.sizes import Cost, Path, Size
+    from mockkube_cel.types import CelType
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What became of an expression: a program, or the error that kept it from being one.
+
+    The type is there once the checker was content, the estimate once there is a program. `is_internal` tells an
+    error that upstream blames on itself from one it blames on the expression.
+    """
+
+    text: str
+    type: CelType | None = None
+    program: Program | None = None
+    error: str | None = None
+    is_internal: bool = False
+    estimate: Cost | None = None
+    names: frozenset[str] = frozenset()
+    """The names that the program refers to."""
+
+
+def standard_functions() -> Mapping[str, Function]:
+    """Return the functions of CEL and its extension libraries; Kubernetes' own are not among them."""
+    from mockkube_cel.libraries import catalogue
+
+    return catalogue.functions()
+
+
+class Environment:
+    """Compiles expressions over some variables.
+
+    `sizes` bounds variables for cost estimates. `functions` returns what expressions may call; it is called for the
+    first expression, so that what it needs is imported no earlier.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        sizes: Mapping[Path, Size],
+        *,
+        bindings: bool = False,
+        functions: Callable[[], Mapping[str, Function]] = standard_functions,
+    ) -> None:
+        self._schema = schema
+        self._sizes = sizes
+        self._bindings = bindings
+        self._functions = functions
+
+    def compile(self, text: str, *, boolean: bool = True) -> Compiled:
+        """Compile an expression; with `boolean`, an expression of another type is an error."""
+        return self._compiler.compile(text, boolean=boolean)
+
+    @cached_property
+    def _compiler(self) -> Compiler:
+        from mockkube_cel.compiler import Compiler
+
+        return Compiler(self._schema, self._sizes, self._functions(), bindings=self._bindings)

@@ -1,0 +1,1 @@
+"""Go's own rules for texts: numbers, times, addresses, URLs and regular expressions."""

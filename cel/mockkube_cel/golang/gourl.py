@@ -1,0 +1,289 @@
+"""URLs as Go reads them.
+
+upstream 1.36: Go's net/url package
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from mockkube_cel.golang.gonet import AddressError, parse_address
+from mockkube_cel.golang.strconv import quoted
+
+_ALPHANUMERIC: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_HOST: Final = frozenset(b"!$&'()*+,;=:[]<>\"")
+_UNRESERVED: Final = frozenset(b"-_.~")
+_RESERVED: Final = frozenset(b"$&+,/:;=?@")
+_HEX: Final = frozenset(b"0123456789abcdefABCDEF")
+_USERINFO: Final = _ALPHANUMERIC | frozenset(b"-._:~!$&'()*+,;=%@")
+_ENCODED: Final = frozenset(b"!$&'()*+,;=:@[]%")
+_SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
+_PORT: Final = re.compile(r"(?::[0-9]*)?")
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
+
+
+class UrlError(ValueError):
+    """A text is no URL; the message is Go's."""
+
+
+class Mode(Enum):
+    """The part of a URL that a text stands in: what must be escaped depends on it."""
+
+    PATH = auto()
+    USER = auto()
+    HOST = auto()
+    ZONE = auto()
+    QUERY = auto()
+    FRAGMENT = auto()
+
+
+_FREE_RESERVED: Final = {
+    Mode.PATH: _RESERVED - frozenset(b"?"),
+    Mode.USER: _RESERVED - frozenset(b"@/?:"),
+    Mode.HOST: frozenset[int](),
+    Mode.ZONE: frozenset[int](),
+    Mode.QUERY: frozenset[int](),
+    Mode.FRAGMENT: _RESERVED | frozenset(b"!()*"),
+}
+
+
+def _free(byte: int, mode: Mode) -> bool:
+    """Whether a byte may stand unescaped."""
+    if byte in _ALPHANUMERIC or byte in _UNRESERVED or byte in _FREE_RESERVED[mode]:
+        return True
+    return mode in (Mode.HOST, Mode.ZONE) and byte in _HOST
+
+
+def _valid(text: str, mode: Mode) -> bool:
+    """Whether an escaped text needs no further escapes."""
+    return all(byte in _ENCODED or _free(byte, mode) for byte in _raw(text))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="surrogateescape")
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def escape(text: str, mode: Mode) -> str:
+    """Escape what must be, with capital digits."""
+    return "".join(chr(byte) if _free(byte, mode) else f"%{byte:02X}" for byte in _raw(text))
+
+
+def unescape(text: str, mode: Mode) -> str:
+    """Resolve escapes; raise UrlError for a bad one, or for a byte that a host may not have."""
+    raw = _raw(text)
+    output = bytearray()
+    position = 0
+    while position < len(raw):
+        byte = raw[position]
+        if byte == ord("%"):
+            output.append(_escaped_byte(raw[position : position + 3], mode))
+            position += 3
+            continue
+        if mode in (Mode.HOST, Mode.ZONE) and byte < 0x80 and not _free(byte, mode):
+            raise UrlError(f"invalid character {quoted(chr(byte))} in host name")
+        output.append(ord(" ") if byte == ord("+") and mode is Mode.QUERY else byte)
+        position += 1
+    return _text(bytes(output))
+
+
+def _escaped_byte(sequence: bytes, mode: Mode) -> int:
+    bad = UrlError(f"invalid URL escape {quoted(_text(sequence))}")
+    if len(sequence) < 3 or not _HEX.issuperset(sequence[1:]):
+        raise bad
+    byte = int(sequence[1:], 16)
+    if sequence != b"%25":
+        if mode is Mode.HOST and byte < 0x80:
+            raise bad
+        if mode is Mode.ZONE and byte != ord(" ") and not _free(byte, Mode.HOST):
+            raise bad
+    return byte
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A URL in its parts; `raw_path` is the path as written where that differs from the usual escaping."""
+
+    scheme: str = ""
+    opaque: str = ""
+    user: str | None = None
+    host: str = ""
+    path: str = ""
+    raw_path: str = ""
+    query: str = ""
+    force_query: bool = False
+    omit_host: bool = False
+    fragment: str = ""
+    raw_fragment: str = ""
+
+    @property
+    def escaped_path(self) -> str:
+        """The path, escaped."""
+        if self.raw_path and _valid(self.raw_path, Mode.PATH):
+            return self.raw_path
+        return "*" if self.path == "*" else escape(self.path, Mode.PATH)
+
+    @property
+    def hostname(self) -> str:
+        """The host without port and brackets."""
+        host = self._split_host()[0]
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+    @property
+    def port(self) -> str:
+        """The port."""
+        return self._split_host()[1]
+
+    def _split_host(self) -> tuple[str, str]:
+        host, colon, port = self.host.rpartition(":")
+        return (host, port) if colon and _PORT.fullmatch(colon + port) else (self.host, "")
+
+    def queries(self) -> dict[str, list[str]]:
+        """Return the values of the query by their names; what cannot be read is left out."""
+        found: dict[str, list[str]] = {}
+        for part in self.query.split("&"):
+            if not part or ";" in part:
+                continue
+            name, _, value = part.partition("=")
+            try:
+                name, value = unescape(name, Mode.QUERY), unescape(value, Mode.QUERY)
+            except UrlError:
+                continue
+            found.setdefault(name, []).append(value)
+        return found
+
+    def __str__(self) -> str:
+        text = f"{self.scheme}:" if self.scheme else ""
+        if self.opaque:
+            text += self.opaque
+        else:
+            text += self._authority()
+            path = self.escaped_path
+            if path and path[0] != "/" and self.host:
+                text += "/"
+            if not text and ":" in path.partition("/")[0]:
+                text = "./"
+            text += path
+        if self.force_query or self.query:
+            text += f"?{self.query}"
+        return f"{text}#{self._escaped_fragment()}" if self.fragment else text
+
+    def _escaped_fragment(self) -> str:
+        if self.raw_fragment and _valid(self.raw_fragment, Mode.FRAGMENT):
+            return self.raw_fragment
+        return escape(self.fragment, Mode.FRAGMENT)
+
+    def _authority(self) -> str:
+        if not (self.scheme or self.host or self.user is not None):
+            return ""
+        if self.omit_host and not self.host and self.user is None:
+            return ""
+        slashes = "//" if self.host or self.path or self.user is not None else ""
+        user = f"{self.user}@" if self.user is not None else ""
+        return f"{slashes}{user}{escape(self.host, Mode.HOST)}"
+
+
+def parse(text: str) -> Url:
+    """Read a URL with its fragment."""
+    main, _, fragment = text.partition("#")
+    url = _parsed(main, request=False)
+    if not fragment:
+        return url
+    try:
+        plain = unescape(fragment, Mode.FRAGMENT)
+    except UrlError as error:
+        raise UrlError(f"parse {quoted(text)}: {error}") from None
+    raw = "" if escape(plain, Mode.FRAGMENT) == fragment else fragment
+    return Url(
+        url.scheme, url.opaque, url.user, url.host, url.path, url.raw_path, url.query, url.force_query, url.omit_host,
+        plain, raw,
+    )  # fmt: skip
+
+
+def parse_request(text: str) -> Url:
+    """Read an absolute URL or an absolute path, as a request line has it."""
+    return _parsed(text, request=True)
+
+
+def _parsed(text: str, *, request: bool) -> Url:
+    try:
+        return _parse(text, request=request)
+    except UrlError as error:
+        raise UrlError(f"parse {quoted(text)}: {error}") from None
+
+
+def _parse(text: str, *, request: bool) -> Url:
+    if _CONTROL.search(text):
+        raise UrlError("net/url: invalid control character in URL")
+    if not text and request:
+        raise UrlError("empty url")
+    if text == "*":
+        return Url(path="*")
+    if text.startswith(":"):
+        raise UrlError("missing protocol scheme")
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    rest = text[match.end() :] if match else text
+    force_query = rest.endswith("?") and rest.count("?") == 1
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return Url(scheme, rest, query=query, force_query=force_query)
+        if request:
+            raise UrlError("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise UrlError("first path segment in URL cannot contain colon")
+    user, host, omit_host = None, "", False
+    if rest.startswith("//") and (scheme or (not request and not rest.startswith("///"))):
+        authority, slash, path = rest[2:].partition("/")
+        user, host = _parse_authority(authority)
+        rest = slash + path
+    elif scheme and rest.startswith("/"):
+        omit_host = True
+    path = unescape(rest, Mode.PATH)
+    raw_path = "" if escape(path, Mode.PATH) == rest else rest
+    return Url(scheme, "", user, host, path, raw_path, query, force_query, omit_host)
+
+
+def _parse_authority(authority: str) -> tuple[str | None, str]:
+    userinfo, at, host = authority.rpartition("@")
+    host = _parse_host(host)
+    if not at:
+        return None, host
+    if not _USERINFO.issuperset(_raw(userinfo)):
+        raise UrlError("net/url: invalid userinfo")
+    return ":".join(escape(unescape(part, Mode.USER), Mode.USER) for part in userinfo.split(":", 1)), host
+
+
+def _parse_host(host: str) -> str:
+    if "[" in host:
+        return _parse_bracketed(host)
+    _, colon, port = host.partition(":")
+    _check_port(colon + port)
+    return unescape(host, Mode.HOST)
+
+
+def _check_port(port: str) -> None:
+    if not _PORT.fullmatch(port):
+        raise UrlError(f"invalid port {quoted(port)} after host")
+
+
+def _parse_bracketed(host: str) -> str:
+    end = host.rfind("]")
+    if end < 0:
+        raise UrlError("missing ']' in host")
+    _check_port(host[end + 1 :])
+    inner = host[host.rfind("[") + 1 : end]
+    address, mark, zone = inner.partition("%25")
+    name = unescape(address, Mode.HOST) + (unescape(mark + zone, Mode.ZONE) if mark else "")
+    try:
+        parsed = parse_address(name)
+    except AddressError as error:
+        raise UrlError(f"invalid host: {error}") from None
+    if parsed.version == 4:
+        raise UrlError("invalid IP-literal")
+    return f"[{name}]{host[end + 1 :]}"

@@ -1,0 +1,65 @@
+"""Go's `strconv`: parse integers and quote strings, with the texts of its errors."""
+
+from typing import Final
+
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+class NumberError(ValueError):
+    """A text is no number, or none that fits."""
+
+
+def parse_int64(text: str, *, function: str = "ParseInt") -> int:
+    """Read a decimal 64-bit integer as Go's `strconv.ParseInt` does: signs and leading zeros pass."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise NumberError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
+    number = _bounded(text, digits)
+    if number is None or not -(2**63) <= number < 2**63:
+        raise NumberError(f"strconv.{function}: parsing {quoted(text)}: value out of range")
+    return number
+
+
+def parse_uint64(text: str) -> int:
+    """Read a decimal 64-bit number without a sign as Go's `strconv.ParseUint` does."""
+    if not (text.isascii() and text.isdigit()):
+        raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
+    number = _bounded(text, text)
+    if number is None or number >= 2**64:
+        raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+    return number
+
+
+def _bounded(text: str, digits: str) -> int | None:
+    """Return the number, None when it is far too long (Python itself refuses thousands of digits)."""
+    return (
+        int(text)
+        if len(digits) < 1000
+        else int(text[:1] + digits.lstrip("0"))
+        if len(digits.lstrip("0")) < 30
+        else None
+    )
+
+
+def quoted(text: str) -> str:
+    """Quote a text as Go does: what cannot be printed is escaped."""
+    return f'"{"".join(_ESCAPES.get(letter) or _go_letter(letter) for letter in text)}"'
+
+
+def _go_letter(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

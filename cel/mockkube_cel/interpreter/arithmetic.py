@@ -1,0 +1,212 @@
+"""Arithmetic, order and membership of values: what the operators compute.
+
+upstream 1.36: cel-go common/types
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube_cel import values
+from mockkube_cel.declarations import Implementation
+from mockkube_cel.golang.gotime import SECOND, SECONDS_MAX, SECONDS_MIN
+from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, MutableList, Timestamp, UInt
+
+_INT_OVERFLOW: Final = CelError("integer overflow")
+_UINT_OVERFLOW: Final = CelError("unsigned integer overflow")
+_TIMESTAMP_OVERFLOW: Final = CelError("timestamp overflow")
+_DIVISION: Final = CelError("division by zero")
+_MODULUS: Final = CelError("modulus by zero")
+_NOT_ORDERED: Final = CelError("NaN values cannot be ordered")
+
+
+def checked_int(number: int) -> Any:
+    """Return the number if it fits an int."""
+    return number if -(2**63) <= number < 2**63 else _INT_OVERFLOW
+
+
+def checked_uint(number: int) -> Any:
+    """Return the number if it fits a uint."""
+    return UInt(number) if 0 <= number < 2**64 else _UINT_OVERFLOW
+
+
+def untraited(function: str, value: Any) -> CelError:
+    """Say that values of this type do not take part in a function."""
+    return NO_OVERLOAD if type(value) in (str, Duration, Timestamp) else CelError(f"no such overload: {function}")
+
+
+def _moment(nanos: int, offset_seconds: int) -> Any:
+    inside = SECONDS_MIN <= nanos // SECOND <= SECONDS_MAX
+    return Timestamp(nanos, offset_seconds) if inside else _TIMESTAMP_OVERFLOW
+
+
+def _span(nanos: int) -> Any:
+    return Duration(nanos) if -(2**63) <= nanos < 2**63 else _INT_OVERFLOW
+
+
+def add(left: Any, right: Any) -> Any:
+    """Compute `left + right`."""
+    kind = type(left)
+    if kind is MutableList:
+        if not isinstance(right, list):
+            return NO_OVERLOAD
+        left.extend(right)
+        return left
+    if kind is list:
+        return left + right if isinstance(right, list) else NO_OVERLOAD
+    if kind is Duration and type(right) is Timestamp:
+        return _moment(left.nanos + right.nanos, right.offset_seconds)
+    if kind is Timestamp:
+        return _moment(left.nanos + right.nanos, left.offset_seconds) if type(right) is Duration else NO_OVERLOAD
+    if kind not in _ADDABLE:
+        return untraited("_+_", left)
+    return _ADDABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
+
+
+_ADDABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
+    int: lambda left, right: checked_int(left + right),
+    UInt: lambda left, right: checked_uint(int(left) + int(right)),
+    float: lambda left, right: left + right,
+    str: lambda left, right: left + right,
+    bytes: lambda left, right: left + right,
+    Duration: lambda left, right: _span(left.nanos + right.nanos),
+}
+
+
+def subtract(left: Any, right: Any) -> Any:
+    """Compute `left - right`."""
+    kind = type(left)
+    if kind is Timestamp:
+        if type(right) is Duration:
+            return _INT_OVERFLOW if right.nanos == -(2**63) else _moment(left.nanos - right.nanos, left.offset_seconds)
+        return _span(left.nanos - right.nanos) if type(right) is Timestamp else NO_OVERLOAD
+    if kind not in _SUBTRACTABLE:
+        return untraited("_-_", left)
+    return _SUBTRACTABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
+
+
+_SUBTRACTABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
+    int: lambda left, right: checked_int(left - right),
+    UInt: lambda left, right: checked_uint(int(left) - int(right)),
+    float: lambda left, right: left - right,
+    Duration: lambda left, right: _span(left.nanos - right.nanos),
+}
+
+
+def _divide_doubles(left: float, right: float) -> float:
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _divide_ints(left: int, right: int) -> Any:
+    if right == 0:
+        return _DIVISION
+    quotient = abs(left) // abs(right)
+    return checked_int(quotient if (left < 0) is (right < 0) else -quotient)
+
+
+def _modulo_ints(left: int, right: int) -> Any:
+    if right == 0:
+        return _MODULUS
+    if left == -(2**63) and right == -1:
+        return _INT_OVERFLOW
+    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+
+
+def _arithmetic(function: str, table: dict[type, Callable[[Any, Any], Any]]) -> Implementation:
+    def run(left: Any, right: Any) -> Any:
+        kind = type(left)
+        if kind not in table:
+            return untraited(function, left)
+        return table[kind](left, right) if type(right) is kind else NO_OVERLOAD
+
+    return run
+
+
+divide: Final = _arithmetic(
+    "_/_",
+    {
+        int: _divide_ints,
+        UInt: lambda left, right: UInt(int(left) // int(right)) if right else _DIVISION,
+        float: _divide_doubles,
+    },
+)
+multiply: Final = _arithmetic(
+    "_*_",
+    {
+        int: lambda left, right: checked_int(left * right),
+        UInt: lambda left, right: checked_uint(int(left) * int(right)),
+        float: lambda left, right: left * right,
+    },
+)
+modulo: Final = _arithmetic(
+    "_%_",
+    {
+        int: _modulo_ints,
+        UInt: lambda left, right: UInt(int(left) % int(right)) if right else _MODULUS,
+    },
+)
+
+
+def negate(value: Any) -> Any:
+    """Compute `-value`."""
+    if type(value) is int:
+        return checked_int(-value)
+    if type(value) is float:
+        return -value
+    if type(value) is Duration:
+        return _span(-value.nanos)
+    return NO_OVERLOAD if type(value) is bool else untraited("-_", value)
+
+
+def logical_not(value: Any) -> Any:
+    """Compute `!value`."""
+    return not value if type(value) is bool else NO_OVERLOAD
+
+
+def not_strictly_false(value: Any) -> bool:
+    """Whether a loop may go on: anything but false, errors included."""
+    return value is not False
+
+
+_COMPARABLE: Final = frozenset({bool, int, UInt, float, str, bytes, Duration, Timestamp})
+_NUMBERS: Final = frozenset({int, UInt, float})
+
+
+def compare(left: Any, right: Any) -> Any:
+    """Return -1, 0 or 1, or an error where the values have no order."""
+    kind, other = type(left), type(right)
+    if kind in _NUMBERS and other in _NUMBERS:
+        if float in (kind, other):
+            left, right = float(left), float(right)
+            if math.isnan(left) or math.isnan(right):
+                return _NOT_ORDERED
+    elif kind is not other:
+        if kind is float and math.isnan(left):
+            return _NOT_ORDERED
+        return NO_OVERLOAD
+    return (left > right) - (left < right)
+
+
+def ordering(function: str, accepts: frozenset[int]) -> Implementation:
+    """Return the function for one of `<`, `<=`, `>`, `>=`: true for these results of a comparison."""
+
+    def run(left: Any, right: Any) -> Any:
+        if type(left) not in _COMPARABLE:
+            return untraited(function, left)
+        order = compare(left, right)
+        return order if type(order) is CelError else order in accepts
+
+    return run
+
+
+def is_in(value: Any, container: Any) -> Any:
+    """Compute `value in container`."""
+    if isinstance(container, list):
+        return values.contains(container, value)
+    if isinstance(container, dict):
+        return values.to_key(value) in container
+    return NO_OVERLOAD

@@ -1,0 +1,197 @@
+"""Paths into values: `a.b[c].?d`, what they lead to and what they cost step by step.
+
+upstream 1.36: cel-go interpreter/attributes.go
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube_cel.libraries.conversions import show_double
+from mockkube_cel.program import Frame, Run
+from mockkube_cel.values import NONE, CelError, Optional, UInt, error_or_no_overload, go_type_name, to_key, type_of
+
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Qualifier:
+    """One step of a path: a constant key, or `compute` for one that is only known at run time."""
+
+    key: Any = None
+    compute: Run | None = None
+    optional: bool = False
+    test_only: bool = False
+
+    def apply(self, frame: Frame, value: Any, *, lenient: bool) -> Any:
+        """Return what the key leads to, an error, or `_MISSING` if it leads nowhere and that is allowed."""
+        key = self.key
+        if self.compute is not None:
+            key = self.compute(frame)
+            found = key if type(key) is CelError else _checked_key(key)
+        else:
+            found = None
+        if found is None:
+            found = find(value, key, lenient=lenient or self.test_only)
+        if found is not _MISSING or not lenient or self.test_only:
+            frame.cost += 1
+            if frame.cost > frame.limit:
+                raise frame.step_over()
+        if self.test_only and type(found) is not CelError:
+            return found is not _MISSING
+        return found
+
+
+def _checked_key(key: Any) -> CelError | None:
+    usable = type(key) in (str, int, UInt, bool, float)
+    return None if usable else CelError(f"invalid qualifier type: {go_type_name(key)}")
+
+
+def shown(value: Any) -> str:
+    """Print a value as Go's `%v` does, in messages."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return show_double(value)
+        case _:
+            return str(value)
+
+
+def find(container: Any, key: Any, *, lenient: bool) -> Any:
+    """Return what a key or index leads to, else an error, or with `lenient` `_MISSING`."""
+    if isinstance(container, dict):
+        found = container.get(to_key(key), _MISSING)
+        if found is not _MISSING or lenient:
+            return found
+    elif isinstance(container, list):
+        index = _index(key)
+        if type(index) is CelError:
+            return index
+        if 0 <= index < len(container):
+            return container[index]
+        return _MISSING if lenient else CelError(f"index out of bounds: {shown(key)}")
+    elif lenient:
+        return _MISSING
+    return CelError(f"no such key: {shown(key)}")
+
+
+def _index(key: Any) -> Any:
+    if type(key) is int:
+        return key
+    if type(key) is UInt or (type(key) is float and key.is_integer()):
+        if -(2**63) <= key < 2**63:
+            return int(key)
+    elif type(key) is not float:
+        return CelError(f"unsupported index type '{type_of(key).name}' in list")
+    return CelError(f"unsupported index value {shown(key)} in list")
+
+
+@dataclass(slots=True)
+class Path:
+    """A root and the steps from it; `root` is not yet charged for."""
+
+    root: Run
+    variable: str = ""
+    """The name of the root if it is one of the expression's variables."""
+    qualifiers: list[Qualifier] = field(default_factory=list)
+    own_cost = 1
+
+    def extend(self, qualifier: Qualifier) -> None:
+        """Go one step further."""
+        self.qualifiers.append(qualifier)
+
+    def resolver(self) -> Run:
+        """Return a closure that follows the path, without the cost of the path itself."""
+        root, qualifiers = self.root, tuple(self.qualifiers)
+        if not qualifiers:
+            return root
+
+        def resolve(frame: Frame) -> Any:
+            value = root(frame)
+            optional = type(value) is Optional
+            if optional:
+                if not value.present:
+                    return value
+                value = value.value
+            if type(value) is CelError:
+                return value
+            for qualifier in qualifiers:
+                optional = optional or qualifier.optional
+                value = qualifier.apply(frame, value, lenient=optional)
+                if type(value) is CelError:
+                    return value
+                if value is _MISSING or (optional and qualifier.test_only and value is False):
+                    return NONE
+            return Optional(value) if optional else value
+
+        return resolve
+
+    def short(self) -> Run | None:
+        """Return a quicker closure, cost included, for the path of a variable and one field."""
+        if not self.variable or len(self.qualifiers) != 1:
+            return None
+        name, qualifier = self.variable, self.qualifiers[0]
+        if qualifier.compute is not None or qualifier.optional or qualifier.test_only:
+            return None
+        key = qualifier.key
+
+        def run(frame: Frame) -> Any:  # hot: most paths are taint.key and its like
+            frame.cost += 2
+            if frame.cost > frame.limit:
+                raise frame.step_over()
+            return find(frame.variables[name], key, lenient=False)
+
+        return run
+
+
+@dataclass(slots=True)
+class Choice:
+    """A ternary: two paths, of which a condition picks one. It costs nothing itself."""
+
+    condition: Run
+    truthy: "Path | Choice"
+    falsy: "Path | Choice"
+    own_cost = 0
+
+    def extend(self, qualifier: Qualifier) -> None:
+        """Go one step further, whichever path it is."""
+        self.truthy.extend(qualifier)
+        self.falsy.extend(qualifier)
+
+    def resolver(self) -> Run:
+        """Return a closure that picks a path and follows it."""
+        condition, truthy, falsy = self.condition, self.truthy.resolver(), self.falsy.resolver()
+
+        def resolve(frame: Frame) -> Any:
+            value = condition(frame)
+            if value is True:
+                return truthy(frame)
+            return falsy(frame) if value is False else error_or_no_overload(value)
+
+        return resolve
+
+    def short(self) -> Run | None:
+        """Return nothing: there is no quicker way."""
+        return None
+
+
+Attribute = Path | Choice
+
+
+def charged(attribute: Attribute, *, test_only: bool = False) -> Run:
+    """Return a closure that follows the path and charges for it."""
+    if not test_only and (short := attribute.short()):
+        return short
+    resolve = attribute.resolver()
+    cost = attribute.own_cost - test_only
+
+    def run(frame: Frame) -> Any:
+        value = resolve(frame)
+        frame.cost += cost
+        if frame.cost > frame.limit:
+            raise frame.step_over()
+        if test_only and type(value) is Optional:
+            return value.present
+        return value
+
+    return run

@@ -1,0 +1,182 @@
+"""Calls: closures that evaluate operands, call the implementation and charge for it.
+
+Errors are operands like others: a call that fails is charged like one that succeeds, with the failed value of size 1.
+upstream 1.36: cel-go interpreter/interpretable.go
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mockkube_cel import costs, values
+from mockkube_cel.declarations import Charge, Function, Implementation, Overload
+from mockkube_cel.program import CostExceeded, Frame, Run
+from mockkube_cel.types import CelType, Kind
+from mockkube_cel.values import CelError, Optional, error_or_no_overload, type_of
+
+
+def logical(left: Run, right: Run, *, decisive: bool) -> Run:
+    """Return `&&` (decisive: False) or `||` (True): an error counts only if the other side does not decide."""
+
+    def run(frame: Frame) -> Any:
+        first = left(frame)
+        if first is decisive:
+            return decisive
+        second = right(frame)
+        if second is decisive:
+            return decisive
+        if type(first) is not bool:
+            return error_or_no_overload(first)
+        return second if type(second) is bool else error_or_no_overload(second)
+
+    return run
+
+
+def equality(left: Run, right: Run, *, negated: bool) -> Run:
+    """Return `==` or `!=`."""
+
+    def run(frame: Frame) -> Any:  # hot: every comparison
+        first, second = left(frame), right(frame)
+        kind = type(first)
+        if kind is str and type(second) is str:
+            frame.cost += costs.traversal(min(len(first), len(second)))
+            result: Any = (first == second) is not negated
+        else:
+            result = _compared(first, second, negated=negated)
+            own_price = not negated and values.is_opaque(first)
+            frame.cost += 1 if own_price else costs.traversal(min(values.size_of(first), values.size_of(second)))
+        if frame.cost > frame.limit:
+            raise CostExceeded
+        return result
+
+    return run
+
+
+def _compared(first: Any, second: Any, *, negated: bool) -> Any:
+    for value in (first, second):
+        if type(value) is CelError:
+            return value
+    same = values.equal(first, second)
+    return same is not True if negated else same
+
+
+def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
+    """Return `or` and, with `unwrap`, `orValue`: free of charge."""
+
+    def run(frame: Frame) -> Any:
+        first = left(frame)
+        if type(first) is not Optional:
+            return first
+        if not first.present:
+            return right(frame)
+        return first.value if unwrap else first
+
+    return run
+
+
+def call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
+    """Return a call of an implementation that takes its operands as they are; no charge means 1."""
+    if eager or len(operands) not in (1, 2):
+        return _eager(implementation, tuple(operands), charge or costs.charge_unit)
+    if len(operands) == 1:
+        return _unary(implementation, operands[0], charge)
+    return _binary(implementation, operands[0], operands[1], charge)
+
+
+def _unary(implementation: Implementation, operand: Run, charge: Charge | None) -> Run:
+    def run(frame: Frame) -> Any:
+        value = operand(frame)
+        result = value if type(value) is CelError else implementation(value)
+        frame.cost += 1 if charge is None else charge((value,), result)
+        if frame.cost > frame.limit:
+            raise CostExceeded
+        return result
+
+    return run
+
+
+def _binary(implementation: Implementation, left: Run, right: Run, charge: Charge | None) -> Run:
+    def run(frame: Frame) -> Any:
+        first, second = left(frame), right(frame)
+        if type(first) is CelError:
+            result = first
+        else:
+            result = second if type(second) is CelError else implementation(first, second)
+        frame.cost += 1 if charge is None else charge((first, second), result)
+        if frame.cost > frame.limit:
+            raise CostExceeded
+        return result
+
+    return run
+
+
+def _eager(implementation: Implementation, operands: tuple[Run, ...], charge: Charge) -> Run:
+    """Return a call that stops at the first operand that fails; then it is only charged for if that was the last."""
+
+    def run(frame: Frame) -> Any:
+        args: list[Any] = []
+        for operand in operands:
+            value = operand(frame)
+            args.append(value)
+            if type(value) is CelError:
+                result = value
+                break
+        else:
+            result = implementation(*args)
+        if len(args) == len(operands):
+            frame.cost += charge(args, result)
+            if frame.cost > frame.limit:
+                raise CostExceeded
+        return result
+
+    return run
+
+
+def lenient(implementation: Implementation, operand: Run) -> Run:
+    """Return a call that takes an error for a value."""
+
+    def run(frame: Frame) -> Any:
+        result = implementation(operand(frame))
+        frame.cost += 1
+        if frame.cost > frame.limit:
+            raise CostExceeded
+        return result
+
+    return run
+
+
+def guarded(function: str, overload: Overload, implementation: Implementation) -> Implementation:
+    """Return the implementation behind a check of its operands' types."""
+
+    def run(*args: Any) -> Any:
+        if all(values.has_type(expected, arg) for expected, arg in zip(overload.args, args, strict=True)):
+            return implementation(*args)
+        return no_overload(function, args)
+
+    return run
+
+
+def dispatched(function: Function) -> Implementation:
+    """Return an implementation that picks the first overload whose types fit."""
+
+    def run(*args: Any) -> Any:
+        for overload in function.overloads:
+            if overload.run is None or len(overload.args) != len(args):
+                continue
+            pairs = zip(overload.args, args, strict=True)
+            if not function.guarded or all(values.has_type(expected, arg) for expected, arg in pairs):
+                return overload.run(*args)
+        return no_overload(function.name, args)
+
+    return run
+
+
+def no_overload(function: str, args: Sequence[Any]) -> CelError:
+    """Say that a function has no overload for values of these types."""
+    return CelError(f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})")
+
+
+def is_dynamic(given: CelType) -> bool:
+    """Whether values of other types may turn up at run time where this one is expected."""
+    if given.is_dyn or given.nullable or given.kind in (Kind.PARAM, Kind.ERROR, Kind.NULL):
+        return True
+    return any(map(is_dynamic, given.parameters))

@@ -1,0 +1,110 @@
+"""Comprehensions: loops over lists and maps, and names bound to values.
+
+upstream 1.36: cel-go interpreter/interpretable.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mockkube_cel.program import UNSET, Frame, Run
+from mockkube_cel.values import CelError, MutableList, MutableMap, from_key, go_type_name
+
+
+def read_slot(slot: int) -> Run:
+    """Return what reads a loop's variable."""
+    return lambda frame: frame.slots[slot]
+
+
+def read_accumulator(slot: int, init: Run) -> Run:
+    """Return what reads a loop's accumulator; the first read computes its initial value."""
+
+    def read(frame: Frame) -> Any:
+        value = frame.slots[slot]
+        if value is UNSET:
+            value = _growing(init(frame))
+            frame.slots[slot] = value
+        return value
+
+    return read
+
+
+def _growing(value: Any) -> Any:
+    """Return an empty list or map as one that may be changed in place."""
+    if isinstance(value, list) and not value:
+        return MutableList()
+    return MutableMap() if isinstance(value, dict) and not value else value
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The parts of a comprehension, planned; the first three are slots of the frame."""
+
+    accumulator: int
+    first: int
+    second: int | None
+    over: Run
+    condition: Run
+    step: Run
+    result: Run
+
+    def planned(self) -> Run:
+        """Return what runs the loop."""
+        return self._pairs() if self.second is not None else self._singles()
+
+    def _singles(self) -> Run:
+        accumulator, first, condition, step = self.accumulator, self.first, self.condition, self.step
+
+        def run(frame: Frame) -> Any:
+            slots = frame.slots
+            slots[accumulator] = UNSET
+            container = self.over(frame)
+            if type(container) is CelError:
+                return container
+            if isinstance(container, dict):
+                container = [from_key(key) for key in (reversed(container) if frame.backwards else container)]
+            elif not isinstance(container, list):
+                return CelError(f"got '{go_type_name(container)}', expected iterable type")
+            for item in container:
+                slots[first] = item
+                if condition(frame) is False:
+                    break
+                slots[accumulator] = step(frame)
+            return self._finish(frame)
+
+        return run
+
+    def _pairs(self) -> Run:
+        accumulator, first, second = self.accumulator, self.first, self.second
+        condition, step = self.condition, self.step
+        assert second is not None, "planned for two variables"
+
+        def run(frame: Frame) -> Any:
+            slots = frame.slots
+            slots[accumulator] = UNSET
+            container = self.over(frame)
+            if type(container) is CelError:
+                return container
+            if not isinstance(container, (list, dict)):
+                return CelError(f"unsupported comprehension range type: {go_type_name(container)}")
+            for key, value in _items(container, backwards=frame.backwards):
+                slots[first], slots[second] = key, value
+                if condition(frame) is False:
+                    break
+                slots[accumulator] = step(frame)
+            return self._finish(frame)
+
+        return run
+
+    def _finish(self, frame: Frame) -> Any:
+        value = self.result(frame)
+        if type(value) is MutableList:
+            return list(value)
+        return dict(value) if type(value) is MutableMap else value
+
+
+def _items(container: Any, *, backwards: bool) -> Iterator[tuple[Any, Any]]:
+    if isinstance(container, list):
+        return iter(enumerate(container))
+    items = reversed(container.items()) if backwards else container.items()
+    return ((from_key(key), value) for key, value in items)

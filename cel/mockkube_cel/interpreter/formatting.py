@@ -1,0 +1,229 @@
+"""`format`: a string with clauses like `%s` or `%.2f`, filled from a list.
+
+The same reading of clauses serves the evaluation and the check of constant format strings. Numbers are printed as in
+English: with thousands separated, and powers of ten as superscripts.
+upstream 1.36: cel-go ext/formatting.go
+"""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from mockkube_cel.golang.strconv import NumberError, parse_int64, quoted
+from mockkube_cel.libraries.conversions import to_string
+from mockkube_cel.types import CelType, Kind
+from mockkube_cel.values import CelError, Duration, Timestamp, UInt, from_key, type_of
+
+_SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_PRECISION: Final = 6
+_PRECISION_MAX: Final = 1_000_000
+_BAD_PRECISION: Final = "%!(BADPREC)"
+
+
+class FormatError(Exception):
+    """A clause or its argument is wrong."""
+
+
+Writer = Callable[[str, int | None, int], str]
+"""Writes a clause: its letter, its precision, the index of its argument."""
+
+_COMPLAINTS: Final = {
+    "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+    "timestamps",
+    "d": "decimal clause can only be used on integers",
+    "f": "fixed-point clause can only be used on doubles",
+    "e": "scientific clause can only be used on doubles",
+    "b": "only integers and bools can be formatted as binary",
+    "x": "only integers, byte buffers, and strings can be formatted as hex",
+    "X": "only integers, byte buffers, and strings can be formatted as hex",
+    "o": "octal clause can only be used on integers",
+}
+_ACCEPTED: Final = {
+    "s": frozenset(
+        {
+            Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
+            Kind.DURATION, Kind.TYPE, Kind.NULL,
+        }
+    ),
+    "d": frozenset({Kind.INT, Kind.UINT}),
+    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
+    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+    "o": frozenset({Kind.INT, Kind.UINT}),
+}  # fmt: skip
+
+
+def accepts(clause: str, given: CelType) -> bool:
+    """Whether arguments of this type can be formatted with a clause; text passes where `NaN` would."""
+    return given.kind is Kind.DYN or given.kind in _ACCEPTED[clause]
+
+
+def complaint(clause: str, given: CelType) -> str:
+    """Say that a clause cannot format arguments of this type."""
+    return f"{_COMPLAINTS[clause]}, was given {given.name}"
+
+
+def read_clauses(text: str, count: int, write: Writer, *, checking: bool = False) -> tuple[str, int]:
+    """Replace every clause by what `write` makes of it; return the text and how many arguments were used.
+
+    Raises FormatError for a clause that is none, or that has no argument among `count`. Of a text that is wrong in
+    both ways at its end, a check (`checking`) complains about the one, an evaluation about the other.
+    """
+    output: list[str] = []
+    position = used = 0
+    while position < len(text):
+        letter = text[position]
+        if letter != "%":
+            output.append(letter)
+            position += 1
+        elif text[position + 1 : position + 2] == "%":
+            output.append("%")
+            position += 2
+        else:
+            unfinished = position + 1 >= len(text)
+            if used >= count and not (checking and unfinished):
+                raise FormatError(f"index {used} out of range")
+            if unfinished:
+                raise FormatError("unexpected end of string")
+            clause, precision, position = _read_clause(text, position + 1)
+            try:
+                output.append(write(clause, precision, used))
+            except FormatError as error:
+                raise FormatError(f"error during formatting: {error}") from None
+            used += 1
+    return "".join(output), used
+
+
+def _read_clause(text: str, position: int) -> tuple[str, int | None, int]:
+    precision = None
+    if text[position] == ".":
+        end = position + 1
+        while "0" <= text[end : end + 1] <= "9":
+            end += 1
+        if end >= len(text):
+            reason = "error while parsing precision: could not find end of precision specifier"
+            raise FormatError(f"could not parse formatting clause: {reason}")
+        try:
+            precision = parse_int64(text[position + 1 : end], function="Atoi")
+        except NumberError as error:
+            reason = f"error while parsing precision: error while converting precision to integer: {error}"
+            raise FormatError(f"could not parse formatting clause: {reason}") from None
+        position = end
+    clause = text[position]
+    if clause not in _COMPLAINTS:
+        # upstream 1.36: one byte of the text is taken for a whole character.
+        shown = chr(clause.encode()[0])
+        raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{shown}"')
+    return clause, precision, position + 1
+
+
+def format_string(text: str, args: list[Any]) -> Any:
+    """Compute `text.format(args)`."""
+    try:
+        return read_clauses(text, len(args), lambda clause, precision, index: _written(clause, precision, args[index]))[
+            0
+        ]
+    except FormatError as error:
+        return CelError(str(error))
+
+
+def _written(clause: str, precision: int | None, value: Any) -> str:
+    match clause:
+        case "s":
+            return _as_text(value)
+        case "d":
+            return _integer(clause, value, "d")
+        case "b" if type(value) is bool:
+            return "1" if value else "0"
+        case "b" | "o":
+            return _integer(clause, value, clause)
+        case "x" | "X":
+            return _hex(clause, value)
+        case _:
+            return _floating(clause, _PRECISION if precision is None else precision, value)
+
+
+def _integer(clause: str, value: Any, spec: str) -> str:
+    if type(value) not in (int, UInt):
+        raise FormatError(complaint(clause, type_of(value)))
+    return format(int(value), spec)
+
+
+def _hex(clause: str, value: Any) -> str:
+    if type(value) in (str, bytes):
+        raw = value.encode(errors="surrogatepass") if type(value) is str else value
+        return raw.hex() if clause == "x" else raw.hex().upper()
+    return _integer(clause, value, clause)
+
+
+def _floating(clause: str, precision: int, value: Any) -> str:
+    if value in ("NaN", "Infinity", "-Infinity"):
+        value = float(value.lower())
+    if type(value) is not float:
+        raise FormatError(complaint(clause, type_of(value)))
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if precision > _PRECISION_MAX:
+        return _BAD_PRECISION + _floating(clause, _PRECISION, value)
+    if clause == "f":
+        return f"{Decimal(value):,.{precision}f}"
+    # upstream 1.36: here the number is a width, and the precision always the usual one.
+    mantissa, _, exponent = f"{Decimal(value):.{_PRECISION}e}".partition("e")
+    power = int(exponent) if value else 0
+    shown = f"{'-' if power < 0 else ''}{abs(power):02d}".translate(_SUPERSCRIPTS)
+    return f"{mantissa}×10{shown}".rjust(precision)
+
+
+def _as_text(value: Any) -> str:
+    kind = type_of(value).kind
+    if kind is Kind.LIST:
+        return f"[{', '.join(map(_as_literal, value))}]"
+    if kind is Kind.MAP:
+        return _map_text(value)
+    if kind is Kind.NULL:
+        return "null"
+    if kind not in _ACCEPTED["s"]:
+        raise FormatError(complaint("s", type_of(value)))
+    shown = to_string(value)
+    if type(shown) is CelError:
+        raise FormatError(f"could not convert argument {quoted(shown.message)} to string")
+    return str(shown)
+
+
+def _map_text(value: dict[Any, Any]) -> str:
+    pairs = []
+    for key, item in value.items():
+        key = from_key(key)
+        if type(key) not in (str, bool, int, UInt):
+            raise FormatError(f"no formatting function for map key of type {type_of(key).name}")
+        pairs.append((quoted(key) if type(key) is str else to_string(key), _as_literal(item)))
+    return "{" + ", ".join(f"{key}:{item}" for key, item in sorted(pairs, key=lambda pair: pair[0])) + "}"
+
+
+def _as_literal(value: Any) -> str:
+    """Print an element of a list or map as it would be written in an expression."""
+    match value:
+        case bool() | UInt() | int() | CelType() | None:
+            return _as_text(value)
+        case str():
+            return quoted(value)
+        case bytes():
+            return "b" + quoted(_as_text(value))
+        case Timestamp():
+            return f"timestamp({quoted(to_string(value))})"
+        case Duration():
+            return f"duration({quoted(to_string(value))})"
+        case float() if math.isnan(value):
+            return '"NaN"'
+        case float() if math.isinf(value):
+            return '"+Inf"' if value > 0 else '"-Inf"'
+        case float():
+            return f"{value:.{_PRECISION}f}"
+        case list() | dict():
+            return _as_text(value)
+    raise FormatError(f"no formatting function for {type_of(value).name}")

@@ -1,0 +1,67 @@
+"""Messages: what the literals of protobuf's well-known types, and of objects and patches, are worth.
+
+upstream 1.36: cel-go common/types/provider.go
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube_cel.golang.gotime import SECOND
+from mockkube_cel.object_literals import is_built
+from mockkube_cel.values import Built, CelError, Duration, Timestamp, UInt
+
+Fields = dict[str, Any]
+
+
+def _wrapper(zero: Any, check: Callable[[Any], Any] = lambda value: value) -> Callable[[Fields], Any]:
+    return lambda fields: check(fields["value"]) if "value" in fields else zero
+
+
+def _int32(value: int) -> Any:
+    return value if -(2**31) <= value < 2**31 else CelError("integer overflow")
+
+
+def _uint32(value: UInt) -> Any:
+    return value if value < 2**32 else CelError("unsigned integer overflow")
+
+
+def _float32(value: float) -> float:
+    if math.isnan(value) or math.isinf(value) or value == 0:
+        return value
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(mantissa * 2**24) / 2**24, exponent)
+
+
+def _value(fields: Fields) -> Any:
+    return next(iter(fields.values()), None) if "null_value" not in fields else None
+
+
+_BUILDERS: Final[dict[str, Callable[[Fields], Any]]] = {
+    "google.protobuf.BoolValue": _wrapper(False),
+    "google.protobuf.BytesValue": _wrapper(b""),
+    "google.protobuf.DoubleValue": _wrapper(0.0),
+    "google.protobuf.FloatValue": _wrapper(0.0, _float32),
+    "google.protobuf.Int64Value": _wrapper(0),
+    "google.protobuf.Int32Value": _wrapper(0, _int32),
+    "google.protobuf.UInt64Value": _wrapper(UInt(0)),
+    "google.protobuf.UInt32Value": _wrapper(UInt(0), _uint32),
+    "google.protobuf.StringValue": _wrapper(""),
+    "google.protobuf.Duration": lambda fields: Duration(_nanos(fields)),
+    "google.protobuf.Timestamp": lambda fields: Timestamp(_nanos(fields)),
+    "google.protobuf.ListValue": lambda fields: fields.get("values", []),
+    "google.protobuf.Struct": lambda fields: fields.get("fields", {}),
+    "google.protobuf.Value": _value,
+}
+
+
+def _nanos(fields: Fields) -> int:
+    return int(fields.get("seconds", 0)) * SECOND + int(fields.get("nanos", 0))
+
+
+def build(name: str, fields: Fields) -> Any:
+    """Return the value of a message literal."""
+    builder = _BUILDERS.get(name)
+    if builder is None:
+        return Built(name, fields) if is_built(name) else CelError(f"unknown type '{name}'")
+    return builder(fields)

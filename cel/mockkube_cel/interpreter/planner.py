@@ -1,0 +1,280 @@
+"""The planner: from a checked tree to closures, with constants folded and constant patterns compiled.
+
+upstream 1.36: cel-go interpreter/planner.go, decorators.go
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube_cel.declarations import Charge, Function, Implementation, Overload
+from mockkube_cel.golang.goregexp import RegexError, compiled
+from mockkube_cel.interpreter import calls, comprehensions
+from mockkube_cel.interpreter.attributes import Attribute, Choice, Path, Qualifier, charged
+from mockkube_cel.interpreter.constructors import build_list, build_map, build_message
+from mockkube_cel.program import Frame, Program, Run
+from mockkube_cel.schema import CONSTANTS, Schema
+from mockkube_cel.syntax.tree import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    descendants,
+)
+from mockkube_cel.types import Kind
+from mockkube_cel.values import CelError, InternalError, UInt, to_key
+
+_NO_CONSTANT: Final = object()
+_CONVERSIONS: Final = frozenset(
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"]
+)
+_PATTERNS: Final = frozenset(("matches", "find", "findAll"))
+_HASHABLE: Final = (bool, int, UInt, float, str)
+
+
+class PlanError(Exception):
+    """The expression can never be evaluated: a constant in it fails."""
+
+
+@dataclass(slots=True)
+class Step:
+    """A planned part: a constant, a path that may yet be extended, or anything else."""
+
+    run: Run | None = None
+    constant: Any = _NO_CONSTANT
+    attribute: Attribute | None = None
+    test_only: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is known."""
+        return self.constant is not _NO_CONSTANT
+
+    def closure(self) -> Run:
+        """Return what evaluates this part, now that nobody extends it any more."""
+        if self.run is None:
+            if self.attribute is not None:
+                self.run = charged(self.attribute, test_only=self.test_only)
+            else:
+                value = self.constant
+                self.run = lambda frame: value
+        return self.run
+
+    def path(self) -> Attribute:
+        """Return the path to extend: its own, or one that starts at this part."""
+        return self.attribute if self.attribute is not None else Path(self.closure())
+
+
+class Planner:
+    """Plans one tree; use once."""
+
+    def __init__(self, schema: Schema, functions: Mapping[str, Function]) -> None:
+        self._schema = schema
+        self._functions = functions
+        self._scopes: list[dict[str, Run]] = []
+        self._slots = 0
+        self._guarded = False
+
+    def plan(self, root: Node) -> Program:
+        """Return the program; PlanError if a constant in it fails."""
+        # Where one type is only known at run time, values of unexpected types may turn up anywhere.
+        self._guarded = any(calls.is_dynamic(node.type) for node in descendants(root))
+        run = self._plan(root).closure()
+        return Program(run, self._slots, _height(root))
+
+    def _plan(self, node: Node) -> Step:
+        match node:
+            case Literal():
+                return Step(constant=node.value)
+            case Ident():
+                return self._plan_name(node, node.name)
+            case Select():
+                return self._plan_select(node)
+            case Call():
+                return self._plan_call(node)
+            case ListNode():
+                steps = [self._plan(element) for element in node.elements]
+                run = build_list([step.closure() for step in steps], node.optional)
+                return self._folded(run, steps)
+            case MapNode():
+                steps = [self._plan(child) for child in node.children()]
+                optional = [entry.optional for entry in node.entries]
+                run = build_map([step.closure() for step in steps], optional)
+                return self._folded(run, steps)
+            case StructNode():
+                steps = [self._plan(child) for child in node.children()]
+                return Step(build_message(node.type_name, node.fields, [step.closure() for step in steps]))
+            case Comprehension():
+                return self._plan_comprehension(node)
+        raise AssertionError("every kind of node has its case")
+
+    def _folded(self, run: Run, steps: list[Step]) -> Step:
+        """Return a constant if all parts are."""
+        if not all(step.is_constant for step in steps):
+            return Step(run)
+        try:
+            return Step(constant=run(Frame({}, 0, 2**63)))
+        except InternalError:
+            return Step(run)
+
+    def _plan_name(self, node: Node, name: str) -> Step:
+        if node.type.kind is Kind.TYPE:
+            named = self._schema.type_named(name)
+            if named is None:
+                raise PlanError(f"reference to undefined type: {name}")
+            return Step(constant=named)
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return Step(attribute=Path(scope[name]))
+        if name in CONSTANTS:
+            return Step(constant=CONSTANTS[name])
+        return Step(attribute=Path(lambda frame: frame.variables[name], variable=name))
+
+    def _plan_select(self, node: Select) -> Step:
+        if node.ident:
+            return self._plan_name(node, node.ident)
+        return self._extended(node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only)
+
+    def _extended(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
+        path = self._plan(operand).path()
+        path.extend(qualifier)
+        return Step(attribute=path, test_only=test_only)
+
+    def _plan_call(self, node: Call) -> Step:
+        match node.function:
+            case "_[_]" | "_?._" | "_[?_]":
+                return self._plan_index(node, optional=node.function != "_[_]")
+            case "_?_:_":
+                condition, truthy, falsy = (self._plan(arg) for arg in node.args)
+                return Step(attribute=Choice(condition.closure(), truthy.path(), falsy.path()))
+        steps = [self._plan(operand) for operand in node.operands]
+        runs = [step.closure() for step in steps]
+        match node.function:
+            case "_&&_":
+                return Step(calls.logical(*runs, decisive=False))
+            case "_||_":
+                return Step(calls.logical(*runs, decisive=True))
+            case "_==_":
+                return Step(calls.equality(*runs, negated=False))
+            case "_!=_":
+                return Step(calls.equality(*runs, negated=True))
+            case "or" | "orValue" if len(runs) == 2:
+                return Step(calls.otherwise(*runs, unwrap=node.function == "orValue"))
+            case "@in" if len(node.overloads) == 1 and node.overloads[0].id == "in_list" and steps[1].is_constant:
+                return self._plan_membership(node, runs, steps[1].constant)
+        return self._plan_function(node, steps, runs)
+
+    def _plan_index(self, node: Call, *, optional: bool) -> Step:
+        operand = self._plan(node.args[0])
+        index = self._plan(node.args[1])
+        if index.is_constant:
+            qualifier = Qualifier(index.constant, optional=optional)
+        elif index.attribute is not None:
+            # A path as index is followed without being charged as a path.
+            qualifier = Qualifier(compute=index.attribute.resolver(), optional=optional)
+        else:
+            qualifier = Qualifier(compute=index.closure(), optional=optional)
+        path = operand.path()
+        path.extend(qualifier)
+        return Step(attribute=path)
+
+    def _plan_membership(self, node: Call, runs: list[Run], elements: list[Any]) -> Step:
+        """Turn `x in [constants]` into a look-up."""
+        if not elements:
+            return Step(constant=False)
+        if not all(type(element) in _HASHABLE for element in elements):
+            return self._plan_function(node, [], runs)
+        members = frozenset(map(to_key, elements))
+        operand = runs[0]
+
+        def run(frame: Frame) -> Any:
+            value = operand(frame)
+            if type(value) is CelError:
+                return value
+            return type(value) in _HASHABLE and to_key(value) in members
+
+        return Step(run)
+
+    def _plan_function(self, node: Call, steps: list[Step], runs: list[Run]) -> Step:
+        function = self._functions[node.function]
+        if function.name == "@not_strictly_false":
+            assert function.run is not None, "it has one implementation"
+            return Step(calls.lenient(function.run, runs[0]))
+        pattern = function.name in _PATTERNS and len(steps) > 1 and steps[1].is_constant
+        if pattern:
+            _compile(steps[1].constant)
+        overload = node.overloads[0] if len(node.overloads) == 1 else None
+        implementation, eager = self._implementation(function, overload)
+        charge = _charge(function, overload)
+        run = calls.call(implementation, runs, charge, eager=eager or pattern)
+        if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
+            return _converted(implementation, steps[0].constant)
+        return Step(run)
+
+    def _implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
+        """Return what computes the call, and whether it stops at the first operand that fails."""
+        if function.run is not None:
+            return function.run, False
+        if overload is None:
+            return calls.dispatched(function), True
+        assert overload.run is not None, "what has no implementation is planned apart"
+        if function.guarded and self._guarded:
+            return calls.guarded(function.name, overload, overload.run), overload.eager
+        return overload.run, overload.eager
+
+    def _plan_comprehension(self, node: Comprehension) -> Step:
+        accumulator, first, second = self._slots, self._slots + 1, self._slots + 2
+        self._slots += 3
+        init = self._plan(node.init).closure()
+        over = self._plan(node.range).closure()
+        self._scopes.append({node.accumulator: comprehensions.read_accumulator(accumulator, init)})
+        inner = {node.variable: comprehensions.read_slot(first)}
+        if node.variable2:
+            inner[node.variable2] = comprehensions.read_slot(second)
+        self._scopes.append(inner)
+        condition = self._plan(node.condition).closure()
+        step = self._plan(node.step).closure()
+        self._scopes.pop()
+        result = self._plan(node.result).closure()
+        self._scopes.pop()
+        loop = comprehensions.Loop(
+            accumulator, first, second if node.variable2 else None, over, condition, step, result
+        )
+        return Step(loop.planned())
+
+
+def _charge(function: Function, overload: Overload | None) -> Charge | None:
+    if overload is not None and overload.charge is not None:
+        return overload.charge
+    return function.charge
+
+
+def _compile(pattern: Any) -> None:
+    if type(pattern) is not str:
+        return
+    try:
+        compiled(pattern)
+    except RegexError as error:
+        raise PlanError(str(error)) from None
+
+
+def _converted(implementation: Implementation, value: Any) -> Step:
+    result = implementation(value)
+    if type(result) is CelError:
+        raise PlanError(result.message)
+    return Step(constant=result)
+
+
+def _height(root: Node) -> int:
+    """Return how deep the tree is."""
+    height = 0
+    level = [root]
+    while level:
+        height += 1
+        level = [child for node in level for child in node.children()]
+    return height

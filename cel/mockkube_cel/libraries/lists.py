@@ -1,0 +1,342 @@
+"""Lists: order, search, sums, slices, sorting.
+
+upstream 1.36: apiserver/pkg/cel/library/lists.go, cel-go ext/lists.go (version 3)
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any, Final
+
+from mockkube_cel import types, values
+from mockkube_cel.declarations import (
+    CallEstimate,
+    Charge,
+    Estimate,
+    Function,
+    Implementation,
+    Overload,
+    Sized,
+    member_overload,
+)
+from mockkube_cel.interpreter import arithmetic
+from mockkube_cel.interpreter.traversal import traversal_charge
+from mockkube_cel.sizes import LARGEST, LIST_COST, ONE, TRAVERSAL_FACTOR, Size, fixed
+from mockkube_cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType, Kind
+from mockkube_cel.values import (
+    CelError,
+    Duration,
+    InternalError,
+    UInt,
+    error_or_no_overload,
+    go_type_name,
+    size_of,
+    type_of,
+)
+
+_T: Final = types.param("T")
+_LIST: Final = types.list_of(_T)
+_COMPARABLE: Final = {
+    "int": INT, "uint": UINT, "double": DOUBLE, "bool": BOOL,
+    "duration": DURATION, "timestamp": TIMESTAMP, "string": STRING, "bytes": BYTES,
+}  # fmt: skip
+_ZEROS: Final[dict[str, Any]] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
+_ALLOCATION: Final = LIST_COST + 1
+_RANGE_MAX: Final = 10_000_000
+"""Longer than any cost limit allows."""
+
+
+def is_sorted(elements: list[Any]) -> Any:
+    """Compute `elements.isSorted()`."""
+    return all(arithmetic.compare(before, after) != 1 for before, after in pairwise(elements))
+
+
+def _sum(zero: Any) -> Implementation:
+    def run(elements: list[Any]) -> Any:
+        total = zero
+        for element in elements:
+            total = arithmetic.add(total, element)
+            if type(total) is CelError:
+                return error_or_no_overload(total)
+        return total
+
+    return run
+
+
+def _extreme(name: str, worse: int) -> Implementation:
+    """Return the function for `min` or `max`: it replaces what compares as `worse` to another element."""
+
+    def run(elements: list[Any]) -> Any:
+        if not elements:
+            return CelError(f"{name} called on empty list")
+        best = elements[0]
+        for element in elements[1:]:
+            if arithmetic.compare(best, element) == worse:
+                best = element
+        return best
+
+    return run
+
+
+def index_of(elements: list[Any], value: Any) -> int:
+    """Compute `elements.indexOf(value)`."""
+    return next((index for index, element in enumerate(elements) if values.equal(element, value) is True), -1)
+
+
+def last_index_of(elements: list[Any], value: Any) -> int:
+    """Compute `elements.lastIndexOf(value)`."""
+    return next((i for i in range(len(elements) - 1, -1, -1) if values.equal(elements[i], value) is True), -1)
+
+
+def list_range(length: int) -> list[int]:
+    """Compute `lists.range(length)`."""
+    if length > _RANGE_MAX:
+        # differs: upstream would first run out of memory.
+        raise InternalError(f"lists.range({length}) is too long")
+    return list(range(length))
+
+
+def slice_list(elements: list[Any], start: int, end: int) -> Any:
+    """Compute `elements.slice(start, end)`."""
+    if start < 0 or end < 0:
+        return CelError(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        return CelError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+    if len(elements) < end:
+        return CelError(f"cannot slice({start}, {end}), list is length {len(elements)}")
+    return elements[start:end]
+
+
+def flatten(elements: Any, depth: Any = 1) -> Any:
+    """Compute `elements.flatten(depth)`."""
+    if not isinstance(elements, list) or type(depth) is not int:
+        name = type_of(elements).name
+        return CelError(f"no such overload: {name}.flatten({type_of(depth).name})")
+    if depth < 0:
+        return CelError("level must be non-negative")
+    flat: list[Any] = []
+    for element in elements:
+        if isinstance(element, list) and depth > 0:
+            flat += flatten(element, depth - 1)
+        else:
+            flat.append(element)
+    return flat
+
+
+def sort(elements: Any) -> Any:
+    """Compute `elements.sort()`."""
+    return sort_by_keys(elements, elements)
+
+
+def sort_by_keys(elements: Any, keys: Any) -> Any:
+    """Sort a list by the keys at the same places of another one."""
+    if not isinstance(elements, list):
+        return arithmetic.untraited("sort" if elements is keys else "@sortByAssociatedKeys", elements)
+    if not elements:
+        return elements
+    kind = type_of(keys[0])
+    if kind.name not in _COMPARABLE_NAMES:
+        return CelError("list elements must be comparable")
+    if any(type_of(key).name != kind.name for key in keys):
+        return CelError("list elements must have the same type")
+    by_key = cmp_to_key(lambda one, other: _order(keys[one], keys[other]))
+    return [elements[index] for index in sorted(range(len(elements)), key=by_key)]
+
+
+_COMPARABLE_NAMES: Final = frozenset(kind.name for kind in _COMPARABLE.values())
+
+
+def _order(one: Any, other: Any) -> int:
+    order = arithmetic.compare(one, other)
+    return order if type(order) is int else 0
+
+
+def distinct(elements: list[Any]) -> list[Any]:
+    """Compute `elements.distinct()`."""
+    unique: list[Any] = []
+    for element in elements:
+        if not values.contains(unique, element):
+            unique.append(element)
+    return unique
+
+
+def _estimate_traversal(operands: Sequence[Sized]) -> CallEstimate:
+    elements = operands[0]
+    if not elements.type.parameters:
+        return CallEstimate(elements.size.scaled(TRAVERSAL_FACTOR))
+    inner = elements.type.parameters[0].kind
+    # The size of the elements is never known here.
+    each = ONE + Size(0, LARGEST).scaled(TRAVERSAL_FACTOR) if inner in (Kind.STRING, Kind.BYTES) else ONE
+    return CallEstimate(elements.size * each)
+
+
+def _charge_traversal(args: Sequence[Any], result: Any) -> int:
+    return traversal_charge(args[0])
+
+
+def _allocating(factor: float, size: Size) -> CallEstimate:
+    return CallEstimate(size.scaled(factor) + fixed(1) + fixed(LIST_COST), size)
+
+
+def _constant(operand: Sized, default: int) -> int:
+    return max(0, operand.constant) if type(operand.constant) is int else default
+
+
+def _estimate_slice(operands: Sequence[Sized]) -> CallEstimate:
+    start = _constant(operands[1], 0)
+    end = _constant(operands[2], operands[0].size.max)
+    return _allocating(1, fixed((end - start) % (LARGEST + 1)))
+
+
+def _estimate_flatten(operands: Sequence[Sized]) -> CallEstimate:
+    depth = _constant(operands[1], LARGEST) if len(operands) > 1 else 1
+    return _allocating(float(depth), operands[0].size)
+
+
+def _estimate_range(operands: Sequence[Sized]) -> CallEstimate:
+    return _allocating(1, fixed(_constant(operands[0], LARGEST)))
+
+
+def _estimate_reverse(operands: Sequence[Sized]) -> CallEstimate:
+    return _allocating(1, operands[0].size)
+
+
+def _estimate_distinct(operands: Sequence[Sized]) -> CallEstimate:
+    return _allocating(2, operands[0].size * operands[0].size)
+
+
+def _estimate_sort(index: int, kind: CelType) -> Estimate:
+    factor = 2 + TRAVERSAL_FACTOR if kind in (STRING, BYTES) else 2.0
+    return lambda operands: _allocating(factor, operands[index].size * operands[index].size)
+
+
+def _charge_output(args: Sequence[Any], result: Any) -> int:
+    return size_of(result) + _ALLOCATION
+
+
+def _charge_flatten(args: Sequence[Any], result: Any) -> int:
+    depth = 1
+    if len(args) == 2:
+        if type(args[1]) is not int:
+            raise InternalError(f"interface conversion: ref.Val is {go_type_name(args[1])}, not types.Int")
+        depth = args[1]
+    return int(size_of(args[0]) * float(depth)) + _ALLOCATION
+
+
+def _charge_comparisons(index: int) -> Charge:
+    def charge(args: Sequence[Any], result: Any) -> int:
+        elements = args[index]
+        if not isinstance(elements, list):
+            raise InternalError(
+                f"interface conversion: {go_type_name(elements)} is not traits.Lister: missing method Add"
+            )
+        length = len(elements)
+        walked = length and type(elements[0]) in (str, bytes)
+        return int(length * length * (2 + TRAVERSAL_FACTOR if walked else 2.0)) + _ALLOCATION
+
+    return charge
+
+
+def _for_each(names: Sequence[str], make: Callable[[str, CelType], Overload]) -> tuple[Overload, ...]:
+    return tuple(make(name, _COMPARABLE[name]) for name in names)
+
+
+def _over_elements(
+    name: str, suffix: str, names: Sequence[str], result: CelType | None, run: Callable[[str], Implementation]
+) -> Function:
+    """Declare a function that walks over a list, for each type of elements."""
+
+    def make(kind_name: str, kind: CelType) -> Overload:
+        overload_id = f"list_{kind_name}_{suffix.format(kind_name)}"
+        return member_overload(overload_id, (types.list_of(kind),), result or kind, run(kind_name))
+
+    return Function(name, _for_each(names, make), estimate=_estimate_traversal, charge=_charge_traversal)
+
+
+def _sorting(name: str, suffix: str, index: int, run: Implementation) -> Function:
+    def make(kind_name: str, kind: CelType) -> Overload:
+        keys = types.list_of(kind)
+        args = (keys,) if index == 0 else (_LIST, keys)
+        # Sized by the name of the type at run time, as upstream registers it.
+        return Overload(
+            f"list_{kind.name}_{suffix}", args, args[0], member=True,
+            estimate=_estimate_sort(index, kind), charge=_charge_comparisons(index),
+        )  # fmt: skip
+
+    return Function(name, _for_each(tuple(_COMPARABLE), make), run=run)
+
+
+def _allocating_member(
+    overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation, estimate: Estimate, charge: Charge
+) -> Overload:
+    return Overload(overload_id, tuple(args), result, run, True, len(args) > 2, estimate, charge)
+
+
+FUNCTIONS: Final = (
+    _over_elements("isSorted", "is_sorted_bool", tuple(_COMPARABLE), BOOL, lambda name: is_sorted),
+    _over_elements("sum", "sum_{}", tuple(_ZEROS), None, lambda name: _sum(_ZEROS[name])),
+    _over_elements("max", "max_{}", tuple(_COMPARABLE), None, lambda name: _extreme("max", -1)),
+    _over_elements("min", "min_{}", tuple(_COMPARABLE), None, lambda name: _extreme("min", 1)),
+    Function(
+        "indexOf",
+        (
+            Overload(
+                "list_a_index_of_int", (_LIST, _T), INT, index_of, member=True,
+                estimate=_estimate_traversal, charge=_charge_traversal,
+            ),
+        ),
+    ),
+    Function(
+        "lastIndexOf",
+        (
+            Overload(
+                "list_a_last_index_of_int", (_LIST, _T), INT, last_index_of, member=True,
+                estimate=_estimate_traversal, charge=_charge_traversal,
+            ),
+        ),
+    ),
+    Function(
+        "slice",
+        (_allocating_member("list_slice", (_LIST, INT, INT), _LIST, slice_list, _estimate_slice, _charge_output),),
+    ),
+    Function(
+        "flatten",
+        (
+            _allocating_member(
+                "list_flatten", (types.list_of(_LIST),), _LIST, flatten, _estimate_flatten, _charge_flatten
+            ),
+            _allocating_member(
+                "list_flatten_int", (types.list_of(DYN), INT), types.list_of(DYN), flatten, _estimate_flatten,
+                _charge_flatten,
+            ),
+        ),
+        guarded=False,
+    ),
+    _sorting("sort", "sort", 0, sort),
+    _sorting("@sortByAssociatedKeys", "sortByAssociatedKeys", 1, sort_by_keys),
+    Function(
+        "lists.range",
+        (
+            Overload(
+                "lists_range", (INT,), types.list_of(INT), list_range,
+                estimate=_estimate_range, charge=_charge_output,
+            ),
+        ),
+    ),
+    Function(
+        "reverse",
+        (
+            _allocating_member(
+                "list_reverse", (_LIST,), _LIST, lambda elements: elements[::-1], _estimate_reverse, _charge_output
+            ),
+        ),
+    ),
+    Function(
+        "distinct",
+        (
+            _allocating_member(
+                "list_distinct", (_LIST,), _LIST, distinct, _estimate_distinct, _charge_comparisons(0)
+            ),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""Functions of the language itself: size, parts of strings, patterns, accessors of time.
+
+upstream 1.36: cel-go common/stdlib/standard.go
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from mockkube_cel import costs, types
+from mockkube_cel.declarations import (
+    CallEstimate,
+    Function,
+    Implementation,
+    Overload,
+    Sized,
+    global_overload,
+    member_overload,
+)
+from mockkube_cel.golang import gotime
+from mockkube_cel.golang.goregexp import RegexError, compiled
+from mockkube_cel.interpreter.arithmetic import untraited
+from mockkube_cel.sizes import TRAVERSAL_FACTOR
+from mockkube_cel.types import BOOL, BYTES, DURATION, INT, STRING, TIMESTAMP
+from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, Timestamp
+
+_LIST: Final = types.list_of(types.param("A"))
+_MAP: Final = types.map_of(types.param("A"), types.param("B"))
+_HOUR: Final = 3600 * gotime.SECOND
+
+
+def size(value: Any) -> Any:
+    """Compute `size(value)`."""
+    return len(value) if isinstance(value, (str, bytes, list, dict)) else untraited("size", value)
+
+
+def _on_strings(compute: Callable[[str, str], bool]) -> Implementation:
+    """Guard a function whose types nothing else guards."""
+    return lambda text, part: compute(text, part) if type(text) is str and type(part) is str else NO_OVERLOAD
+
+
+def matches(text: Any, pattern: Any) -> Any:
+    """Compute `text.matches(pattern)`."""
+    if type(text) is not str:
+        return untraited("matches", text)
+    if type(pattern) is not str:
+        return NO_OVERLOAD
+    try:
+        return compiled(pattern).search(text) is not None
+    except RegexError as error:
+        return CelError(str(error))
+
+
+def _estimate_contains(operands: Sequence[Sized]) -> CallEstimate:
+    text, part = operands
+    return CallEstimate(text.size.scaled(TRAVERSAL_FACTOR) * part.size.scaled(TRAVERSAL_FACTOR))
+
+
+def _charge_contains(args: Sequence[Any], result: Any) -> int:
+    return costs.charge_traversal(0)(args, result) * costs.charge_traversal(1)(args, result)
+
+
+def _part_of_string(name: str, overload_id: str, compute: Callable[[str, str], bool]) -> Function:
+    overload = Overload(
+        overload_id, (STRING, STRING), BOOL, _on_strings(compute), member=True,
+        estimate=costs.estimate_traversal(1), charge=costs.charge_traversal(0),
+    )  # fmt: skip
+    return Function(name, (overload,), guarded=False)
+
+
+_Reader = Callable[[Timestamp, int], int]
+
+
+def _of_day(moment: Timestamp, offset: int) -> int:
+    return (moment.nanos // gotime.SECOND + offset) % 86400
+
+
+_READERS: Final[dict[str, _Reader]] = {
+    "getFullYear": lambda moment, offset: gotime.civil(moment, offset)[0],
+    "getMonth": lambda moment, offset: gotime.civil(moment, offset)[1] - 1,
+    "getDayOfYear": lambda moment, offset: gotime.day_of_year(moment, offset) - 1,
+    "getDayOfMonth": lambda moment, offset: gotime.civil(moment, offset)[2] - 1,
+    "getDate": lambda moment, offset: gotime.civil(moment, offset)[2],
+    "getDayOfWeek": lambda moment, offset: ((moment.nanos // gotime.SECOND + offset) // 86400 + 4) % 7,
+    "getHours": lambda moment, offset: _of_day(moment, offset) // 3600,
+    "getMinutes": lambda moment, offset: _of_day(moment, offset) // 60 % 60,
+    "getSeconds": lambda moment, offset: _of_day(moment, offset) % 60,
+    "getMilliseconds": lambda moment, offset: moment.nanos % gotime.SECOND // 1_000_000,
+}
+
+
+def _truncated(nanos: int, unit: int) -> int:
+    return nanos // unit if nanos >= 0 else -(-nanos // unit)
+
+
+_SPANS: Final[dict[str, Callable[[Duration], int]]] = {
+    "getHours": lambda span: _truncated(span.nanos, _HOUR),
+    "getMinutes": lambda span: _truncated(span.nanos, 60 * gotime.SECOND),
+    "getSeconds": lambda span: int(gotime.seconds(span)),
+    "getMilliseconds": lambda span: _truncated(span.nanos, 1_000_000),
+}
+
+
+def _accessor(name: str, read: _Reader) -> Function:
+    def in_zone(moment: Timestamp, zone: str) -> Any:
+        try:
+            return read(moment, gotime.zone_offset(moment, zone))
+        except gotime.ZoneError as error:
+            return CelError(str(error))
+
+    overloads = [
+        member_overload(f"timestamp_{name}", (TIMESTAMP,), INT, lambda moment: read(moment, 0)),
+        member_overload(f"timestamp_{name}_with_tz", (TIMESTAMP, STRING), INT, in_zone),
+    ]
+    if name in _SPANS:
+        overloads.append(member_overload(f"duration_{name}", (DURATION,), INT, _SPANS[name]))
+    return Function(name, tuple(overloads))
+
+
+FUNCTIONS: Final = (
+    Function(
+        "size",
+        tuple(
+            overload
+            for overload_id, kind in (("bytes", BYTES), ("list", _LIST), ("map", _MAP), ("string", STRING))
+            for overload in (
+                global_overload(f"size_{overload_id}", (kind,), INT),
+                member_overload(f"{overload_id}_size", (kind,), INT),
+            )
+        ),
+        run=size,
+    ),
+    Function(
+        "contains",
+        (
+            Overload(
+                "contains_string", (STRING, STRING), BOOL, _on_strings(lambda text, part: part in text), member=True,
+                estimate=_estimate_contains, charge=_charge_contains,
+            ),
+        ),
+        guarded=False,
+    ),
+    _part_of_string("endsWith", "ends_with_string", str.endswith),
+    _part_of_string("startsWith", "starts_with_string", str.startswith),
+    Function(
+        "matches",
+        (
+            Overload("matches", (STRING, STRING), BOOL),
+            Overload(
+                "matches_string", (STRING, STRING), BOOL, member=True,
+                estimate=costs.estimate_match, charge=costs.charge_match,
+            ),
+        ),
+        run=matches,
+    ),
+    *(_accessor(name, read) for name, read in _READERS.items()),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""A planned expression: closures over a frame that counts what they cost.
+
+upstream 1.36: cel-go cel/program.go, interpreter/runtimecost.go
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube_cel.recursion import DEEP, room_for
+from mockkube_cel.values import CelError, InternalError
+
+
+class CostExceeded(Exception):
+    """The evaluation became too expensive."""
+
+
+class Unset:
+    """The accumulator of a loop that nobody has read yet."""
+
+
+UNSET: Final = Unset()
+_CANCELLED: Final = CelError("operation cancelled: actual cost limit exceeded")
+
+
+class Frame:
+    """One evaluation: variables, bound names, and the cost so far."""
+
+    __slots__ = ("backwards", "cost", "limit", "slots", "variables")
+
+    def __init__(self, variables: Mapping[str, Any], slots: int, limit: int) -> None:
+        self.variables = variables
+        self.slots: list[Any] = [UNSET] * slots
+        self.cost = 0
+        self.limit = limit
+        self.backwards = False
+        """Whether loops over maps begin at the end: their order is anybody's guess upstream."""
+
+    def step_over(self) -> CostExceeded:
+        """Note that single steps passed the limit, and return what to raise."""
+        self.cost = self.limit + 1
+        return CostExceeded()
+
+
+Run = Callable[[Frame], Any]
+"""Evaluates a part of an expression, cost included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The value of an expression, or a `CelError`, and what it cost."""
+
+    value: Any
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression ready to be evaluated, any number of times."""
+
+    run: Run
+    slots: int
+    height: int
+
+    def evaluate(self, variables: Mapping[str, Any], cost_max: int, *, backwards: bool = False) -> Evaluation:
+        """Evaluate with these values of the variables; too expensive an evaluation ends with an error.
+
+        With `backwards` loops over maps take them in the opposite order.
+        """
+        frame = Frame(variables, self.slots, cost_max)
+        frame.backwards = backwards
+        try:
+            if self.height > DEEP:
+                with room_for(self.height):
+                    value = self.run(frame)
+            else:
+                value = self.run(frame)
+        except CostExceeded:
+            value = _CANCELLED
+        except InternalError as error:
+            value = CelError(f"internal error: {error}")
+        return Evaluation(value, frame.cost)

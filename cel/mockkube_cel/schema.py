@@ -1,0 +1,85 @@
+"""What names an expression may use: variables, the names of types, messages and their fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube_cel import object_literals, types
+from mockkube_cel.types import CelType
+
+_MESSAGES: Final[dict[str, dict[str, CelType]]] = {
+    **{
+        name: {"value": types.CelType(wrapper.kind, wrapper.name)}
+        for name, wrapper in types.WELL_KNOWN.items()
+        if wrapper.nullable
+    },
+    "google.protobuf.Any": {"type_url": types.STRING, "value": types.BYTES},
+    "google.protobuf.Duration": {"seconds": types.INT, "nanos": types.INT},
+    "google.protobuf.Timestamp": {"seconds": types.INT, "nanos": types.INT},
+    "google.protobuf.Empty": {},
+    "google.protobuf.ListValue": {"values": types.list_of(types.DYN)},
+    "google.protobuf.Struct": {"fields": types.map_of(types.STRING, types.DYN)},
+    "google.protobuf.Value": {
+        "null_value": types.INT,
+        "number_value": types.DOUBLE,
+        "string_value": types.STRING,
+        "bool_value": types.BOOL,
+        "struct_value": types.map_of(types.STRING, types.DYN),
+        "list_value": types.list_of(types.DYN),
+    },
+}
+_TYPE_NAMES: Final[dict[str, CelType]] = {
+    each.name: each
+    for each in (
+        types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP,
+        types.TYPE, types.UINT, types.list_of(types.param("A")), types.map_of(types.param("A"), types.param("B")),
+        types.optional_of(types.DYN), types.opaque("net.IP"), types.opaque("net.CIDR"),
+    )
+}  # fmt: skip
+CONSTANTS: Final = {"google.protobuf.NullValue.NULL_VALUE": 0}
+"""Names that stand for numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The variables and messages of one environment, besides what every environment has."""
+
+    variables: Mapping[str, CelType] = field(default_factory=dict)
+    messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
+    builds: bool = False
+    """Whether expressions may write out objects and patches."""
+
+    def find(self, name: str) -> CelType | None:
+        """Return the type of what a name refers to: a variable, or a type."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.messages:
+            return types.type_of_type(types.struct(name))
+        if name in _TYPE_NAMES:
+            return types.type_of_type(_TYPE_NAMES[name])
+        if self._is_built(name):
+            return types.type_of_type(types.struct(name))
+        if name in _MESSAGES:
+            return types.type_of_type(types.WELL_KNOWN.get(name, types.struct(name)))
+        return types.INT if name in CONSTANTS else None
+
+    def fields(self, message: str) -> Mapping[str, CelType] | None:
+        """Return the fields of a message, None if there is no such message."""
+        if self._is_built(message):
+            return object_literals.fields(message)
+        return self.messages.get(message, _MESSAGES.get(message))
+
+    def is_message(self, name: str) -> bool:
+        """Whether values of the type can be written `name{...}`."""
+        return name in self.messages or name in _MESSAGES or self._is_built(name)
+
+    def type_named(self, name: str) -> CelType | None:
+        """Return the type a name stands for as a value; upstream knows fewer of them here than the checker does."""
+        if name in _TYPE_NAMES:
+            return _TYPE_NAMES[name]
+        if self._is_built(name):
+            return types.struct(name)
+        return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None
+
+    def _is_built(self, name: str) -> bool:
+        return self.builds and object_literals.is_built(name)

@@ -1,0 +1,80 @@
+"""What is wrong with a text that is no expression, in the words of cel-go's generated parser.
+
+Those words follow from the inner workings of ANTLR, which C++'s CEL shares with Go's; so its parser is asked. Only
+texts that our own parser refuses come here. `docs/adr/0004-cel-engine.md` says more.
+"""
+
+import re
+from functools import cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_optional
+
+from mockkube_cel.issues import ISSUES_MAX, Located, Source
+
+_HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
+_UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
+_STAND_IN: Final = "\x01"
+"""Replaces NUL, at which C++ would end the text."""
+_QUESTION_MARK: Final = ("'\\u003F'", "'?'")
+_RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
+
+
+@cache
+def _parser() -> Any:
+    return cel.NewEnv(extensions=[ext_optional.ExtOptional()])
+
+
+def describe(source: Source) -> list[Located]:
+    """Return the complaints about a text; they are never none."""
+    try:
+        _parser().compile(source.text.replace("\0", _STAND_IN), disable_check=True)
+    except RuntimeError as error:
+        text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+    except ValueError as error:
+        text = str(error)
+    else:
+        text = "ERROR: <input>:1:1: Syntax error"
+    found = [issue for issue in _split(text) if "<<nil>> parsetree" not in issue.message]
+    # Go stops at the first complaint past the limit; C++ goes on, and counts.
+    return [_as_go(issue, source) for issue in found[: ISSUES_MAX + 1]]
+
+
+def _split(text: str) -> list[Located]:
+    headers = list(_HEADER.finditer(text))
+    ends = [header.start() for header in headers[1:]] + [len(text)]
+    return [
+        Located(int(header[1]), int(header[2]) - 1, _message(text[header.end() : end]))
+        for header, end in zip(headers, ends, strict=True)
+    ]
+
+
+def _message(text: str) -> str:
+    """Return the message without the line of the source and the caret."""
+    message, _, snippet = text.rstrip("\n").rpartition("\n | ")
+    if not snippet or not message:
+        return text.rstrip("\n")
+    return message.rpartition("\n | ")[0] or message
+
+
+def _as_go(issue: Located, source: Source) -> Located:
+    message = issue.message.replace(*_QUESTION_MARK)
+    message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
+    if message.startswith(_UNRECOGNIZED):
+        message = _unescaped(issue, message, source)
+    column = issue.column if source.text else -1
+    return Located(issue.line, column, message.replace(_STAND_IN, "\0"))
+
+
+def _unescaped(issue: Located, message: str, source: Source) -> str:
+    """Quote the text itself, in which C++ shows line ends as escapes."""
+    shown = message[len(_UNRECOGNIZED) : -1]
+    start = sum(len(line) + 1 for line in source.lines[: issue.line - 1]) + issue.column
+    length = len(shown)
+    for end in range(start, len(source.text) + 1):
+        part = source.text[start:end].replace("\0", _STAND_IN)
+        if part.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") == shown:
+            length = end - start
+            break
+    return f"{_UNRECOGNIZED}{source.text[start : start + length]}'"

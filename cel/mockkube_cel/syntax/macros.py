@@ -1,0 +1,250 @@
+"""Macros: calls that stand for longer expressions.
+
+upstream 1.36: cel-go parser/macro.go, cel/library.go, ext/comprehensions.go, ext/bindings.go, ext/lists.go
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube_cel.syntax.tree import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, descendants
+
+ACCUMULATOR: Final = "@result"
+_OLD_ACCUMULATOR: Final = "__result__"
+_SORT_INPUT: Final = "@__sortBy_input__"
+_UNUSED: Final = "#unused"
+_COPIED_NODES_MAX: Final = 20_000
+"""A chain of macros that copy their target doubles with each; what is larger than this is not copied any more."""
+
+
+class MacroError(Exception):
+    """A macro was called wrongly: where and how."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.message = message
+
+
+class Expansion:
+    """Makes the nodes of one expansion, all placed where the macro was called."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+    def literal(self, value: Any) -> Node:
+        """Return a constant."""
+        return Literal(offset=self.offset, value=value)
+
+    def ident(self, name: str) -> Node:
+        """Return a name."""
+        return Ident(offset=self.offset, name=name)
+
+    def accumulator(self) -> Node:
+        """Return the name of the accumulator."""
+        return self.ident(ACCUMULATOR)
+
+    def call(self, function: str, *args: Node) -> Node:
+        """Return a call of a global function."""
+        return Call(offset=self.offset, function=function, target=None, args=list(args))
+
+    def member_call(self, function: str, target: Node, *args: Node) -> Node:
+        """Return a call of a member function."""
+        return Call(offset=self.offset, function=function, target=target, args=list(args))
+
+    def list(self, *elements: Node) -> Node:
+        """Return a list."""
+        return ListNode(offset=self.offset, elements=list(elements))
+
+    def map(self) -> Node:
+        """Return an empty map."""
+        return MapNode(offset=self.offset, entries=[])
+
+    def loop(self, over: Node, names: tuple[str, str], init: Node, condition: Node, step: Node, result: Node) -> Node:
+        """Return a comprehension with the usual accumulator."""
+        return Comprehension(
+            offset=self.offset, range=over, variable=names[0], variable2=names[1], accumulator=ACCUMULATOR,
+            init=init, condition=condition, step=step, result=result,
+        )  # fmt: skip
+
+    def binding(self, name: str, value: Node, body: Node) -> Node:
+        """Return the body with a name bound to a value."""
+        return Comprehension(
+            offset=self.offset, range=self.list(), variable=_UNUSED, variable2="", accumulator=name,
+            init=value, condition=self.literal(False), step=self.ident(name), result=body,
+        )  # fmt: skip
+
+
+Macro = Callable[[Expansion, Node | None, list[Node]], Node | None]
+"""Expands a call; None leaves it a call."""
+
+
+def _copied(node: Node, offset: int) -> Node:
+    """Return a copy of a tree in which no node is shared."""
+    if sum(1 for _ in descendants(node)) > _COPIED_NODES_MAX:
+        # differs: upstream goes on doubling until it runs out of memory.
+        raise MacroError(offset, "expands to too many nodes")
+    return copy.deepcopy(node)
+
+
+def _variable(node: Node, complaint: str) -> str:
+    if not isinstance(node, Ident):
+        raise MacroError(node.offset, complaint)
+    if node.name in (ACCUMULATOR, _OLD_ACCUMULATOR):
+        raise MacroError(node.offset, "iteration variable overwrites accumulator variable")
+    return node.name
+
+
+def _names(args: list[Node], count: int) -> tuple[str, str]:
+    if count == 1:
+        return _variable(args[0], "argument must be a simple name"), ""
+    for arg in args[:2]:
+        if not isinstance(arg, Ident):
+            raise MacroError(arg.offset, "argument must be a simple name")
+    first, second = args[0], args[1]
+    assert isinstance(first, Ident), "checked above"
+    assert isinstance(second, Ident), "checked above"
+    if first.name == second.name:
+        raise MacroError(second.offset, f"duplicate variable name: {first.name}")
+    return _variable(first, ""), _variable(second, "")
+
+
+def has(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    """Expand `has(a.b)` to a test for the field."""
+    if not isinstance(args[0], Select):
+        raise MacroError(args[0].offset, "invalid argument to has() macro")
+    return Select(offset=make.offset, operand=args[0].operand, field=args[0].field, test_only=True)
+
+
+def _quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, Node, Node, Node]]) -> Macro:
+    def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+        assert target is not None, "a member macro has a target"
+        names = _names(args, count)
+        return make.loop(target, names, *build(make, args[count]))
+
+    return expand
+
+
+def _all(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+    condition = make.call("@not_strictly_false", make.accumulator())
+    step = make.call("_&&_", make.accumulator(), predicate)
+    return make.literal(True), condition, step, make.accumulator()
+
+
+def _exists(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+    condition = make.call("@not_strictly_false", make.call("!_", make.accumulator()))
+    step = make.call("_||_", make.accumulator(), predicate)
+    return make.literal(False), condition, step, make.accumulator()
+
+
+def _exists_one(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+    more = make.call("_+_", make.accumulator(), make.literal(1))
+    step = make.call("_?_:_", predicate, more, make.accumulator())
+    return make.literal(0), make.literal(True), step, make.call("_==_", make.accumulator(), make.literal(1))
+
+
+def _filtered(make: Expansion, predicate: Node | None, step: Node) -> Node:
+    return step if predicate is None else make.call("_?_:_", predicate, step, make.accumulator())
+
+
+def _map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None, "a member macro has a target"
+    name = _variable(args[0], "argument is not an identifier")
+    step = make.call("_+_", make.accumulator(), make.list(args[-1]))
+    step = _filtered(make, args[1] if len(args) == 3 else None, step)
+    return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
+
+
+def _filter(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None, "a member macro has a target"
+    name = _variable(args[0], "argument is not an identifier")
+    step = make.call("_+_", make.accumulator(), make.list(args[0]))
+    step = _filtered(make, args[1], step)
+    return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
+
+
+def _transform_list(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None, "a member macro has a target"
+    names = _names(args, 2)
+    step = make.call("_+_", make.accumulator(), make.list(args[-1]))
+    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    return make.loop(target, names, make.list(), make.literal(True), step, make.accumulator())
+
+
+def _transform_map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None, "a member macro has a target"
+    names = _names(args, 2)
+    step = make.call("cel.@mapInsert", make.accumulator(), make.ident(names[0]), args[-1])
+    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
+
+
+def _transform_map_entry(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    assert target is not None, "a member macro has a target"
+    names = _names(args, 2)
+    step = make.call("cel.@mapInsert", make.accumulator(), args[-1])
+    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
+
+
+def _optional_map(name: str, *, wrapped: bool) -> Macro:
+    def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+        assert target is not None, "a member macro has a target"
+        if not isinstance(args[0], Ident):
+            raise MacroError(args[0].offset, f"{name}() variable name must be a simple identifier")
+        has_value = make.member_call("hasValue", target)
+        body = make.binding(args[0].name, make.member_call("value", _copied(target, make.offset)), args[1])
+        if wrapped:
+            body = make.call("optional.of", body)
+        return make.call("_?_:_", has_value, body, make.call("optional.none"))
+
+    return expand
+
+
+def _sort_by(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    if not isinstance(target, (ListNode, Select, Ident, Comprehension, Call)):
+        assert target is not None, "a member macro has a target"
+        message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise MacroError(target.offset, message)
+    keys = _map(make, make.ident(_SORT_INPUT), args)
+    call = make.member_call("@sortByAssociatedKeys", make.ident(_SORT_INPUT), keys)
+    return make.binding(_SORT_INPUT, target, call)
+
+
+def bind(make: Expansion, target: Node | None, args: list[Node]) -> Node | None:
+    """Expand `cel.bind(name, value, body)`."""
+    if not isinstance(target, Ident) or target.name != "cel":
+        return None
+    if not isinstance(args[0], Ident):
+        raise MacroError(args[0].offset, "cel.bind() variable names must be simple identifiers")
+    return make.binding(args[0].name, args[1], args[2])
+
+
+STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
+    ("has", 1, False): has,
+    ("all", 2, True): _quantifier(1, _all),
+    ("exists", 2, True): _quantifier(1, _exists),
+    ("exists_one", 2, True): _quantifier(1, _exists_one),
+    ("map", 2, True): _map,
+    ("map", 3, True): _map,
+    ("filter", 2, True): _filter,
+}
+"""Name, number of arguments, whether called as a member."""
+OPTIONAL: Final[dict[tuple[str, int, bool], Macro]] = {
+    ("optMap", 2, True): _optional_map("optMap", wrapped=True),
+    ("optFlatMap", 2, True): _optional_map("optFlatMap", wrapped=False),
+}
+TWO_VARIABLES: Final[dict[tuple[str, int, bool], Macro]] = {
+    ("all", 3, True): _quantifier(2, _all),
+    ("exists", 3, True): _quantifier(2, _exists),
+    ("existsOne", 3, True): _quantifier(2, _exists_one),
+    ("exists_one", 3, True): _quantifier(2, _exists_one),
+    ("transformList", 3, True): _transform_list,
+    ("transformList", 4, True): _transform_list,
+    ("transformMap", 3, True): _transform_map,
+    ("transformMap", 4, True): _transform_map,
+    ("transformMapEntry", 3, True): _transform_map_entry,
+    ("transformMapEntry", 4, True): _transform_map_entry,
+}
+LISTS: Final[dict[tuple[str, int, bool], Macro]] = {("sortBy", 2, True): _sort_by}
+BINDINGS: Final[dict[tuple[str, int, bool], Macro]] = {("bind", 3, True): bind}

@@ -1,0 +1,339 @@
+"""From text to syntax tree, macros expanded.
+
+A text that breaks the grammar raises `BadSyntax`; everything else that is wrong is collected in `issues`.
+upstream 1.36: cel-go parser/parser.go, parser/gen/CEL.g4
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from mockkube_cel.issues import NOWHERE, Issue
+from mockkube_cel.syntax import literals
+from mockkube_cel.syntax.lexer import BadSyntax, Token, tokenize
+from mockkube_cel.syntax.macros import Expansion, Macro, MacroError
+from mockkube_cel.syntax.tree import Call, Entry, FieldInit, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+
+DEPTH_MAX: Final = 250
+"""How deep rules may nest, and how deep the tree may be."""
+CHARACTERS_MAX: Final = 100_000
+_RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_RELATIONS: Final = frozenset(("<", "<=", ">=", ">", "==", "!=", "in"))
+_LITERALS: Final[dict[str, Callable[[str], Any]]] = {
+    "int": literals.read_int,
+    "uint": literals.read_uint,
+    "float": literals.read_double,
+    "string": literals.read_string,
+    "bytes": literals.read_bytes,
+}
+_WORDS: Final = {"true": True, "false": False, "null": None}
+
+
+class TooDeep(Exception):
+    """The expression nests too deep; carries the message."""
+
+
+class Parser:
+    """Parses one text; use once."""
+
+    def __init__(self, text: str, macros: Mapping[tuple[str, int, bool], Macro]) -> None:
+        self.text = text
+        self.issues: list[Issue] = []
+        self._macros = macros
+        self._tokens: list[Token] = []
+        self._position = 0
+        self._depths = {"expr": 0, "relation": 0, "calc": 0}
+
+    def parse(self) -> Node:
+        """Return the tree; only to be used when there are no issues."""
+        if len(self.text) > CHARACTERS_MAX:
+            size = len(self.text)
+            return self._complain(
+                NOWHERE, f"expression code point size exceeds limit: size: {size}, limit {CHARACTERS_MAX}"
+            )
+        self._tokens = tokenize(self.text)
+        try:
+            root = self._expr()
+        except TooDeep as error:
+            return self._complain(NOWHERE, str(error))
+        self._expect("end")
+        if root.height > DEPTH_MAX:
+            return self._complain(NOWHERE, "max recursion depth exceeded")
+        return root
+
+    def _complain(self, offset: int, message: str) -> Node:
+        self.issues.append(Issue(offset, message))
+        return Literal(offset=offset, value=None)
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._position]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._position]
+        self._position += 1
+        return token
+
+    def _accept(self, *kinds: str) -> Token | None:
+        return self._take() if self._next.kind in kinds else None
+
+    def _expect(self, kind: str) -> Token:
+        token = self._take() if self._next.kind == kind else None
+        if token is None:
+            raise BadSyntax
+        return token
+
+    @contextmanager
+    def _within(self, rule: str) -> Iterator[None]:
+        self._depths[rule] += 1
+        if self._depths[rule] > DEPTH_MAX:
+            raise TooDeep(f"expression recursion limit exceeded: {DEPTH_MAX}")
+        yield
+        self._depths[rule] -= 1
+
+    def _expr(self) -> Node:
+        with self._within("expr"):
+            condition = self._logical("||", lambda: self._logical("&&", self._relation))
+            if not (operator := self._accept("?")):
+                return condition
+            first = self._logical("||", lambda: self._logical("&&", self._relation))
+            self._expect(":")
+            return self._operation(operator.offset, "_?_:_", condition, first, self._expr())
+
+    def _logical(self, operator: str, term: Callable[[], Node]) -> Node:
+        terms, offsets = [term()], []
+        while token := self._accept(operator):
+            offsets.append(token.offset)
+            terms.append(term())
+        return self._balanced(f"_{operator}_", terms, offsets)
+
+    def _balanced(self, function: str, terms: list[Node], offsets: list[int]) -> Node:
+        """Join a chain to a tree of the least depth."""
+        if len(terms) == 1:
+            return terms[0]
+        middle = len(offsets) // 2
+        left = self._balanced(function, terms[: middle + 1], offsets[:middle])
+        right = self._balanced(function, terms[middle + 1 :], offsets[middle + 1 :])
+        node = Call(offset=offsets[middle], function=function, target=None, args=[left, right])
+        node.height = max(left.height, right.height)
+        return node
+
+    def _operation(self, offset: int, function: str, *args: Node) -> Node:
+        node = Call(offset=offset, function=function, target=None, args=list(args))
+        node.height = 1 + max(arg.height for arg in args)
+        return node
+
+    def _relation(self) -> Node:
+        with self._within("relation"):
+            left = self._calculation()
+            while operator := self._accept(*_RELATIONS):
+                with self._within("relation"):
+                    right = self._calculation()
+                function = "@in" if operator.text == "in" else f"_{operator.text}_"
+                left = self._operation(operator.offset, function, left, right)
+            return left
+
+    def _calculation(self) -> Node:
+        with self._within("calc"):
+            return self._chain(("+", "-"), lambda: self._chain(("*", "/", "%"), self._unary))
+
+    def _chain(self, operators: tuple[str, ...], operand: Callable[[], Node]) -> Node:
+        left = operand()
+        while operator := self._accept(*operators):
+            with self._within("calc"):
+                right = operand()
+            left = self._operation(operator.offset, f"_{operator.text}_", left, right)
+        return left
+
+    def _unary(self) -> Node:
+        token = self._next
+        if token.kind == "-" and self._tokens[self._position + 1].kind in ("int", "float"):
+            return self._member()
+        if token.kind not in ("!", "-"):
+            return self._member()
+        count = 0
+        while self._accept(token.kind):
+            count += 1
+        operand = self._member()
+        if count % 2 == 0:
+            return operand
+        node = Call(offset=token.offset, function=f"{token.kind}_", target=None, args=[operand])
+        node.height = operand.height
+        return node
+
+    def _member(self) -> Node:
+        node = self._primary()
+        while operator := self._accept(".", "["):
+            node = self._selection(node, operator) if operator.kind == "." else self._index(node, operator)
+        return node
+
+    def _index(self, operand: Node, bracket: Token) -> Node:
+        function = "_[?_]" if self._accept("?") else "_[_]"
+        index = self._expr()
+        self._expect("]")
+        return self._operation(bracket.offset, function, operand, index)
+
+    def _selection(self, operand: Node, dot: Token) -> Node:
+        optional = self._accept("?")
+        name = self._accept("ident", "escaped")
+        if name is None:
+            raise BadSyntax
+        if not optional and name.kind == "ident" and (bracket := self._accept("(")):
+            args = self._arguments()
+            height = 1 + max(operand.height, *(arg.height for arg in args), 0)
+            return self._called(bracket.offset, name.text, operand, args, height)
+        field = name.text
+        if name.kind == "escaped":
+            self._complain(name.offset, "unsupported syntax: '`'")
+        if optional:
+            key = Literal(offset=name.offset, value=field)
+            return self._operation(dot.offset, "_?._", operand, key)
+        node = Select(offset=dot.offset, operand=operand, field=field)
+        node.height = operand.height + 1
+        return node
+
+    def _called(self, offset: int, name: str, target: Node | None, args: list[Node], height: int) -> Node:
+        macro = self._macros.get((name, len(args), target is not None))
+        node: Node | None = None
+        if macro is not None:
+            try:
+                node = macro(Expansion(offset), target, args)
+            except MacroError as error:
+                node = self._complain(error.offset, error.message)
+        node = node or Call(offset=offset, function=name, target=target, args=args)
+        node.height = height
+        return node
+
+    def _arguments(self) -> list[Node]:
+        if self._accept(")"):
+            return []
+        args = [self._expr()]
+        while self._accept(","):
+            args.append(self._expr())
+        self._expect(")")
+        return args
+
+    def _primary(self) -> Node:
+        token = self._next
+        if token.kind == "(":
+            self._take()
+            inner = self._expr()
+            self._expect(")")
+            return inner
+        if token.kind == "[":
+            return self._list()
+        if token.kind == "{":
+            return self._map()
+        if token.kind in (".", "ident"):
+            return self._named()
+        return self._literal()
+
+    def _literal(self) -> Node:
+        token = self._take()
+        text = token.text
+        if token.kind in _WORDS:
+            return Literal(offset=token.offset, value=_WORDS[token.kind])
+        kind = token.kind
+        if kind == "-":
+            number = self._take()
+            kind, text = number.kind, "-" + number.text
+        if kind not in _LITERALS or (token.kind == "-" and kind not in ("int", "float")):
+            raise BadSyntax
+        try:
+            return Literal(offset=token.offset, value=_LITERALS[kind](text))
+        except literals.BadLiteral as error:
+            return self._complain(token.offset, str(error))
+
+    def _named(self) -> Node:
+        """Parse a name, a call of a global function or a message literal."""
+        start = self._next
+        dot = "." if self._accept(".") else ""
+        name = self._expect("ident")
+        if (end := self._message_end()) is not None:
+            names = [name.text, *(token.text for token in self._tokens[self._position : end] if token.kind == "ident")]
+            self._position = end
+            return self._message(dot + ".".join(names))
+        bracket = self._accept("(")
+        args = self._arguments() if bracket else []
+        if name.text in _RESERVED:
+            return self._complain(start.offset, f"reserved identifier: {name.text}")
+        if bracket is None:
+            return Ident(offset=name.offset, name=dot + name.text)
+        height = max((arg.height for arg in args), default=0)
+        return self._called(bracket.offset, dot + name.text, None, args, height)
+
+    def _message_end(self) -> int | None:
+        """Return where the brace of a message literal stands if that is what a name begins."""
+        position = self._position
+        while self._tokens[position].kind == "." and self._tokens[position + 1].kind == "ident":
+            position += 2
+        return position if self._tokens[position].kind == "{" else None
+
+    def _list(self) -> Node:
+        bracket = self._take()
+        elements: list[Node] = []
+        optional = set()
+        while not self._closed("]", first=not elements):
+            if self._accept("?"):
+                optional.add(len(elements))
+            elements.append(self._expr())
+        node = ListNode(offset=bracket.offset, elements=elements, optional=frozenset(optional))
+        node.height = max((element.height for element in elements), default=0)
+        return node
+
+    def _closed(self, bracket: str, *, first: bool) -> bool:
+        """Take what stands between two items, and say whether it was the end; a trailing comma is allowed."""
+        comma = self._accept(",")
+        if self._accept(bracket):
+            return True
+        if first is (comma is not None):
+            raise BadSyntax
+        return False
+
+    def _map(self) -> Node:
+        brace = self._take()
+        entries: list[Entry] = []
+        while not self._closed("}", first=not entries):
+            optional = self._accept("?") is not None
+            key = self._expr()
+            self._expect(":")
+            entries.append(Entry(key=key, value=self._expr(), optional=optional))
+        node = MapNode(offset=brace.offset, entries=entries)
+        node.height = max((child.height for child in node.children()), default=0)
+        return node
+
+    def _message(self, name: str) -> Node:
+        brace = self._take()
+        fields: list[FieldInit] = []
+        while not self._closed("}", first=not fields):
+            optional = self._accept("?") is not None
+            field = self._accept("ident", "escaped")
+            if field is None:
+                raise BadSyntax
+            if field.kind == "escaped":
+                self._complain(field.offset, "unsupported syntax: '`'")
+            colon = self._expect(":")
+            fields.append(FieldInit(offset=colon.offset, name=field.text, value=self._expr(), optional=optional))
+        node = StructNode(offset=brace.offset, type_name=name, fields=fields)
+        node.height = max((child.height for child in node.children()), default=0)
+        return node

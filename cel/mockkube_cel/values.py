@@ -1,0 +1,288 @@
+"""Values at run time.
+
+Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map is a dict whose keys went through
+`to_key`, not least because Python takes True for 1. An error is a value too: it travels until something absorbs it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube_cel import types
+from mockkube_cel.types import CelType, Kind
+
+
+class UInt(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time, in nanoseconds."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970; the offset (in seconds) is only for printing."""
+
+    nanos: int
+    offset_seconds: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        return hash(self.nanos)
+
+
+class CelError:
+    """What evaluation yields instead of a value when it fails."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+    def __repr__(self) -> str:
+        return f"CelError({self.message!r})"
+
+
+class InternalError(Exception):
+    """What is a panic upstream: evaluation ends at once, with this text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value or its absence."""
+
+    value: Any
+    present: bool = True
+
+
+NONE: Final = Optional(None, present=False)
+NO_OVERLOAD: Final = CelError("no such overload")
+
+
+class MutableList(list[Any]):
+    """The accumulator of a comprehension: adding to it changes it."""
+
+    __slots__ = ()
+
+
+class MutableMap(dict[Any, Any]):
+    """The accumulator of a comprehension that makes a map."""
+
+    __slots__ = ()
+
+
+class OpenMap(dict[Any, Any]):
+    """A map that has an empty map for every key it does not have, though it does not contain or list it."""
+
+    __slots__ = ()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what is there, or an empty map."""
+        return super().get(key, _EMPTY)
+
+
+_EMPTY: Final[dict[Any, Any]] = {}
+
+
+class Built(dict[str, Any]):
+    """An object or a patch that an expression wrote out, with the name of the type it was written as."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.type_name = type_name
+
+
+@dataclass(frozen=True, slots=True)
+class BoolKey:
+    """A boolean as key of a map."""
+
+    value: bool
+
+
+KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdentityKey:
+    """A list, map or optional as key of a map: upstream finds it again only as the very same object."""
+
+    value: Any
+
+
+_BY_IDENTITY: Final = (list, dict, Optional)
+
+
+def to_key(value: Any) -> Any:
+    """Return what stands for a value as key of a map."""
+    if value is True or value is False:
+        return KEYS[value]
+    if isinstance(value, _BY_IDENTITY):
+        return IdentityKey(value)
+    if type(value) is bytes:
+        raise InternalError("runtime error: hash of unhashable type types.Bytes")
+    return value
+
+
+def from_key(key: Any) -> Any:
+    """Return the value that a key of a map stands for."""
+    return key.value if type(key) in (BoolKey, IdentityKey) else key
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """How values of a type that a library adds are typed, compared and printed."""
+
+    type: CelType
+    go_name: str
+    equal: Callable[[Any, Any], "bool | CelError"]
+
+
+_RUNTIME_TYPES: Final[dict[type, CelType]] = {
+    bool: types.BOOL,
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    type(None): types.NULL,
+    list: types.LIST,
+    MutableList: types.LIST,
+    dict: types.MAP,
+    MutableMap: types.MAP,
+    OpenMap: types.MAP,
+    Duration: types.DURATION,
+    Timestamp: types.TIMESTAMP,
+    Optional: types.optional_of(types.DYN),
+    CelType: types.TYPE,
+    CelError: types.ERROR,
+}
+_GO_NAMES: Final[dict[type, str]] = {
+    bool: "types.Bool",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+    CelType: "*types.Type",
+    CelError: "*types.Err",
+}
+_OPAQUES: Final[dict[type, Opaque]] = {}
+
+
+def register(python_type: type, opaque: Opaque) -> None:
+    """Make a library's own type of values known."""
+    _OPAQUES[python_type] = opaque
+    _RUNTIME_TYPES[python_type] = opaque.type
+    _GO_NAMES[python_type] = opaque.go_name
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether the value is of a type that a library adds."""
+    return type(value) in _OPAQUES
+
+
+def type_of(value: Any) -> CelType:
+    """Return the type of a value at run time."""
+    return types.struct(value.type_name) if type(value) is Built else _RUNTIME_TYPES[type(value)]
+
+
+def go_type_name(value: Any) -> str:
+    """Return the name of Go's type for a value, which a few messages show."""
+    return _GO_NAMES.get(type(value), "ref.Val")
+
+
+def error_or_no_overload(value: Any) -> CelError:
+    """Return the value if it is an error, else that no overload fits."""
+    return value if type(value) is CelError else NO_OVERLOAD
+
+
+_NUMBERS: Final = (int, UInt, float)
+
+
+def equal(left: Any, right: Any) -> bool | CelError:
+    """Compare two values as `==` does; an error where their types refuse to be compared."""
+    kind, other = type(left), type(right)
+    if kind is other and kind in _PLAIN:
+        return bool(left == right)
+    if left is None or right is None:
+        return left is right
+    if kind in _NUMBERS:
+        # upstream 1.36: where a double takes part the comparison is made in doubles.
+        return other in _NUMBERS and bool(left == right if float not in (kind, other) else float(left) == float(right))
+    if isinstance(left, list):
+        return isinstance(right, list) and _equal_lists(left, right)
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _written_as(left) == _written_as(right) and _equal_maps(left, right)
+    if kind is Optional:
+        return other is Optional and _equal_optionals(left, right)
+    if kind is CelType:
+        return other is CelType and left.name == right.name
+    if kind in _OPAQUES:
+        return _OPAQUES[kind].equal(left, right) if kind is other else NO_OVERLOAD
+    return False
+
+
+_PLAIN: Final = frozenset({bool, str, bytes, int, UInt, float, Duration, Timestamp})
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    # upstream 1.36: only a plain False decides; elements that cannot be compared pass for equal.
+    return len(left) == len(right) and all(equal(a, b) is not False for a, b in zip(left, right, strict=True))
+
+
+def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(key in right and equal(value, right[key]) is not False for key, value in left.items())
+
+
+def _written_as(value: dict[Any, Any]) -> str | None:
+    return value.type_name if type(value) is Built else None
+
+
+def _equal_optionals(left: Optional, right: Optional) -> bool | CelError:
+    if left.present and right.present:
+        return equal(left.value, right.value)
+    return left.present == right.present
+
+
+def contains(container: list[Any], value: Any) -> bool:
+    """Whether a list holds a value."""
+    return any(equal(value, element) is True for element in container)
+
+
+def size_of(value: Any) -> int:
+    """Return the size that costs are reckoned with: 1 for what has none."""
+    if isinstance(value, (str, bytes, list, dict)):
+        return len(value)
+    if type(value) is Optional and value.present:
+        return size_of(value.value)
+    return getattr(value, "byte_size", 1)
+
+
+def has_type(expected: CelType, value: Any) -> bool:
+    """Whether a value may be handed to an overload that expects this type; of a list only the first element counts."""
+    if expected.nullable and value is None:
+        return True
+    if not (expected.is_dyn or expected.kind is Kind.PARAM or expected.name == type_of(value).name):
+        return False
+    if expected.kind is Kind.LIST and value:
+        return has_type(expected.parameters[0], value[0])
+    if expected.kind is Kind.MAP and value:
+        key, item = next(iter(value.items()))
+        return has_type(expected.parameters[0], from_key(key)) and has_type(expected.parameters[1], item)
+    return True

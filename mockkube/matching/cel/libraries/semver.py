@@ -1,0 +1,76 @@
+"""Semantic versions.
+
+upstream 1.36: apiserver/pkg/cel/library/semverlib.go
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockkube_cel import costs, types, values
+from mockkube_cel.declarations import Function, Implementation, global_overload, member_overload
+from mockkube_cel.types import BOOL, INT, STRING, CelType
+from mockkube_cel.values import CelError
+
+from mockkube.matching import semver
+from mockkube.matching.semver import Version
+
+_SEMVER: Final = types.struct("kubernetes.Semver")
+values.register(Version, values.Opaque(_SEMVER, "cel.Semver", lambda one, other: one == other))
+
+
+def _wrapped(number: int) -> int:
+    """Return a uint64 as Go's int64 shows it."""
+    return number if number < 2**63 else number - 2**64
+
+
+def _parse(text: str, *, normalize: bool = False) -> Any:
+    try:
+        return semver.parse_normalized(text) if normalize else semver.parse(text)
+    except semver.SemverError as error:
+        return CelError(str(error))
+
+
+def _accessor(name: str, read: Callable[[Version], int]) -> Function:
+    overload = member_overload(f"semver_{name}", (_SEMVER,), INT, lambda version: _wrapped(read(version)))
+    return Function(name, (overload,), estimate=costs.estimate_unit)
+
+
+def _comparison(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+    return Function(
+        name, (member_overload(overload_id, (_SEMVER, _SEMVER), result, run),), estimate=costs.estimate_unit
+    )
+
+
+FUNCTIONS: Final = (
+    Function(
+        "semver",
+        (
+            global_overload("string_to_semver", (STRING,), _SEMVER, _parse),
+            global_overload(
+                "string_bool_to_semver", (STRING, BOOL), _SEMVER, lambda text, flag: _parse(text, normalize=flag)
+            ),
+        ),
+        estimate=costs.estimate_traversal(),
+        charge=costs.charge_traversal(),
+    ),
+    Function(
+        "isSemver",
+        (
+            global_overload("is_semver_string", (STRING,), BOOL, lambda text: type(_parse(text)) is Version),
+            global_overload(
+                "is_semver_string_bool",
+                (STRING, BOOL),
+                BOOL,
+                lambda text, flag: type(_parse(text, normalize=flag)) is Version,
+            ),
+        ),
+        estimate=costs.estimate_traversal(),
+        charge=costs.charge_traversal(),
+    ),
+    _comparison("isGreaterThan", "semver_is_greater_than", BOOL, lambda one, other: one > other),
+    _comparison("isLessThan", "semver_is_less_than", BOOL, lambda one, other: one < other),
+    _comparison("compareTo", "semver_compare_to", INT, lambda one, other: one.compare(other)),
+    _accessor("major", lambda version: version.major),
+    _accessor("minor", lambda version: version.minor),
+    _accessor("patch", lambda version: version.patch),
+)
