@@ -8,13 +8,15 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watching import PENDING_MAX, Seen
+from mockkube.apiserver.registry.watching import Seen, has_room
 from mockkube.client.protocol import Ended, EventType, WatchEvent
 from mockkube.client.sight import Lens
 from mockkube.runtime.steps import Bell
 
 REPLACED_MAX: Final = 256
 """How many records of a kind are remembered decoded though they were replaced, at least: others are yet to see them."""
+REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
+"""How large these may be together: of larger ones fewer are remembered."""
 
 _TYPES: Final = {
     ChangeType.ADDED: EventType.ADDED,
@@ -33,6 +35,8 @@ class View:
         """How many watch it: what nobody follows nobody asks for again."""
         self._decoded: dict[Record, ReadOnlyObject] = {}
         self._decoded_max = 2 * REPLACED_MAX
+        self._bytes = 0
+        self._bytes_max = 2 * REPLACED_BYTES_MAX
 
     def show(self, record: Record) -> ReadOnlyObject:  # hot: per object seen
         """Return the object of a record; whoever asks for the same record gets the same object."""
@@ -55,21 +59,34 @@ class View:
 
     def _decode(self, record: Record) -> ReadOnlyObject:
         obj = self._fresh(record)
-        if len(self._decoded) >= self._decoded_max:
+        if len(self._decoded) >= self._decoded_max or self._bytes > self._bytes_max:
             self._forget()
         self._decoded[record] = obj
+        self._bytes += len(record.tail)
         return obj
 
     def _forget(self) -> None:
         """Forget all but what is current and followed, and what came last: somebody may still wait to see it."""
         current = self.resource.collection.records if self.watched else {}
-        late = len(self._decoded) - REPLACED_MAX
+        late = self._late()
         self._decoded = {
             record: obj
             for number, (record, obj) in enumerate(self._decoded.items())
             if number >= late or current.get(record.key) is record
         }
         self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
+        self._bytes = sum(len(record.tail) for record in self._decoded)
+        self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
+
+    def _late(self) -> int:
+        """The number of the first record that came late enough to be remembered."""
+        number, size = len(self._decoded), 0
+        for record in reversed(self._decoded):
+            size += len(record.tail)
+            if size > REPLACED_BYTES_MAX or len(self._decoded) - number >= REPLACED_MAX:
+                break
+            number -= 1
+        return number
 
 
 class LocalWatch:
@@ -80,6 +97,7 @@ class LocalWatch:
         self._watch, self._view = watch, view
         self._collection = watch.resource.collection
         self._waiting: deque[Seen] = deque(watch.take())
+        self._waiting_bytes = 0
         self._lagged = self._ended = False
         self._reached = ""
         """How far it had come when it ended."""
@@ -101,6 +119,9 @@ class LocalWatch:
             self._say_why()
         count = min(count_max, len(waiting)) if count_max else len(waiting)
         taken = [waiting.popleft() for _ in range(count)]
+        if self._waiting_bytes:  # what was there at the start is not counted
+            size = sum([len(seen.record.tail) for seen in taken])
+            self._waiting_bytes = max(0, self._waiting_bytes - size) if waiting else 0
         return [WatchEvent(_TYPES[seen.type], show(seen.record)) for seen in taken]
 
     def _say_why(self) -> None:
@@ -132,8 +153,10 @@ class LocalWatch:
         self._watch.offer(change)
         if not (seen := self._watch.take()):
             return
-        if len(self._waiting) < PENDING_MAX:
+        size = sum([len(one.record.tail) for one in seen])
+        if not self._waiting or has_room(len(self._waiting), self._waiting_bytes + size):
             self._waiting += seen
+            self._waiting_bytes += size
         else:
             self._lagged = True
             self._waiting.clear()

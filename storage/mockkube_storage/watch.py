@@ -17,6 +17,10 @@ from mockkube_storage.model import REVISION_FIRST, Event
 
 EVENTS_MAX: Final = 16_384
 """How many events a watcher may have waiting, unless told otherwise."""
+BYTES_MAX: Final = 256 * 1024 * 1024
+"""How large the values of the commits may be that wait for a watcher, beside the oldest of them."""
+RECENT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How large the values of the remembered events may be where their number has a limit, too."""
 
 
 class History(Protocol):
@@ -33,34 +37,55 @@ class History(Protocol):
 class FanOut:
     """Remembers the newest events and hands each commit to every watcher whose prefix it touches."""
 
-    def __init__(self, revision: int, *, recent_max: int | None = None) -> None:
+    def __init__(
+        self, revision: int, *, recent_max: int | None = None, recent_bytes_max: int = RECENT_BYTES_MAX
+    ) -> None:
         self.revision = revision
         self._floor = revision if revision > REVISION_FIRST else 0  # every event after it is in _recent
         self._recent: list[Event] = []
         self._recent_max = recent_max
+        self._recent_bytes = 0
+        self._recent_bytes_max = recent_bytes_max
         self._watchers: dict[Watch, None] = {}
 
     def publish(self, events: Sequence[Event]) -> None:
         """Take one commit: events in revision order, all newer than any before. Never waits."""
         assert events[0].revision > self.revision
         self._recent += events
+        self._recent_bytes += bytes_of(events)
         self.revision = events[-1].revision
-        if self._recent_max is not None and len(self._recent) > 2 * self._recent_max:
-            self.forget(self._recent[-self._recent_max - 1].revision)
+        if self._recent_max is not None:
+            self._forget_excess(self._recent_max)
         commit = tuple(events)
         for watcher in tuple(self._watchers):
             watcher.offer(commit)
 
+    def _forget_excess(self, recent_max: int) -> None:
+        """Drop the oldest events once there is twice as much as may be: one by one would move the rest each time."""
+        if len(self._recent) <= 2 * recent_max and self._recent_bytes <= 2 * self._recent_bytes_max:
+            return
+        kept, size = 0, 0
+        for event in reversed(self._recent):
+            size += len(event.entry.value)
+            if kept >= recent_max or (kept and size > self._recent_bytes_max):
+                break
+            kept += 1
+        if kept < len(self._recent):
+            self.forget(self._recent[-kept - 1].revision)
+
     def forget(self, revision: int) -> None:
         """Drop the events up to a revision from memory."""
         if revision > self._floor:
-            del self._recent[: self._index(revision)]
+            index = self._index(revision)
+            self._recent_bytes -= bytes_of(self._recent[:index])
+            del self._recent[:index]
             self._floor = revision
 
     def jump(self, revision: int, reason: StoreError) -> None:
         """Go on at a revision although the events up to it are lost; those who watch are ended."""
         self.end(reason)
         self._recent.clear()
+        self._recent_bytes = 0
         self._floor = self.revision = revision
 
     def until(self, revision: int) -> Sequence[Event]:
@@ -110,6 +135,7 @@ class Watch:
         "_history",
         "_queue",
         "_queued",
+        "_queued_bytes",
         "_waiter",
         "prefix",
     )
@@ -123,6 +149,7 @@ class Watch:
         self._backlog: tuple[Event, ...] = ()  # history; not held against the watcher's bound
         self._queue: deque[tuple[Event, ...]] = deque()
         self._queued = 0
+        self._queued_bytes = 0
         self._error: StoreError | None = None
         self._waiter: Future[None] | None = None
         self._closed = False
@@ -180,12 +207,15 @@ class Watch:
         mine = self._mine(commit)
         if not mine:
             return
-        if self._queued + len(mine) > self._events_max:
+        size = bytes_of(mine)
+        too_large = self._queued_bytes and self._queued_bytes + size > BYTES_MAX
+        if too_large or self._queued + len(mine) > self._events_max:
             self._drop()
             self.fail(Lagged(self._handed_out, self._events_max))
             return
         self._queue.append(mine)
         self._queued += len(mine)
+        self._queued_bytes += size
         self._wake()
 
     def fail(self, reason: StoreError) -> None:
@@ -206,13 +236,14 @@ class Watch:
         else:
             commit = self._queue.popleft()
             self._queued -= len(commit)
+            self._queued_bytes -= bytes_of(commit)
         self._handed_out = commit[-1].revision
         return commit
 
     def _drop(self) -> None:
         self._backlog = ()
         self._queue.clear()
-        self._queued = 0
+        self._queued = self._queued_bytes = 0
 
     def _attach(self) -> None:
         """Go live if memory reaches back to what has been handed out."""
@@ -249,6 +280,11 @@ class Watch:
         self._attached = False
         self._fan_out.detach(self)
         self._wake()
+
+
+def bytes_of(events: Sequence[Event]) -> int:
+    """Add up the sizes of the values of some events."""
+    return sum([len(event.entry.value) for event in events])
 
 
 def _revision_of(event: Event) -> int:

@@ -4,7 +4,6 @@
 the way to a change are copied, once, and the rest is shared.
 """
 
-import copy
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ from mockkube.api.patching.gotext import json_kind
 from mockkube.api.types import ReadOnlyObject
 
 OPERATIONS_MAX: Final = 10_000
+COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
+"""How much JSON all copies of one patch may add together."""  # upstream 1.36: apiserver/pkg/server/config.go
 
 _FIELDS: Final = ("op", "path", "from", "value")
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -56,7 +57,13 @@ def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
 
 def apply(doc: ReadOnlyObject, operations: Sequence[ReadOnlyObject]) -> Any:
     """Return the patched document (whatever kind of JSON it has become); raise PatchRejected."""
-    target = _Document(doc)
+    try:
+        return _play(_Document(doc), operations)
+    except (RecursionError, orjson.JSONEncodeError) as error:
+        raise PatchRejected("the operations nest the document too deeply") from error
+
+
+def _play(target: "_Document", operations: Sequence[ReadOnlyObject]) -> Any:
     for operation in operations:
         match operation.get("op"):
             case "add":
@@ -115,6 +122,7 @@ class _Document:
     def __init__(self, root: ReadOnlyObject) -> None:
         self.root: Any = root
         self._own: dict[int, Any] = {}
+        self._copied_bytes = 0
 
     def add(self, path: str, value: Any) -> None:
         container, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"', change=True)
@@ -156,12 +164,25 @@ class _Document:
     def copy(self, source: str, path: str) -> None:
         # A key that is not there is copied as null. The copy is deep: later operations may change one of the two.
         missing = f"copy operation does not apply: doc is missing from path: {source}"
-        self.add(path, copy.deepcopy(self._get(source, missing)))
+        value = self._get(source, missing)
+        if value is not None:
+            text = orjson.dumps(value)
+            self._count_copied(text)
+            value = orjson.loads(text)
+        self.add(path, value)
+
+    def _count_copied(self, text: bytes) -> None:
+        """Add to the size of all copies; raise PatchRejected once it exceeds the limit."""
+        # Go escapes these three characters: six bytes each
+        self._copied_bytes += len(text) + 5 * sum(text.count(char) for char in (b"<", b">", b"&"))
+        if self._copied_bytes > COPIED_BYTES_MAX:
+            size = f"the accumulated size increase of copy is {self._copied_bytes}"
+            raise PatchRejected(f"Unable to complete the copy, {size}, exceeding the limit {COPIED_BYTES_MAX}")
 
     def test(self, path: str, value: Any) -> None:
         missing = f"test operation does not apply: is missing path: {path}"
         found = self.root if path == "" else self._get(path, missing)
-        if _written(found) != _written(value):
+        if not _equal(found, value):
             raise TestFailed(f"testing value {path} failed: test failed")
 
     def _get(self, path: str, missing: str) -> Any:
@@ -232,6 +253,13 @@ def _number(key: str) -> int:
     return int(key)
 
 
-def _written(value: Any) -> bytes:
-    """Write a value so that equal JSON is equal: true is not 1, nor 1.0."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+def _equal(found: Any, value: Any) -> bool:
+    """Return whether two JSON values are the same: true is not 1, nor 1.0. Stops at the first difference."""
+    kind = found.__class__
+    if kind is not value.__class__:
+        return False
+    if kind is dict:
+        return len(found) == len(value) and all(key in value and _equal(one, value[key]) for key, one in found.items())
+    if kind is list:
+        return len(found) == len(value) and all(map(_equal, found, value))
+    return bool(found == value)

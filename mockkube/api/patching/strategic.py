@@ -6,7 +6,7 @@ A patch is merged into an object field by field. Directives steer it: `$patch: r
 
 # upstream 1.36: apimachinery/pkg/util/strategicpatch/patch.go
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from mockkube.api.patching.errors import BadPatch, PatchFailed
@@ -101,13 +101,14 @@ def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Objec
     if _RETAIN_KEYS not in patch:
         return merged, patch
     retained = patch.pop(_RETAIN_KEYS)
-    named = isinstance(retained, list) and all(
-        value is None or key in retained or key.startswith((_DELETE_PREFIX, _ORDER_PREFIX))
-        for key, value in patch.items()
-    )
-    if not named:
+    if not isinstance(retained, list):
         raise BadPatch("invalid patch format of retainKeys")
-    return {key: value for key, value in merged.items() if key in retained}, patch
+    names = {one for one in retained if isinstance(one, str)}
+    if not all(
+        value is None or key in names or key.startswith((_DELETE_PREFIX, _ORDER_PREFIX)) for key, value in patch.items()
+    ):
+        raise BadPatch("invalid patch format of retainKeys")
+    return {key: value for key, value in merged.items() if key in names}, patch
 
 
 def _merge_ordered_lists(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
@@ -150,9 +151,11 @@ def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
         merged.pop(name, None)
     elif isinstance(merged.get(name), list) and isinstance(unwanted, list):
         original = merged[name]
-        if original or unwanted:
-            element_kind(original, unwanted)
-        merged[name] = [item for item in original if item not in unwanted]
+        if (original or unwanted) and element_kind(original, unwanted) is dict:
+            # Upstream panics here, which a client also sees as a 500.
+            raise PatchFailed(f"runtime error: hash of unhashable type {go_type({})}")
+        names = set(unwanted)
+        merged[name] = [item for item in original if item not in names]
 
 
 def _merge_field(merged: Object, key: str, value: Any, schema: PatchType | None) -> None:
@@ -179,19 +182,23 @@ def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> lis
     if not field.merge_key:
         raise PatchFailed("cannot merge lists without merge key for struct")
     kept, changes = split_special(original, patch, field.merge_key)
-    merged = list(kept)
-    for change in changes:
-        _merge_item(merged, change, field)
+    merged = _merge_items(kept, changes, field)
     return reorder(merged, changes, kept, field.merge_key)
 
 
-def _merge_item(items: list[Any], change: ReadOnlyObject, field: PatchField) -> None:
-    wanted = identity(change, field.merge_key)
-    for index, item in enumerate(items):
-        if item.get(field.merge_key) == wanted:
-            items[index] = _merge_map(item, change, field.node.item)
-            return
-    items.append(change)
+def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObject], field: PatchField) -> list[Any]:
+    """Merge each change into the first item with its key, or append it."""
+    merged, places = list(kept), dict[Any, int]()
+    for index, item in enumerate(kept):
+        if (key := item.get(field.merge_key)).__class__ not in (dict, list):
+            places.setdefault(key, index)
+    for change in changes:
+        index = places.setdefault(identity(change, field.merge_key), len(merged))
+        if index == len(merged):
+            merged.append(change)
+        else:
+            merged[index] = _merge_map(merged[index], change, field.node.item)
+    return merged
 
 
 def _field(schema: PatchType | None, name: str) -> PatchField:

@@ -6,7 +6,7 @@ live object, which only decides where the items go that the patch does not menti
 
 # upstream 1.36: apimachinery/pkg/util/strategicpatch/patch.go
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from mockkube.api.patching.errors import PatchFailed, PatchRejected
@@ -38,21 +38,29 @@ def split_special(
     original: list[Any], patch: list[Any], merge_key: str
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
     """Carry out the items of the patch that have a directive; return what stays of the original, and of the patch."""
-    kept, changes, replace = original, [], False
+    unwanted, changes, replace = set[Any](), [], False
     for item in patch:
         match item.get(DIRECTIVE):
             case None:
                 changes.append(item)
             case "delete":
-                unwanted = identity(item, merge_key)
-                kept = [one for one in kept if one.get(merge_key) != unwanted]
+                unwanted.add(identity(item, merge_key))
             case "replace":
                 replace = True
             case "merge":
                 raise PatchFailed("merging lists cannot yet be specified in the patch")
             case other:
                 raise PatchFailed(f"unknown patch type: {printed(other)} in map: {printed(item)}")
-    return (changes, []) if replace else (kept, changes)
+    if replace:
+        return changes, []
+    if not unwanted:
+        return original, changes
+    return [one for one in original if not is_among(one.get(merge_key), unwanted)], changes
+
+
+def is_among(value: Any, plain: Collection[Any]) -> bool:
+    """Return whether a value is in a set of plain values; objects and lists never are."""
+    return value.__class__ not in (dict, list) and value in plain
 
 
 def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:

@@ -83,10 +83,12 @@ def _validate_restarts(
     ]
     if not ended or (kind != "ephemeralContainerStatuses" and _all_may_restart(spec, rules)):
         return []
+    list_of = "containers" if kind == "containerStatuses" else "initContainers"
+    by_name = {container.get("name"): container for container in reversed(spec.get(list_of) or ())}
     return [
         forbidden(f"status.{kind}[{i}].state", _RESTARTED)
         for i, item in ended
-        if not _may_restart(kind, item, spec, rules)
+        if not _may_restart(kind, item, by_name.get(item.get("name")), spec, rules)
     ]
 
 
@@ -100,14 +102,14 @@ def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
     return "RestartAllContainers" in actions
 
 
-def _may_restart(kind: str, status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules) -> bool:
+def _may_restart(
+    kind: str, status: ReadOnlyObject, container: ReadOnlyObject | None, spec: ReadOnlyObject, rules: PodRules
+) -> bool:
     """Whether a container that ended may run again."""
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
     if kind == "ephemeralContainerStatuses":
         return False
     code: int = status["state"]["terminated"].get("exitCode", 0)
-    list_of = "containers" if kind == "containerStatuses" else "initContainers"
-    container = next((item for item in spec.get(list_of, ()) if item.get("name") == status.get("name")), None)
     pod_policy: str = spec.get("restartPolicy", "")
     if rules.containers.restart_rules:
         if container is None:
@@ -119,7 +121,7 @@ def _may_restart(kind: str, status: ReadOnlyObject, spec: ReadOnlyObject, rules:
         return policy == "Always" or (policy == "OnFailure" and code != 0)
     if pod_policy == "Always" or (pod_policy == "OnFailure" and code != 0):
         return True
-    return list_of == "initContainers" and (container or {}).get("restartPolicy") == "Always"
+    return kind == "initContainerStatuses" and (container or {}).get("restartPolicy") == "Always"
 
 
 def _rule_matches(codes: ReadOnlyObject, code: int) -> bool:
@@ -253,8 +255,8 @@ def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, r
         if "user" in item:
             found += _validate_user(item["user"].get("linux"), f"{here}.user.linux", os)
     for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
         for i, item in enumerate(status.get(kind, ())):
-            by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
             container = by_name.get(item.get("name"))
             for j, allocated in enumerate(item.get("allocatedResourcesStatus", ())):
                 here = f"status.{kind}[{i}].allocatedResourcesStatus[{j}]"

@@ -24,10 +24,8 @@ from mockkube.runtime.waiters import Waiters
 ROOT: Final = "/registry/"
 HISTORY_MAX: Final = 4096
 """Changes a collection remembers for watches that resume; older ones are read from the store or have expired."""
-HISTORY_BYTES_MAX: Final = 4 * 1024 * 1024
-"""How large the objects of these changes may be together: beyond that it remembers fewer, but HISTORY_MIN."""
-HISTORY_MIN: Final = 1024
-"""Changes remembered however large they are: more than are made before whoever made one has looked for it here."""
+HISTORY_BYTES_MAX: Final = 8 * 1024 * 1024
+"""How large the objects of these changes may be together: beyond that it remembers fewer."""
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -215,7 +213,7 @@ class Collection:
         history, self.revision = self.history, change.revision
         history.append(change)
         self._history_bytes += len(change.record.tail)
-        while len(history) > (HISTORY_MIN if self._history_bytes > HISTORY_BYTES_MAX else HISTORY_MAX):
+        while len(history) > HISTORY_MAX or self._history_bytes > HISTORY_BYTES_MAX:
             forgotten = history.popleft()
             self._history_bytes -= len(forgotten.record.tail)
             self.floor = forgotten.revision

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
+from mockkube_storage.model import Entry
 
 from mockkube.api.errors import AlreadyExists, BadRequest, Invalid
 from mockkube.api.times import render_time
@@ -130,7 +131,7 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
         await services.definition_created(name)
     if services.service_stored is not None and (home.group, home.plural) == SERVICES:
         await services.service_stored(new, None)
-    return written(home, key, entry.revision)
+    return written(home, entry)
 
 
 def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
@@ -140,15 +141,15 @@ def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
     return error
 
 
-def written(home: Resource, key: str, revision: int) -> Record:
-    """The record a write of this revision made; it may already have been replaced."""
-    record = home.collection.records.get(key)
-    if record is not None and record.revision == revision:
+def written(home: Resource, entry: Entry) -> Record:
+    """Return the record of an entry that a write made; by now it may have been replaced."""
+    record = home.collection.records.get(entry.key)
+    if record is not None and record.revision == entry.revision:
         return record
     for change in reversed(home.collection.history):
-        if change.revision == revision:
+        if change.revision == entry.revision:
             return change.record
-    raise AssertionError(f"revision {revision} of {key} passed unseen")
+    return home.read_entry(entry)  # large objects are not remembered for long
 
 
 def _check_version(given: str) -> None:

@@ -232,7 +232,7 @@ async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) 
         return kept
     entry = await home.services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
     await home.services.cache.reach(entry.revision)
-    return written(home, record.key, entry.revision)
+    return written(home, entry)
 
 
 async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Deleted:
@@ -240,7 +240,7 @@ async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Delet
     if not dry_run:
         entry = await home.services.store.delete(record.key, expected=record.revision)
         await home.services.cache.reach(entry.revision)
-        record = written(home, record.key, entry.revision)
+        record = written(home, entry)
         await take_along(home, record)
     kind = (home.group, home.kind.kind)
     if kind in RETURNED_WHEN_DELETED or kind == _RETURNED_UNANNOUNCED:

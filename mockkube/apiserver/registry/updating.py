@@ -174,7 +174,7 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     await services.cache.reach(entry.revision)
     if services.service_stored is not None and (home.group, home.plural) == creation.SERVICES:
         await services.service_stored(new, old)
-    return Updated(written(home, record.key, entry.revision))
+    return Updated(written(home, entry))
 
 
 def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> None:

@@ -22,6 +22,8 @@ from mockkube.apiserver.registry.resource import Resource
 
 PENDING_MAX: Final = 10_000
 """Changes kept for a client that does not read; at the bound it is ended and must list anew."""
+PENDING_BYTES_MAX: Final = 64 * 1024 * 1024
+"""How large the objects of these changes may be together, where there is more than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Watch:
         self._prefix = prefix
         self._chosen = chosen
         self._pending: deque[Seen] = deque()
+        self._pending_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
         self.lagged = False
         self.ended = False
@@ -84,12 +87,14 @@ class Watch:
         seen = self._view(change, record)
         if seen is None:
             return
-        if len(self._pending) >= PENDING_MAX:
+        size = len(seen.record.tail)
+        if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
             self.lagged = True
             self._pending.clear()
             self.close()
         else:
             self._pending.append(seen)
+            self._pending_bytes += size
         self._tell()
 
     def _tell(self) -> None:
@@ -130,6 +135,7 @@ class Watch:
         """Everything that waits, in order."""
         taken = list(self._pending)
         self._pending.clear()
+        self._pending_bytes = 0
         return taken
 
     async def taken(self) -> list[Seen]:
@@ -148,17 +154,20 @@ class ConvertingWatch(Watch):
     def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
         super().__init__(resource, prefix, chosen)
         self._changes: deque[Change] = deque()
+        self._changes_bytes = 0
 
     def offer(self, change: Change) -> None:
         """Keep a change."""
         if not change.record.key.startswith(self._prefix):
             return
-        if len(self._changes) >= PENDING_MAX:
+        size = len(change.record.tail)
+        if self._changes and not has_room(len(self._changes), self._changes_bytes + size):
             self.lagged = True
             self._changes.clear()
             self.close()
         else:
             self._changes.append(change)
+            self._changes_bytes += size
         self._tell()
 
     @property
@@ -170,12 +179,14 @@ class ConvertingWatch(Watch):
         """Everything that waits, in the version it was stored in."""
         changes = list(self._changes)
         self._changes.clear()
+        self._changes_bytes = 0
         return super().take() + self._views(changes)
 
     async def taken(self) -> list[Seen]:
         """Everything that waits, in the version of the resource."""
         first, changes = super().take(), list(self._changes)
         self._changes.clear()
+        self._changes_bytes = 0
         records = [record for one in changes for record in (one.record, one.previous) if record is not None]
         converted = dict(zip(records, await self.resource.all_seen(records), strict=True))
         return first + self._views(
@@ -186,6 +197,11 @@ class ConvertingWatch(Watch):
     def _views(self, changes: Iterable[Change]) -> list[Seen]:
         views = (self._view(change, change.record) for change in changes)
         return [seen for seen in views if seen is not None]
+
+
+def has_room(count: int, size: int) -> bool:
+    """Return whether one more change may wait: `count` wait already, with it they have `size` bytes."""
+    return count < PENDING_MAX and size <= PENDING_BYTES_MAX
 
 
 async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:
@@ -220,15 +236,17 @@ async def _from_history(watching: Watch, resource: Resource, after: int) -> None
     services = resource.services
     until = services.cache.revision
     changes: list[Change] = []
+    size = 0
     try:
         # All keys are watched: one of them has the last event there was, so this ends.
         async with services.store.watch("", after=after, events_max=PENDING_MAX) as history:
             while history.revision < until:
-                changes += [
-                    _change(resource, event)
-                    for event in await anext(history)
-                    if event.revision <= until and event.entry.key.startswith(resource.collection.prefix)
-                ]
+                for event in await anext(history):
+                    if event.revision <= until and event.entry.key.startswith(resource.collection.prefix):
+                        changes.append(_change(resource, event))
+                        size += len(event.entry.value)
+                if size > PENDING_BYTES_MAX:  # more than may wait for a client
+                    raise Expired(f"too old resource version: {after} ({until})")
     except store_errors.Compacted as error:
         raise Expired(f"too old resource version: {after} ({error.oldest})") from error
     watching.prime(changes)

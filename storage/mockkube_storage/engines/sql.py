@@ -7,9 +7,9 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, inspect, update
+from sqlalchemy import Row, bindparam, inspect, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -27,6 +27,8 @@ RECENT_MAX: Final = 4_096
 """Events kept in memory for watchers that come back."""
 HISTORY_MAX: Final = 1_000
 """Events read from the database at once."""
+HISTORY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How large the values of these events may be, where there is more than one."""
 SWEEP_MAX: Final = 500
 """Revisions whose leftovers one transaction of a compaction removes."""
 
@@ -213,14 +215,12 @@ class SqlStore(Store):
         full = await self._newest(connection) > self.revision
         while full:
             since = self.revision
-            statement = tables.history("", after=since, up_to=tables.REVISION_MAX, limit=HISTORY_MAX)
-            rows = (await connection.execute(statement)).all()
+            rows, full = await _read_events(connection, "", since, tables.REVISION_MAX)
             newest = await self._newest(connection)  # after the events: nothing was swept from among them
             if self._compacted > self.revision:
                 self._fan_out.jump(newest, Compacted(since, self._compacted))
                 return
             self._publish(tables.events_of(rows))
-            full = len(rows) == HISTORY_MAX
 
     async def _newest(self, connection: AsyncConnection) -> int:
         """Return the database's revision; learn what is compacted."""
@@ -274,8 +274,7 @@ class SqlStore(Store):
     async def _read_history(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         up_to = self.revision
         async with self._connection() as connection:
-            statement = tables.history(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
-            rows = (await connection.execute(statement)).all()
+            rows, _ = await _read_events(connection, prefix, after, up_to)
             await self._newest(connection)
         if after < self._compacted:
             raise Compacted(after, self._compacted)
@@ -336,6 +335,24 @@ class SqlStore(Store):
             yield
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(self._where, _cause(error)) from error
+
+
+async def _read_events(
+    connection: AsyncConnection, prefix: str, after: int, up_to: int
+) -> tuple[Sequence[Row[Any]], bool]:
+    """Read the next rows of `history`, as many as the limits of one read allow; return whether more may follow."""
+    statement = tables.history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
+    sizes = (await connection.execute(statement)).all()
+    count = total = 0
+    for _, size in sizes:
+        total += size
+        if count and total > HISTORY_BYTES_MAX:
+            break
+        count += 1
+    if not count:
+        return (), False
+    statement = tables.history(prefix, after=after, up_to=sizes[count - 1][0], limit=count)
+    return (await connection.execute(statement)).all(), count < len(sizes) or count == HISTORY_MAX
 
 
 def _cause(error: SQLAlchemyError | OSError) -> str:

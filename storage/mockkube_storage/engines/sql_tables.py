@@ -102,6 +102,16 @@ def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
     )
 
 
+def history_sizes(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
+    """Select the revisions of versions of a prefix in order, each with the size of its value."""
+    return (
+        select(ENTRIES.c.revision, func.coalesce(func.length(ENTRIES.c.value), 0))
+        .where(ENTRIES.c.revision > after, ENTRIES.c.revision <= up_to, _in_prefix(prefix, prefix))
+        .order_by(ENTRIES.c.revision)
+        .limit(limit)
+    )
+
+
 def sweep(after: int, up_to: int) -> Delete:
     """Delete what the writes of these revisions replaced, and those of them that are deletions.
 

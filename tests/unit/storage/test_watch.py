@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from mockkube_storage import watch as module
 from mockkube_storage.errors import Compacted, Lagged, Unavailable
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, put
 from mockkube_storage.watch import FanOut, Watch
@@ -141,3 +142,31 @@ async def _until(watching: Watch, revision: int) -> AsyncIterator[Event]:
         yield found
         if found.revision >= revision:
             return
+
+
+def large(revision: int, size: int) -> Event:
+    return put(Entry("/a", b"." * size, revision, revision), None)
+
+
+def test_memory_is_bounded_by_the_size_of_events_as_by_their_number() -> None:
+    fan_out = FanOut(REVISION_FIRST, recent_max=10, recent_bytes_max=100)
+    for revision in range(2, 102):
+        fan_out.publish([large(revision, 40)])
+        remembered = next(recent for after in range(102) if (recent := fan_out.recent(after)) is not None)
+        assert len(remembered) <= 5
+    assert len(fan_out.recent(99) or ()) == 2
+    fan_out.publish([large(102, 1000)])
+    assert [held.revision for held in fan_out.recent(101) or ()] == [102]
+    assert fan_out.recent(100) is None
+
+
+async def test_a_watcher_is_ended_when_what_waits_for_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BYTES_MAX", 100)
+    fan_out = FanOut(REVISION_FIRST)
+    watcher = watch(fan_out, after=REVISION_FIRST)
+    fan_out.publish([large(2, 500)])  # one is handed out however large it is
+    assert [held.revision for held in await anext(watcher)] == [2]
+    fan_out.publish([large(3, 60)])
+    fan_out.publish([large(4, 60)])
+    with pytest.raises(Lagged):
+        await anext(watcher)

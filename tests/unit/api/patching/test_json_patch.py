@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.patching import json_patch
-from mockkube.api.patching.errors import BadPatch, PatchRejected, TooManyOperations
+from mockkube.api.patching.errors import BadPatch, PatchRejected, TestFailed, TooManyOperations
 
 DOC = {"a": {"b": "1", "n": None}, "list": ["x", "y", {"k": "v"}], "s": "text", "a/b~c": 1}
 
@@ -188,3 +188,64 @@ def test_what_does_not_apply_is_told(operation, message):
     with pytest.raises(PatchRejected) as caught:
         json_patch.apply({"list": [1]}, [operation])
     assert str(caught.value) == message
+
+
+def test_copies_are_refused_once_they_add_more_than_the_limit():
+    doc = {"text": "x" * 1_000_000}
+    three = [op("copy", f"/t{index}", **{"from": "/text"}) for index in range(3)]
+    assert len(json_patch.apply(doc, three)) == 4
+    with pytest.raises(
+        PatchRejected, match=r"accumulated size increase of copy is 4000008, exceeding the limit 3145728"
+    ):
+        json_patch.apply(doc, [*three, op("copy", "/t3", **{"from": "/text"})])
+
+
+@pytest.mark.parametrize("count", [21, 40, 10_000])
+def test_a_document_that_copies_double_is_refused_however_many_copies_there_are(count):
+    doc = {"a": {"b": "x" * 20}}
+    growing = [op("copy", f"/a/c{index}", **{"from": "/a"}) for index in range(count)]
+    with pytest.raises(PatchRejected, match="accumulated size increase of copy"):
+        json_patch.apply(doc, growing)
+
+
+def test_characters_that_go_escapes_count_as_written_by_go():
+    doc = {"text": "<" * 600_000}
+    with pytest.raises(PatchRejected, match="is 3600002,"):
+        json_patch.apply(doc, [op("copy", "/t", **{"from": "/text"})])
+
+
+def test_a_copy_shares_nothing_with_what_was_copied():
+    copied = json_patch.apply({"a": {"l": [1]}}, [op("copy", "/b", **{"from": "/a"}), op("add", "/b/l/-", value=2)])
+    assert copied == {"a": {"l": [1]}, "b": {"l": [1, 2]}}
+
+
+def test_operations_that_nest_the_document_deeper_and_deeper_are_refused():
+    nesting = [
+        operation
+        for _ in range(2000)
+        for operation in (
+            op("move", "/b", **{"from": "/a"}),
+            op("add", "/a", value={}),
+            op("move", "/a/a", **{"from": "/b"}),
+        )
+    ]
+    with pytest.raises(PatchRejected, match="too deeply"):
+        json_patch.apply({"a": {}}, [*nesting, op("copy", "/c", **{"from": "/a"})])
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"),
+    [
+        (True, 1),
+        (1, 1.0),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": None}, {"b": None}),
+        ([1, 2], [2, 1]),
+        ("1", 1),
+        (None, {}),
+    ],
+)
+def test_different_json_does_not_pass_a_test(found, asked):
+    with pytest.raises(TestFailed):
+        json_patch.apply({"a": found}, [op("test", "/a", value=asked)])
+    assert json_patch.apply({"a": asked}, [op("test", "/a", value=asked)]) == {"a": asked}

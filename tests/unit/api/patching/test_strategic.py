@@ -213,3 +213,25 @@ def test_the_patch_is_an_object_or_null():
     assert strategic.apply({"a": 1}, None, POD) == {"a": 1}
     with pytest.raises(BadPatch, match=r"cannot unmarshal array into Go value of type map\[string\]interface"):
         strategic.apply({}, [], POD)
+
+
+def test_many_deletions_and_changes_each_find_their_item():
+    live = {"spec": {"containers": [{"name": f"c{index}", "args": ["a"]} for index in range(3000)]}}
+    deleted = [{"name": f"c{index}", "$patch": "delete"} for index in range(0, 3000, 3)]
+    changed = [{"name": f"c{index}", "args": ["b"]} for index in range(1, 3000, 3)]
+    patched = strategic.apply(live, {"spec": {"containers": [*deleted, *changed]}}, POD)
+    assert sorted((item["name"], item["args"][0]) for item in patched["spec"]["containers"]) == sorted(
+        (f"c{index}", "ab"[index % 3 == 1]) for index in range(3000) if index % 3
+    )
+
+
+def test_a_change_of_an_item_that_the_patch_itself_adds_is_merged_into_it():
+    added = [{"name": "new", "args": ["a"]}, {"name": "new", "env": [{"name": "E"}]}]
+    patched = strategic.apply({"spec": {"containers": [{"name": "old"}]}}, {"spec": {"containers": added}}, POD)
+    assert {"name": "new", "args": ["a"], "env": [{"name": "E"}]} in patched["spec"]["containers"]
+
+
+def test_objects_are_not_deleted_from_a_list_of_plain_values():
+    patch = {"spec": {"$deleteFromPrimitiveList/containers": [{"name": "a"}]}}
+    with pytest.raises(PatchFailed, match="hash of unhashable type"):
+        strategic.apply({"spec": {"containers": [{"name": "a"}]}}, patch, POD)

@@ -114,15 +114,16 @@ def test_what_was_forgotten_is_not_told_in_part(written: Written, monkeypatch: p
 
 def test_fewer_large_changes_are_remembered_than_small_ones(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "HISTORY_MAX", 8)
-    monkeypatch.setattr(cache, "HISTORY_MIN", 3)
     monkeypatch.setattr(cache, "HISTORY_BYTES_MAX", 50)
     for size in (10, 10, 10, 10, 10):
         written.put("a/x", b"." * size)
     assert len(written.collection.history) == 5
-    written.put("a/x", b"." * 31)  # with the two before it they are too large, and still the least that is kept
-    assert [change.revision for change in written.collection.since(3) or ()] == [4, 5, 6]
-    assert written.collection.since(2) is None
-    for size in (1, 1, 1, 1, 1, 1):
+    written.put("a/x", b"." * 31)
+    assert [change.revision for change in written.collection.since(4) or ()] == [5, 6]
+    assert written.collection.since(3) is None
+    written.put("a/x", b"." * 51)
+    assert len(written.collection.history) == 0
+    for size in (1, 1, 1, 1, 1, 1, 1, 1, 1):
         written.put("a/x", b"." * size)
     assert len(written.collection.history) == 8
 
