@@ -27,7 +27,9 @@ __test__ = False  # it is none of pytest's
 @click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
-@click.option("--summary", metavar="FILE", type=click.Path(), help="Write which claims hold, as a page of Markdown.")
+@click.option(
+    "--summary", metavar="FILE", type=click.Path(), help="Write all claims and their outcomes, as a page of Markdown."
+)
 @click.option("--trace", metavar="FILE", type=click.Path(), help="Write all that happened, step by step; - prints it.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, metavar="SECONDS",
               help="How long one run may take, in real time.")  # fmt: skip
@@ -40,7 +42,7 @@ __test__ = False  # it is none of pytest's
 def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any) -> Exit:
     """Play the scenarios of files and directories; each run has a cluster of its own.
 
-    Ends with 0 when all passed, 1 when a claim does not hold, 2 for a mistake in a file, 3 when a cluster did not
+    Ends with 0 when all passed, 1 when a check failed, 2 for a mistake in a file, 3 when a cluster did not
     start, 4 when a run took too long or never came to rest.
     """
     if schema:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
+from mockkube.scenario.claim_results import conclude, decide
 from mockkube.scenario.results import Outcome, RunResult
 from mockkube.scenario.running import replay_of
 
@@ -46,8 +47,7 @@ def _counted(results: Iterable[tuple[int, RunResult]], total: int, stream: TextI
 
 def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[str]:
     """Return the lines that tell of every run, what failed in full, and the sum of all."""
-    rows = [(_MARKS[one.outcome], one.title, f"{one.real_seconds:.2f}s", _virtual(one)) for one in results]
-    heads = ("RESULT", "SCENARIO", "REAL", "VIRTUAL")
+    heads, rows = _columns(results)
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row, result in zip((heads, *rows), (None, *results), strict=True):
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
@@ -60,7 +60,23 @@ def table(results: Sequence[RunResult], *, verbose: bool = False) -> Iterator[st
         yield ""
         yield from skipped
     yield ""
-    yield _sum(results)
+    yield conclude(results)
+
+
+def _columns(results: Sequence[RunResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heads and the rows; there is a column of claims only if any run tries one."""
+    heads: tuple[str, ...] = ("RESULT", "SCENARIO", "REAL", "VIRTUAL")
+    rows: list[tuple[str, ...]] = [
+        (_MARKS[one.outcome], one.title, f"{one.real_seconds:.2f}s", _virtual(one)) for one in results
+    ]
+    if not any(one.claims for one in results):
+        return heads, rows
+    return (*heads, "CLAIM"), [(*row, _claims(one)) for row, one in zip(rows, results, strict=True)]
+
+
+def _claims(result: RunResult) -> str:
+    """Return the outcomes of the claims of a run, or that it does not decide them."""
+    return ", ".join(one.outcome or "not decided" for one in decide([result]))
 
 
 def _virtual(result: RunResult) -> str:
@@ -94,9 +110,3 @@ def _skipped(results: Sequence[RunResult]) -> Iterator[str]:
         for step in result.steps:
             if step.outcome is Outcome.SKIPPED:
                 yield f"skipped: {result.title}, line {step.line}: {step.verb}: {step.message}"
-
-
-def _sum(results: Sequence[RunResult]) -> str:
-    counts = {outcome: sum(one.outcome is outcome for one in results) for outcome in Outcome}
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-    return f"{len(results)} runs: {told or 'none'}"

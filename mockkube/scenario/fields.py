@@ -153,6 +153,8 @@ def _fits(hint: Any, node: Any) -> bool:
 
 
 def _chosen(options: Sequence[Any], node: Any, at: Place) -> Any:
+    if node is False and "false" in options:
+        return "false"  # YAML reads the word as a truth value
     if node not in options:
         raise at.error(f"{_shown(node)} is none of {', '.join(map(str, options))}")
     return node

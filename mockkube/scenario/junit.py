@@ -1,10 +1,17 @@
 """Results in JUnit's XML, as build servers read it."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 from xml.etree import ElementTree
 
+from mockkube.scenario.claim_results import decide
+from mockkube.scenario.claims import CLAIM_OUTCOMES
 from mockkube.scenario.results import Outcome, RunResult
 from mockkube.scenario.running import replay_of
+
+_NOT_DECIDED: Final = "not decided"
+_OUTCOMES: Final = (*CLAIM_OUTCOMES, _NOT_DECIDED)
 
 
 def render(results: Sequence[RunResult]) -> str:
@@ -13,6 +20,7 @@ def render(results: Sequence[RunResult]) -> str:
     for file in dict.fromkeys(result.file for result in results):
         mine = [result for result in results if result.file == file]
         suite = ElementTree.SubElement(root, "testsuite", {"name": file, **_counts(mine)})
+        _suite_properties(suite, mine)
         for result in mine:
             _case(suite, result)
     ElementTree.indent(root)
@@ -35,6 +43,7 @@ def _counts(results: Sequence[RunResult]) -> dict[str, str]:
 def _case(suite: ElementTree.Element, result: RunResult) -> None:
     named = {"name": result.title, "classname": result.scenario, "file": result.file}
     case = ElementTree.SubElement(suite, "testcase", {**named, "time": f"{result.real_seconds:.3f}"})
+    _properties(case, dict(_claim_properties(result)))
     match result.outcome:
         case Outcome.PASSED:
             pass
@@ -46,6 +55,28 @@ def _case(suite: ElementTree.Element, result: RunResult) -> None:
             ElementTree.SubElement(case, "error", {"message": _first(result)}).text = _told(result)
     if log := [line for step in result.steps for line in step.log]:
         ElementTree.SubElement(case, "system-out").text = _clean("\n".join(log))
+
+
+def _suite_properties(suite: ElementTree.Element, results: Sequence[RunResult]) -> None:
+    """Say how many claims have which outcome."""
+    counts: Counter[str] = Counter(one.outcome or _NOT_DECIDED for one in decide(results))
+    _properties(suite, {f"claims.{outcome}": str(counts[outcome]) for outcome in _OUTCOMES if counts[outcome]})
+
+
+def _claim_properties(result: RunResult) -> Iterator[tuple[str, str]]:
+    """Yield what is claimed, by which words of which document, and the outcome."""
+    for number, one in enumerate(decide([result]), 1):
+        fields = {"outcome": one.outcome or _NOT_DECIDED, "quote": one.claim.quote, "source": one.claim.place,
+                  "claim": one.claim.claim, "question": one.claim.question, "observed": one.claim.observed}  # fmt: skip
+        yield from ((f"claim.{number}.{name}", text) for name, text in fields.items() if text)
+
+
+def _properties(parent: ElementTree.Element, known: Mapping[str, str]) -> None:
+    if not known:
+        return
+    properties = ElementTree.SubElement(parent, "properties")
+    for name, text in known.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _clean(text)})
 
 
 def _first(result: RunResult) -> str:

@@ -9,7 +9,7 @@ from mockkube.scenario.catalogue import VERBS
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.located import line_of, read_file, read_text
-from mockkube.scenario.scenario import Block, ClusterSetup, Header, Operation, Scenario
+from mockkube.scenario.scenario import Block, ClusterSetup, Operation, Scenario
 from mockkube.scenario.written import API_VERSION, CHAINSAW, CHAINSAW_KIND, KIND, ChainsawFile, ScenarioFile
 
 _BLOCK: Final = ("try", "catch", "finally", "cleanup")
@@ -77,7 +77,7 @@ def _own(document: Any, at: Place, path: Path) -> Scenario:
     return Scenario(
         name=written.metadata.name,
         file=path,
-        header=Header(written.source, written.claim, written.observed, written.holds),
+        claims=written.read_claims(),
         cluster=spec.cluster,
         cluster_place=cluster_place,
         blocks=_blocks(document["spec"]["steps"], place.of(document["spec"], "steps")),
@@ -102,7 +102,6 @@ def _chainsaw(document: Any, at: Place, path: Path) -> Scenario:
     return Scenario(
         name=written.metadata.name,
         file=path,
-        header=Header(),
         cluster={"nodes": 1},
         cluster_place=place,
         blocks=_blocks(document["spec"]["steps"], place.of(document["spec"], "steps")),

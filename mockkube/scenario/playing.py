@@ -98,17 +98,14 @@ async def play(run: Run, manner: Manner | None = None, told: Told = _unheard, cl
 
 
 def _begun(run: Run, manner: Manner) -> RunResult:
-    scenario, header = run.scenario, run.scenario.header
+    scenario = run.scenario
     return RunResult(
         scenario.name,
         str(scenario.file),
         run.seed,
         str(run.cell),
         Outcome.PASSED,
-        source=header.source,
-        claim=header.claim,
-        observed=header.observed,
-        holds=header.holds,
+        claims=scenario.claims,
         planned=sum(len(block.operations) for block in scenario.blocks),
     )
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from mockkube.cluster.trace import Trace
+from mockkube.scenario.claims import Claim
 
 
 class Outcome(StrEnum):
@@ -85,10 +86,7 @@ class RunResult:
     outcome: Outcome
     message: str = ""
     steps: tuple[StepResult, ...] = ()
-    source: str = ""
-    claim: str = ""
-    observed: str = ""
-    holds: bool | None = None
+    claims: tuple[Claim, ...] = ()
     real_seconds: float = 0.0
     virtual_seconds: float = 0.0
     worker_steps: int = 0

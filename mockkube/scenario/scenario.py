@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.fields import Place
 
 Order = Literal["in-order", "shuffled"]
@@ -67,19 +68,6 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """What a scenario is about."""
-
-    source: str = ""
-    """Where the claim is from."""
-    claim: str = ""
-    observed: str = ""
-    """What is the case; the scenario asserts this."""
-    holds: bool | None = None
-    """Whether what is observed is what was claimed."""
-
-
-@dataclass(frozen=True, slots=True)
 class Cell:
     """One combination of the matrix."""
 
@@ -102,11 +90,12 @@ class Scenario:
 
     name: str
     file: Path
-    header: Header
     cluster: Any
     """A ClusterSetup as written: it may refer to the matrix."""
     cluster_place: Place
     blocks: tuple[Block, ...]
+    claims: tuple[Claim, ...] = ()
+    """What other texts say of it, and with which outcome."""
     catch: tuple[Operation, ...] = ()
     variables: tuple[tuple[str, Any], ...] = ()
     matrix: tuple[tuple[str, tuple[Any, ...]], ...] = ()

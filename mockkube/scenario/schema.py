@@ -18,7 +18,8 @@ def schema_of(hint: Any) -> dict[str, Any]:
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(option) for option in get_args(hint) if option is not type(None)]}
     if origin is Literal:
-        return {"anyOf": [{"enum": list(get_args(hint))}, _EXPRESSION]}
+        words = list(get_args(hint))
+        return {"anyOf": [{"enum": [*words, False] if "false" in words else words}, _EXPRESSION]}
     if origin is tuple:
         return {"type": "array", "items": schema_of(get_args(hint)[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):

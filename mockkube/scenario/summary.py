@@ -1,101 +1,85 @@
-"""A table of all that was claimed: who says so, whether it holds, and which scenario shows it."""
+"""A page of all claims: the words of the text, where they stand, the outcome, and the scenario that shows it."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from mockkube.scenario.results import Outcome, RunResult, worst
+from mockkube.scenario.claim_results import ClaimResult, count_claims, decide
+from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, Claim
+from mockkube.scenario.results import Outcome, RunResult
 
-_HOLDS: Final = "holds"
-_HOLDS_NOT: Final = "**does not hold**"
-_COLUMNS: Final = "| scenario | claim | source | | what happens |\n| --- | --- | --- | --- | --- |\n"
+_COLUMNS: Final = "| scenario | the text | where | outcome | what happens |\n| --- | --- | --- | --- | --- |\n"
 _HEAD: Final = """# Conformance
 
-Everything that the proposals, the articles about them and their reviewers claim, played on whole clusters. A claim
-*holds* when what happens is what the text says. Where it does not, the scenario asserts what happens instead, and the
-table says so. Nothing here is an opinion: each line is the outcome of the scenario it names, in virtual time.
+The claims of the proposals, of the articles about them and of their reviewers, played on whole clusters in virtual
+time. Each row has the words of the text, in quotation marks, and the outcome that the scenario shows. `[...]`
+stands for words of the text that are left out.
 
+| outcome | meaning |
+| --- | --- |
+{outcomes}
 This page is generated: `mockkube test {paths} --summary {file}`.
+
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One scenario: all its runs together."""
-
-    file: str
-    scenario: str
-    source: str
-    claim: str
-    observed: str
-    verdict: str
-
-    @property
-    def group(self) -> str:
-        """What it belongs to: the directory it lies in."""
-        return Path(self.file).parent.name
-
-
-def rows(results: Iterable[RunResult]) -> list[Row]:
-    """Return a row for each scenario that claims something, in the order in which people count."""
-    known = sorted((one for one in results if one.claim), key=lambda one: _counted(one.file))
-    return [_row(list(runs)) for _, runs in groupby(known, key=lambda one: (one.file, one.scenario))]
 
 
 def render(results: Iterable[RunResult], file: Path) -> str:
     """Return the page, with links as they are from the place of `file`."""
-    known = rows(results)
-    parts = [_HEAD.format(paths=_top(known), file=file), _counts(known)]
-    for group, members in groupby(known, key=lambda row: row.group):
-        parts.append(f"\n## {group}\n\n{_COLUMNS}")
-        parts += [_line(row, file) for row in members]
-    return "".join(parts)
+    claims = decide(results)
+    outcomes = "".join(f"| {one} | {MEANINGS[one]} |\n" for one in CLAIM_OUTCOMES)
+    head = _HEAD.format(outcomes=outcomes, paths=_top(claims), file=file)
+    return "".join([head, _counts(claims), *_groups(claims, file)])
 
 
-def _row(runs: Sequence[RunResult]) -> Row:
-    first = runs[0]
-    return Row(first.file, first.scenario, first.source, first.claim, first.observed, _verdict(runs))
+def _counts(claims: Sequence[ClaimResult]) -> str:
+    """Return how many claims there are of each outcome: in all, and by directory."""
+    rows = ["| | " + " | ".join(CLAIM_OUTCOMES) + " | not decided |", "| --- |" + " ---: |" * (len(CLAIM_OUTCOMES) + 1)]
+    for group, members in _grouped(claims):
+        rows.append(f"| {group} | {_numbers(members)} |")
+    rows.append(f"| all | {_numbers(claims)} |")
+    return f"{len(claims)} claims: {count_claims(claims)}.\n\n" + "\n".join(rows) + "\n"
 
 
-def _verdict(runs: Sequence[RunResult]) -> str:
-    outcome = worst(runs)
-    if outcome is not Outcome.PASSED:
-        return f"**{outcome}**"
-    return _HOLDS if runs[0].holds is not False else _HOLDS_NOT
+def _numbers(claims: Sequence[ClaimResult]) -> str:
+    return " | ".join(str(sum(one.outcome == outcome for one in claims)) for outcome in (*CLAIM_OUTCOMES, None))
 
 
-def _counts(known: Sequence[Row]) -> str:
-    holding = sum(row.verdict == _HOLDS for row in known)
-    refuted = sum(row.verdict == _HOLDS_NOT for row in known)
-    rest = len(known) - holding - refuted
-    open_ones = f", {rest} could not be played" if rest else ""
-    return f"\n{len(known)} claims: {holding} hold, {refuted} do not{open_ones}.\n"
+def _groups(claims: Sequence[ClaimResult], file: Path) -> Iterator[str]:
+    for group, members in _grouped(claims):
+        yield f"\n## {group}\n\n{_COLUMNS}"
+        yield from (_line(one, file) for one in members)
 
 
-def _line(row: Row, file: Path) -> str:
-    link = os.path.relpath(row.file, file.parent)
-    cells = (f"[{row.scenario}]({link})", row.claim, row.source, row.verdict, row.observed)
+def _grouped(claims: Sequence[ClaimResult]) -> Iterator[tuple[str, list[ClaimResult]]]:
+    """Yield claims by the directory in which their scenarios lie."""
+    for group, members in groupby(claims, key=lambda one: Path(one.file).parent.name):
+        yield group, list(members)
+
+
+def _line(one: ClaimResult, file: Path) -> str:
+    link = os.path.relpath(one.file, file.parent)
+    cells = (f"[{one.scenario}]({link})", _text(one.claim), one.claim.place, _outcome(one), one.claim.observed)
     return f"| {' | '.join(map(_cell, cells))} |\n"
+
+
+def _text(claim: Claim) -> str:
+    """Return the quote, and before it what is asked or claimed in plain words."""
+    quote = f"“{claim.quote}”" if claim.quote else ""
+    return " ".join(filter(None, (claim.question or claim.claim, quote)))
+
+
+def _outcome(one: ClaimResult) -> str:
+    if one.outcome is not None:
+        return one.outcome if one.outcome == "holds" else f"**{one.outcome}**"
+    return "not decided" if one.runs is Outcome.PASSED else f"not decided: {one.runs}"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def _top(known: Sequence[Row]) -> str:
-    """Return the directory in which all of them lie."""
-    return os.path.commonpath([row.file for row in known]) if known else "PATH"
-
-
-def _counted(file: str) -> tuple[tuple[str, int], ...]:
-    """Return a key that sorts G2 before G10."""
-    return tuple(_pieces(file))
-
-
-def _pieces(file: str) -> Iterator[tuple[str, int]]:
-    for text, digits in re.findall(r"(\D+)(\d*)", file):
-        yield text, int(digits or 0)
+def _top(claims: Sequence[ClaimResult]) -> str:
+    """Return the directory in which all scenarios lie."""
+    return os.path.commonpath([one.file for one in claims]) if claims else "PATH"

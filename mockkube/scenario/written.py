@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
+from mockkube.scenario.claims import Claim, WrittenClaim
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.scenario import Order, Settling
 
@@ -48,18 +49,27 @@ class Spec:
     skip: Annotated[str, "why it is not played"] = ""
 
 
-@dataclass(frozen=True)
-class ScenarioFile:
-    """A scenario: apiVersion mockkube.dev/v1alpha1, kind Scenario."""
+@dataclass(frozen=True, kw_only=True)
+class ScenarioFile(WrittenClaim):
+    """A scenario: apiVersion mockkube.dev/v1alpha1, kind Scenario. Its head may be a claim, or hold a list of them."""
 
     api_version: Annotated[str, API_VERSION]
     kind: Annotated[str, KIND]
     metadata: Annotated[Metadata, "its name"]
     spec: Annotated[Spec, "what is played"]
-    source: Annotated[str, "where the claim is from: document and section, or a link"] = ""
-    claim: Annotated[str, "what is claimed there"] = ""
-    observed: Annotated[str, "what is the case; the scenario asserts this"] = ""
-    holds: Annotated[bool | None, "whether what is observed is what was claimed"] = None
+    claims: Annotated[tuple[WrittenClaim, ...], "the claims it tries, if there are several"] = ()
+
+    def complaint(self) -> str | None:
+        """Return what is wrong between the fields of the head."""
+        if self.claims and (self.claims_something or not self.empty):
+            return "claims beside a claim in the head: put all of them into the list"
+        return None if self.empty and not self.claims_something else super().complaint()
+
+    def read_claims(self) -> tuple[Claim, ...]:
+        """Return the claims of the head or of the list, which share its source."""
+        if self.claims:
+            return tuple(one.to_claim(self.source) for one in self.claims)
+        return (self.to_claim(),) if self.claims_something else ()
 
 
 @dataclass(frozen=True)

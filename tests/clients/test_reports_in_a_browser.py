@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.explore.loading import parse
 from mockkube.scenario.explore.playing import Alone
 from mockkube.scenario.explore.verdict import judge
@@ -63,13 +64,14 @@ def moments() -> tuple[Moment, ...]:
 
 
 def of_runs() -> str:
-    claim = "A claim that goes on for quite a while, so that it has to be broken over several lines on a phone."
+    text = "A claim that goes on for quite a while, so that it has to be broken over several lines on a phone."
+    claims = (Claim(quote=text, source="KEP-1", outcome="harmful advice", observed=text),)
     steps = (
         StepResult("component", "", "", 3, Outcome.PASSED, "", 0.0, 0.0, (), {"name": "kubelet", "version": "1.35"}),
         StepResult("assert", "", "", 9, Outcome.FAILED, "not so within 30 s:\n  a: expected 'b'", 0.0, 30.0),
     )
-    run = RunResult("evicted", "conformance/kep-5471/g4.yaml", 0, "", Outcome.PASSED, claim=claim, story=moments())
-    lost = RunResult("lost", "g5.yaml", 0, "", Outcome.FAILED, claim=claim, steps=steps, story=moments(), digest="d")
+    run = RunResult("evicted", "conformance/kep-5471/g4.yaml", 0, "", Outcome.PASSED, claims=claims, story=moments())
+    lost = RunResult("lost", "g5.yaml", 0, "", Outcome.FAILED, claims=claims, steps=steps, story=moments(), digest="d")
     return render([run, lost])
 
 

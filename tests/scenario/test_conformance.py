@@ -51,12 +51,10 @@ def test_a_second_time_all_happens_in_the_same_way(first: list[RunResult], secon
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
-def test_every_scenario_says_whose_claim_it_tries_and_whether_it_holds(file: Path, runs: list[Run]) -> None:
-    [header] = {run.scenario.header for run in runs}
-    assert header.source
-    assert header.claim
-    assert header.holds is not None
-    assert header.holds or header.observed, "a claim that does not hold says what happens instead"
+def test_every_scenario_says_which_claims_it_tries_and_their_outcomes(file: Path, runs: list[Run]) -> None:
+    [claims] = {run.scenario.claims for run in runs}
+    assert claims
+    assert [one for one in claims if not one.source or one.outcome is None] == []
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])

@@ -21,11 +21,18 @@ async def test_the_first_scenario_passes() -> None:
     assert (result.outcome, result.message) == (Outcome.PASSED, "")
 
 
-async def test_the_other_steps_can_be_read() -> None:
-    first = blocks("scenarios.md", "yaml")[0]
-    for text in blocks("scenarios.md", "yaml")[1:]:
+def test_the_other_steps_can_be_read() -> None:
+    first, *others = blocks("scenarios.md", "yaml")
+    for text in (one for one in others if one.startswith("- ")):
         steps = "\n".join(f"    {line}" for line in text.splitlines())
         assert parse(first.partition("  steps:\n")[0] + f"  steps:\n{steps}\n")[0].blocks
+
+
+def test_the_claims_can_be_read() -> None:
+    first, *others = blocks("scenarios.md", "yaml")
+    head = "\n".join(line for line in first.splitlines() if not line.startswith(("source:", "claim:", "outcome:")))
+    claims = [parse(f"{head}\n{text}")[0].claims for text in others if not text.startswith("- ")]
+    assert [len(one) for one in claims] == [1, 2]
 
 
 def test_python_is_python() -> None:

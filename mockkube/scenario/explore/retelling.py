@@ -47,7 +47,7 @@ def _written(plan: Plan, invariant: str, text: str, journey: Journey, shown: Pro
         "source": plan.source,
         "claim": INVARIANTS.get(invariant, invariant),
         "observed": text,
-        "holds": False,
+        "outcome": "false",
         "spec": {
             "cluster": {**cluster, **trains},
             "seeds": [plan.seed],

@@ -5,9 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from typing import Final
 
 from mockkube.cluster.laboratory import PACE
+from mockkube.scenario.claim_results import ClaimResult, conclude, decide
+from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, ClaimOutcome
 from mockkube.scenario.report import drawing, steps, trust
 from mockkube.scenario.report.breaking import events_table
 from mockkube.scenario.report.events import events_of
@@ -20,6 +23,13 @@ from mockkube.scenario.results import Began, Outcome, RunResult
 from mockkube.scenario.running import replay_of
 
 _TONES: Final = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
+_CLAIM_TONES: Final[Mapping[ClaimOutcome, str]] = {
+    "holds": "good",
+    "false": "bad",
+    "harmful advice": "bad",
+    "not stated": "wait",
+    "not tried": "wait",
+}
 _LAST: Final = (Outcome.SKIPPED, Outcome.PASSED)
 _WORDS: Final = {True: "on", False: "off"}
 _REAL: Final = (
@@ -34,22 +44,26 @@ _MADE: Final = re.compile(r"^were ")
 
 
 def render(results: Sequence[RunResult]) -> str:
-    """Return the page; what did not pass stands first."""
+    """Return the page; what did not pass stands first, in full."""
     ordered = sorted(results, key=lambda one: _LAST.index(one.outcome) if one.outcome in _LAST else -1)
-    counts = Counter(one.outcome for one in results)
-    failed = sum(count for outcome, count in counts.items() if outcome not in _LAST)
-    verdict = (
-        f"{failed} of {times(len(results), 'run')} did not pass"
-        if failed
-        else f"{times(len(results), 'run')}, none failed"
-    )
-    title = f"mockkube test: {verdict}"
-    body = [f"<h1>{escape(title)}</h1>", '<ul class="figures">']
-    body += [f"<li><b>{counts[outcome]}</b> {escape(str(outcome))}</li>" for outcome in Outcome if counts[outcome]]
-    body += ["</ul>", _overview(ordered), _about(results), drawing.legend()]
-    for index, one in enumerate(ordered):
-        body += _run(index, one)
+    failed = sum(one.outcome not in _LAST for one in ordered)
+    title = f"mockkube test: {conclude(results)}"
+    body = [f"<h1>{escape(title)}</h1>", _figures(results)]
+    sections = [list(_run(index, one)) for index, one in enumerate(ordered)]
+    body += chain.from_iterable(sections[:failed])
+    body += [_overview(ordered), _about(results), drawing.legend()]
+    body += chain.from_iterable(sections[failed:])
     return document(title, body)
+
+
+def _figures(results: Sequence[RunResult]) -> str:
+    """Return how many runs ended how, and how many claims have which outcome."""
+    runs = Counter(one.outcome for one in results)
+    claims: Counter[str] = Counter(one.outcome or "not decided" for one in decide(results))
+    shown = [(runs[one], f"{one} runs" if one is not Outcome.PASSED else "runs as expected") for one in Outcome]
+    shown += [(claims[one], f"claims: {one}") for one in (*CLAIM_OUTCOMES, "not decided")]
+    items = "".join(f"<li><b>{count}</b> {escape(text)}</li>" for count, text in shown if count)
+    return f'<ul class="figures">{items}</ul>'
 
 
 def _about(results: Sequence[RunResult]) -> str:
@@ -58,11 +72,11 @@ def _about(results: Sequence[RunResult]) -> str:
     known = (
         *simulated,
         *real,
-        "**A run** plays the steps of a scenario file. It has passed when every step came out as the file says; "
-        "it says "
-        "nothing of what the file does not ask.",
-        "**A claim** is a sentence from somewhere else that the scenario is about; the file says what to expect of it. "
-        '"Expected: the claim does not hold" and *passed* together mean: the scenario shows that the claim is wrong.',
+        "**A run** plays the steps of a scenario file. It passes when every step has the result that the file "
+        "expects; it says nothing about what the file does not check.",
+        "**A claim** is what another text says, quoted. The file names its outcome, and a run that passes confirms "
+        f"it: {'; '.join(f'*{one}*: {MEANINGS[one]}' for one in CLAIM_OUTCOMES)}. A run that does not pass decides "
+        "nothing.",
         "**A timeline** has a column for each moment at which something changed, so time is not to scale; the "
         "last column "
         'is the end of the run. Numbers along its top are those of the steps. "+N alike": so many more pods of '
@@ -75,32 +89,26 @@ def _about(results: Sequence[RunResult]) -> str:
 
 def _overview(results: Sequence[RunResult]) -> str:
     rows = [_row(index, one) for index, one in enumerate(results)]
-    heads = ("Run", "Result", "Claim that it is about", "Expected", "So the claim", "Virtual time")
+    heads = ("Run", "Result", "Claim", "Outcome of the claim", "Virtual time")
     return table(heads, rows, "All runs, those that did not pass first")
 
 
 def _row(index: int, one: RunResult) -> list[str]:
     link = f'<a href="#run-{index}">{escape(one.title)}</a>'
-    return [link, _outcome(one), html(one.claim), _expected(one), _decided(one), f"{one.virtual_seconds:.0f} s"]
+    claims = "<br>".join(html(each.claim.text) for each in decide([one]))
+    outcomes = "<br>".join(_claim_outcome(one, each) for each in decide([one]))
+    return [link, _result(one), claims, outcomes, f"{one.virtual_seconds:.0f} s"]
 
 
-def _outcome(one: RunResult) -> str:
+def _result(one: RunResult) -> str:
     return badge(str(one.outcome), _TONES.get(one.outcome, "bad"))
 
 
-def _expected(one: RunResult) -> str:
-    if one.holds is None:
-        return "" if not one.claim else '<span class="soft">not said</span>'
-    return f'<span class="soft">the claim {"holds" if one.holds else "does not hold"}</span>'
-
-
-def _decided(one: RunResult) -> str:
-    """Say what the run has shown of its claim."""
-    if not one.claim:
-        return ""
-    if one.outcome is Outcome.PASSED:
-        return "" if one.holds is None else ("holds, as expected" if one.holds else "does not hold, as expected")
-    return f"is <b>not decided</b>{_stopped(one)}"
+def _claim_outcome(run: RunResult, one: ClaimResult) -> str:
+    """Return the outcome of a claim; where a run does not decide it, what stopped the run."""
+    if one.outcome is None:
+        return f"<b>not decided</b>{_stopped(run)}"
+    return badge(one.outcome, _CLAIM_TONES[one.outcome])
 
 
 def _stopped(one: RunResult) -> str:
@@ -113,16 +121,8 @@ def _stopped(one: RunResult) -> str:
 
 
 def _run(index: int, one: RunResult) -> Iterator[str]:
-    yield f'<h2 id="run-{index}">{escape(one.title)} {_outcome(one)}</h2>'
-    if one.claim:
-        yield (
-            f"<p><b>Claim:</b> {html(one.claim)}<br><b>Expected:</b> {_expected(one)}; <b>so the claim</b> "
-            f"{_decided(one)}</p>"
-        )
-    if one.observed:
-        yield f"<p><b>What happens, as the file has it:</b> {html(one.observed)}</p>"
-    if one.source:
-        yield f'<p class="soft">Where the claim is from, in the words of the file: {escape(one.source)}</p>'
+    yield f'<h2 id="run-{index}">{escape(one.title)} {_result(one)}</h2>'
+    yield from (_claim(one, each) for each in decide([one]))
     bad = one.outcome not in _LAST
     if bad:
         yield box("What went wrong", "".join(evidence(one)), "bad")
@@ -136,6 +136,20 @@ def _run(index: int, one: RunResult) -> Iterator[str]:
         yield folded(count, steps.listing(one), opened=bad)
     if one.story:
         yield from _story(one)
+
+
+def _claim(run: RunResult, one: ClaimResult) -> str:
+    """Return one claim: what the text says and where, the outcome, what happens instead."""
+    claim = one.claim
+    parts = [f"<b>Claim:</b> {html(claim.claim)}"] if claim.claim else []
+    parts += [f"<b>The text leaves open:</b> {html(claim.question)}"] if claim.question else []
+    if claim.quote:
+        parts.append(f"<b>The text:</b> <q>{escape(claim.quote)}</q>")
+    if claim.place:
+        parts.append(f'<span class="soft">{escape(claim.place)}</span>')
+    parts.append(f"<b>Outcome:</b> {_claim_outcome(run, one)}")
+    parts += [f"<b>What happens:</b> {html(claim.observed)}"] if claim.observed else []
+    return f"<p>{'<br>'.join(parts)}</p>"
 
 
 @dataclass(frozen=True, slots=True)

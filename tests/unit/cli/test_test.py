@@ -36,7 +36,7 @@ def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_what_passes_ends_with_zero(played) -> None:
     code, out, _ = played(SCENARIO % "v")
-    assert (code, out.splitlines()[-1]) == (0, "1 runs: 1 passed")
+    assert (code, out.splitlines()[-1]) == (0, "1 run as expected")
 
 
 def test_what_fails_ends_with_one_and_says_how_to_play_it_again(played) -> None:

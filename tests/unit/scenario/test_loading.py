@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.loading import find, parse
 from mockkube.scenario.located import read_text
@@ -56,6 +57,61 @@ def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
     with pytest.raises(ScenarioError) as error:
         parse(HEAD + text, Path("f.yaml"))
     assert told in str(error.value)
+
+
+CLAIM = "apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec: {steps: [{settle: }]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("outcome: holds", "f.yaml:1: nothing is claimed: give the claim, or a quote", id="no claim"),
+        pytest.param("claims: [{source: x}]", "f.yaml:5: claims[0]: nothing is claimed", id="no claim in a list"),
+        pytest.param(
+            "quote: a\noutcome: wrong",
+            "f.yaml:6: outcome: 'wrong' is none of holds, false, harmful advice, not stated, not tried",
+            id="an outcome that does not exist",
+        ),
+        pytest.param("quote: a\noutcome: holds\nholds: true", "outcome and holds say the same", id="outcome and holds"),
+        pytest.param("quote: a\noutcome: false", "needs observed: say what happens instead", id="false, and then?"),
+        pytest.param("quote: a\noutcome: harmful advice", "needs observed: say what it breaks", id="which harm"),
+        pytest.param("quote: a\noutcome: not tried", "needs observed: say why it cannot be played", id="why not"),
+        pytest.param("question: a\noutcome: not stated", "needs observed: answer the question", id="no answer"),
+        pytest.param("quote: a\noutcome: not stated", "belong together: give both", id="no question"),
+        pytest.param("question: a\noutcome: holds", "belong together: give both", id="a question that holds"),
+        pytest.param("quote: a\nsection: b", "section without source: say of which document", id="no document"),
+        pytest.param(
+            "quote: a\nclaims: [{quote: b}]", "claims beside a claim in the head: put all of them", id="both forms"
+        ),
+        pytest.param("claims: [{quot: b}]", "f.yaml:5: claims[0].quot: unknown field: did you mean", id="a field"),
+    ],
+)
+def test_a_mistake_in_a_claim_is_told_with_its_remedy(text: str, told: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(CLAIM + text, Path("f.yaml"))
+    assert told in str(error.value)
+
+
+def test_a_claim_says_which_words_of_which_text_have_which_outcome() -> None:
+    text = "quote: a\nsource: KEP-1\nsection: Goals\noutcome: false\nobserved: b"
+    [scenario] = parse(CLAIM + text)
+    assert scenario.claims == (Claim(quote="a", source="KEP-1", section="Goals", outcome="false", observed="b"),)
+
+
+def test_several_claims_share_the_source_of_the_head() -> None:
+    text = "source: KEP-1\nclaims:\n- {quote: a, outcome: holds}\n- {quote: b, source: KEP-2, outcome: holds}"
+    [scenario] = parse(CLAIM + text)
+    assert [(one.quote, one.place) for one in scenario.claims] == [("a", "KEP-1"), ("b", "KEP-2")]
+
+
+@pytest.mark.parametrize(("holds", "outcome"), [("true", "holds"), ("false", "false")])
+def test_the_older_form_says_whether_a_claim_holds(holds: str, outcome: str) -> None:
+    [scenario] = parse(f"{CLAIM}claim: a\nholds: {holds}")
+    assert [one.outcome for one in scenario.claims] == [outcome]
+
+
+def test_a_scenario_need_not_claim_anything() -> None:
+    assert [one.claims for one in parse(CLAIM)] == [()]
 
 
 def test_expressions_may_stand_for_anything_until_names_are_bound() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from mockkube.scenario import junit
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.console import table
 from mockkube.scenario.playing import Manner
 from mockkube.scenario.results import Outcome, RunResult, StepResult, worst
@@ -35,7 +36,30 @@ def test_the_table_tells_each_run_and_each_failure_in_full() -> None:
     assert lines[1].split() == ["ok", "one", "0.10s", "1m1.5s"]
     assert "  a.yaml: line 7: no\n  more" in lines
     assert "skipped: four: not here" in lines
-    assert lines[-1] == "4 runs: 1 passed, 1 failed, 1 broken, 1 skipped"
+    assert lines[-1] == "4 runs: 1 failed, 1 broken, 1 skipped, 1 as expected"
+
+
+def test_the_table_shows_the_outcomes_of_claims_and_their_numbers() -> None:
+    claims = (Claim(claim="a", outcome="holds"), Claim(claim="b", outcome="false"))
+    lines = list(table([replace(RESULTS[0], claims=claims), replace(RESULTS[1], claims=claims)]))
+    assert lines[1].endswith("1m1.5s   holds, false")
+    assert lines[2].endswith("0s       not decided, not decided")
+    assert lines[-1] == "2 runs: 1 failed, 1 as expected; 1 claim holds, 1 does not (1 false); 2 not decided"
+
+
+def test_junit_has_claims_as_properties() -> None:
+    claim = Claim(quote="so", source="KEP-1", section="Goals", outcome="false", observed="not so")
+    root = ElementTree.fromstring(junit.render([replace(RESULTS[0], claims=(claim,))]))
+    properties = [{one.get("name"): one.get("value") for one in parent} for parent in root.iter("properties")]
+    assert properties == [
+        {"claims.false": "1"},
+        {
+            "claim.1.outcome": "false",
+            "claim.1.quote": "so",
+            "claim.1.source": "KEP-1, Goals",
+            "claim.1.observed": "not so",
+        },
+    ]
 
 
 def test_the_command_that_plays_it_again_is_quoted_for_a_shell() -> None:

@@ -1,45 +1,45 @@
-"""The table of claims."""
+"""The page of claims."""
 
 from pathlib import Path
 
 import pytest
 
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.results import Outcome, RunResult
-from mockkube.scenario.summary import render, rows
+from mockkube.scenario.summary import render
 
 
-def result(name: str, outcome: Outcome = Outcome.PASSED, **told: object) -> RunResult:
-    known = {"source": "KEP-1", "claim": "It works.", "holds": True, **told}
-    return RunResult(name, f"conformance/kep-1/{name}.yaml", 0, "", outcome, **known)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("one", "verdict"),
-    [
-        pytest.param(result("a"), "holds", id="what holds"),
-        pytest.param(result("a", holds=False), "**does not hold**", id="what does not"),
-        pytest.param(result("a", Outcome.FAILED), "**failed**", id="what could not be shown"),
-        pytest.param(result("a", Outcome.SKIPPED), "**skipped**", id="what was not played"),
-    ],
-)
-def test_a_verdict_is_that_of_the_run(one: RunResult, verdict: str) -> None:
-    assert [row.verdict for row in rows([one])] == [verdict]
-
-
-def test_all_runs_of_a_scenario_are_one_row_and_the_worst_counts() -> None:
-    assert [row.verdict for row in rows([result("a"), result("a", Outcome.FAILED)])] == ["**failed**"]
+def run(name: str, outcome: Outcome = Outcome.PASSED, *claims: Claim) -> RunResult:
+    return RunResult(name, f"conformance/kep-1/{name}.yaml", 0, "", outcome, claims=claims or (Claim(outcome="holds"),))
 
 
 def test_rows_are_in_the_order_in_which_people_count() -> None:
-    assert [row.scenario for row in rows([result("G10"), result("G2"), result("G1")])] == ["G1", "G2", "G10"]
+    page = render([run("G10"), run("G2"), run("G1")], Path("docs/x.md"))
+    assert page.index("[G1]") < page.index("[G2]") < page.index("[G10]")
 
 
-def test_what_claims_nothing_is_left_out() -> None:
-    assert rows([result("a", claim="")]) == []
+def test_a_row_links_to_its_scenario_from_where_the_page_lies_and_quotes_the_text() -> None:
+    claim = Claim(quote="a | <b>", source="KEP-1", section="Goals", claim="It works.", outcome="holds")
+    row = r"| [a](../conformance/kep-1/a.yaml) | It works. “a \| &lt;b>” | KEP-1, Goals | holds |  |"
+    assert row in render([run("a", Outcome.PASSED, claim)], Path("docs/x.md"))
 
 
-def test_the_page_links_to_scenarios_from_where_it_lies_and_counts_claims() -> None:
-    page = render([result("a", claim="a | <b>"), result("c", holds=False, observed="not so")], Path("docs/x.md"))
-    assert "2 claims: 1 hold, 1 do not." in page
-    assert r"| [a](../conformance/kep-1/a.yaml) | a \| &lt;b> | KEP-1 | holds |  |" in page
-    assert "| [c](../conformance/kep-1/c.yaml) | It works. | KEP-1 | **does not hold** | not so |" in page
+@pytest.mark.parametrize(
+    ("outcome", "runs", "shown"),
+    [
+        pytest.param("holds", Outcome.PASSED, "| holds |", id="holds"),
+        pytest.param("false", Outcome.PASSED, "| **false** |", id="false"),
+        pytest.param("holds", Outcome.FAILED, "| not decided: failed |", id="a run failed"),
+        pytest.param("not tried", Outcome.FAILED, "| **not tried** |", id="a run failed that does not try the claim"),
+        pytest.param(None, Outcome.PASSED, "| not decided |", id="no outcome"),
+    ],
+)
+def test_a_row_shows_the_outcome_only_if_the_runs_confirm_it(outcome, runs: Outcome, shown: str) -> None:
+    claim = Claim(claim="x", outcome=outcome, observed="so")
+    assert f"{shown} so |" in render([run("a", runs, claim)], Path("docs/x.md"))
+
+
+def test_the_page_counts_claims_by_directory_and_outcome() -> None:
+    page = render([run("a", Outcome.PASSED, Claim(outcome="holds"), Claim(outcome="false"))], Path("docs/x.md"))
+    assert "2 claims: 1 claim holds, 1 does not (1 false)." in page
+    assert "| kep-1 | 1 | 1 | 0 | 0 | 0 | 0 |\n| all | 1 | 1 | 0 | 0 | 0 | 0 |" in page

@@ -95,7 +95,7 @@ def test_enabled_again_the_workload_is_whole_without_an_edit(explored: Explorati
 
 def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) -> None:
     [scenario] = parse_scenarios(scenario_of(explored.plan, explored.counterexamples[0]))
-    assert scenario.header.holds is False
+    assert scenario.claims[0].outcome == "false"
 
 
 def test_a_report_is_one_file_that_fetches_nothing(explored: Exploration) -> None:

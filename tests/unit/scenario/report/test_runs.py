@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from mockkube.scenario.claims import Claim
 from mockkube.scenario.report.runs import render
 from mockkube.scenario.report.steps import about
 from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
@@ -28,27 +29,37 @@ STORY = (
         (WriteTold("create", "core/pods", "default/runs", POD), WriteTold("create", "core/nodes", "n", NODE)),
     ),
 )
-PASSED = RunResult("fine <one>", "a.yaml", 0, "", Outcome.PASSED, claim="it stays", holds=False, digest="d")
+WRONG = (Claim(quote="it stays", source="KEP-1", outcome="false", observed="it goes"),)
+RIGHT = (Claim(claim="it runs", outcome="holds"),)
+PASSED = RunResult("fine <one>", "a.yaml", 0, "", Outcome.PASSED, claims=WRONG, digest="d")
 FAILED = RunResult(
-    "mine", "b.yaml", 0, "", Outcome.FAILED, claim="it runs", holds=True, planned=9, story=STORY, digest="d",
+    "mine", "b.yaml", 0, "", Outcome.FAILED, claims=RIGHT, planned=9, story=STORY, digest="d",
     steps=(step("apply", ASKED), step("assert", ASKED, Outcome.FAILED, "not so:\n  status.phase: found 'Pending'")),
 )  # fmt: skip
 
 
 def test_what_failed_stands_first_with_its_steps_open() -> None:
     page = render([PASSED, FAILED])
+    assert page.index("What went wrong") < page.index("All runs") < page.index("How to read this")
     assert page.index(">mine <") < page.index("fine &lt;one&gt; <")
     assert "<details open><summary>2 of 9 steps played" in page
 
 
 def test_a_failed_run_decides_nothing_about_its_claim() -> None:
     page = render([FAILED])
-    assert "is <b>not decided</b>: stopped at line 27, step 2 of 9" in page
-    assert "holds, as expected" not in page
+    assert "<b>not decided</b>: stopped at line 27, step 2 of 9" in page
+    assert '<span class="badge good">holds</span>' not in page
 
 
-def test_a_passed_run_says_what_it_shows_of_its_claim() -> None:
-    assert "does not hold, as expected" in render([PASSED])
+def test_a_passed_run_shows_the_words_of_the_text_the_outcome_and_what_happens() -> None:
+    page = render([PASSED])
+    assert "<q>it stays</q>" in page
+    assert '<span class="badge bad">false</span>' in page
+    assert "<b>What happens:</b> it goes" in page
+
+
+def test_the_headline_counts_claims_that_do_not_hold() -> None:
+    assert "<h1>mockkube test: 1 run as expected: 0 claims hold, 1 does not (1 false)</h1>" in render([PASSED])
 
 
 def test_a_failure_shows_the_step_as_written_and_what_was_found() -> None:

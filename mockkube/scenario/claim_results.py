@@ -1,0 +1,87 @@
+"""Outcomes of claims, as runs decide them, and how many there are of each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from mockkube.scenario.claims import Claim, ClaimOutcome
+from mockkube.scenario.results import Outcome, RunResult, worst
+
+_NOT_HOLDING: Final[tuple[ClaimOutcome, ...]] = ("false", "harmful advice")
+_OTHERS: Final[dict[ClaimOutcome | None, str]] = {
+    "not stated": "not stated by the text",
+    "not tried": "not tried",
+    None: "not decided",
+}
+_ORDER: Final = (*(one for one in Outcome if one is not Outcome.PASSED), Outcome.PASSED)
+"""Failures first: they must not be hidden behind a large number of passed runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """One claim of a scenario, after all runs of the scenario."""
+
+    file: str
+    scenario: str
+    claim: Claim
+    runs: Outcome
+    """The worst outcome of the runs: they decide the claim if all passed."""
+
+    @property
+    def outcome(self) -> ClaimOutcome | None:
+        """Return the outcome of the claim; None if it is not decided, or if the file does not give one."""
+        if self.claim.outcome == "not tried" or self.runs is Outcome.PASSED:
+            return self.claim.outcome
+        return None
+
+
+def decide(results: Iterable[RunResult]) -> list[ClaimResult]:
+    """Return the claims of the runs, each once; G2 before G10."""
+    known = sorted((one for one in results if one.claims), key=lambda one: _natural(one.file))
+    return [
+        ClaimResult(file, scenario, claim, worst(runs))
+        for (file, scenario), runs in _by_scenario(known)
+        for claim in runs[0].claims
+    ]
+
+
+def _by_scenario(results: Iterable[RunResult]) -> Iterator[tuple[tuple[str, str], list[RunResult]]]:
+    for key, runs in groupby(results, key=lambda one: (one.file, one.scenario)):
+        yield key, list(runs)
+
+
+def _natural(file: str) -> list[tuple[str, int]]:
+    """Return a key that sorts numbers by their value."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D+)(\d*)", file)]
+
+
+def count_claims(claims: Sequence[ClaimResult]) -> str:
+    """Return how many claims have which outcome, like `35 claims hold, 2 do not (1 false, 1 harmful advice)`."""
+    counts = Counter(one.outcome for one in claims)
+    broken = [f"{counts[one]} {one}" for one in _NOT_HOLDING if counts[one]]
+    not_holding = sum(counts[one] for one in _NOT_HOLDING)
+    text = f"{counts['holds']} {'claim holds' if counts['holds'] == 1 else 'claims hold'}, "
+    text += f"{not_holding} {'does' if not_holding == 1 else 'do'} not"
+    text += f" ({', '.join(broken)})" if broken else ""
+    return "; ".join([text, *(f"{counts[one]} {word}" for one, word in _OTHERS.items() if counts[one])])
+
+
+def count_runs(results: Sequence[RunResult]) -> str:
+    """Return how many runs ended how, like `60 runs as expected`."""
+    runs = f"{len(results)} run{'s' * (len(results) != 1)}"
+    counts = Counter(one.outcome for one in results)
+    if not results or counts[Outcome.PASSED] == len(results):
+        return f"{runs} as expected" if results else f"{runs}: none"
+    words = {one: "as expected" if one is Outcome.PASSED else str(one) for one in Outcome}
+    return f"{runs}: {', '.join(f'{counts[one]} {words[one]}' for one in _ORDER if counts[one])}"
+
+
+def conclude(results: Sequence[RunResult]) -> str:
+    """Return what came of all runs and of all claims, in one line."""
+    runs, claims = count_runs(results), decide(results)
+    if not claims:
+        return runs
+    return f"{runs}{'; ' if ':' in runs else ': '}{count_claims(claims)}"

@@ -1,0 +1,104 @@
+"""Claims: sentences of a document, where they stand, and what a scenario shows of them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, get_args
+
+ClaimOutcome = Literal["holds", "false", "harmful advice", "not stated", "not tried"]
+CLAIM_OUTCOMES: Final[tuple[ClaimOutcome, ...]] = get_args(ClaimOutcome)
+MEANINGS: Final[dict[ClaimOutcome, str]] = {
+    "holds": "what the text says happens",
+    "false": "the text states what does not happen",
+    "harmful advice": "the text can be followed, and following it breaks something",
+    "not stated": "the text leaves the question open; the scenario answers it",
+    "not tried": "it cannot be played",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a document and its outcome."""
+
+    quote: str = ""
+    """The words of the document; `[...]` stands for words left out."""
+    source: str = ""
+    """The document: a name, or an address."""
+    section: str = ""
+    """The heading in the document under which the quote stands."""
+    claim: str = ""
+    """The claim in plain words, where the quote alone is not clear."""
+    question: str = ""
+    """What the document does not say; only with the outcome `not stated`."""
+    outcome: ClaimOutcome | None = None
+    observed: str = ""
+    """What happens instead, or what the answer is, or why it was not tried."""
+
+    @property
+    def text(self) -> str:
+        """Return the claim in one line: in plain words if there are any, else as quoted."""
+        return self.question or self.claim or f"“{self.quote}”"
+
+    @property
+    def place(self) -> str:
+        """Return the document and the section."""
+        return ", ".join(filter(None, (self.source, self.section)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenClaim:
+    """A claim as a scenario file gives it: in the head of the file, or in the list `claims`."""
+
+    quote: Annotated[str, "the words of the document, to the letter; [...] for words left out"] = ""
+    source: Annotated[str, "the document the claim is from: a name, or an address"] = ""
+    section: Annotated[str, "the heading under which the quote stands"] = ""
+    claim: Annotated[str, "the claim in plain words; needed if there is no quote"] = ""
+    question: Annotated[str, "what the document leaves open, with the outcome 'not stated'"] = ""
+    outcome: Annotated[ClaimOutcome | None, "what the scenario shows of the claim"] = None
+    holds: Annotated[bool | None, "the older form of outcome: true for holds, false for false"] = None
+    observed: Annotated[str, "what happens instead, what the answer is, or why it was not tried"] = ""
+
+    def complaint(self) -> str | None:
+        """Return what is wrong between the fields."""
+        if not self.claims_something:
+            return "nothing is claimed: give the claim, or a quote"
+        if self.outcome is not None and self.holds is not None:
+            return "outcome and holds say the same: leave holds out"
+        if self.outcome is not None and self.outcome not in CLAIM_OUTCOMES:
+            return f"outcome is none of {', '.join(CLAIM_OUTCOMES)}"
+        if bool(self.question) != (self.outcome == "not stated"):
+            return "question and 'outcome: not stated' belong together: give both, or neither"
+        if self.section and not self.source:
+            return "section without source: say of which document"
+        if self.outcome not in (None, "holds") and not self.observed:
+            return f"'outcome: {self.outcome}' needs observed: {_OBSERVED[self.outcome]}"
+        return None
+
+    @property
+    def claims_something(self) -> bool:
+        """Return whether there is a claim, a quote or a question."""
+        return bool(self.claim or self.quote or self.question)
+
+    @property
+    def empty(self) -> bool:
+        """Return whether there is no field of a claim, but perhaps the source of several."""
+        return not (self.section or self.outcome or self.observed or self.holds is not None)
+
+    def to_claim(self, source: str = "") -> Claim:
+        """Return the claim; one without a source has the given one."""
+        older: dict[bool | None, ClaimOutcome | None] = {None: None, True: "holds", False: "false"}
+        return Claim(
+            quote=self.quote,
+            source=self.source or source,
+            section=self.section,
+            claim=self.claim,
+            question=self.question,
+            outcome=self.outcome or older[self.holds],
+            observed=self.observed,
+        )
+
+
+_OBSERVED: Final[dict[str, str]] = {
+    "false": "say what happens instead",
+    "harmful advice": "say what it breaks",
+    "not stated": "answer the question",
+    "not tried": "say why it cannot be played",
+}

@@ -1,0 +1,50 @@
+"""Outcomes of claims and their numbers."""
+
+import pytest
+
+from mockkube.scenario.claim_results import conclude, decide
+from mockkube.scenario.claims import Claim, ClaimOutcome
+from mockkube.scenario.results import Outcome, RunResult
+
+
+def run(name: str, outcome: Outcome = Outcome.PASSED, *claims: ClaimOutcome, seed: int = 0) -> RunResult:
+    return RunResult(name, f"{name}.yaml", seed, "", outcome, claims=tuple(Claim(outcome=one) for one in claims))
+
+
+P, F, S = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("runs", "line"),
+    [
+        pytest.param([], "0 runs: none", id="nothing"),
+        pytest.param([run("a")], "1 run as expected", id="no claim"),
+        pytest.param([run("a", P, "holds")], "1 run as expected: 1 claim holds, 0 do not", id="one that holds"),
+        pytest.param(
+            [run("a", P, "holds", "false"), run("b", P, "harmful advice")],
+            "2 runs as expected: 1 claim holds, 2 do not (1 false, 1 harmful advice)",
+            id="several claims of one scenario",
+        ),
+        pytest.param(
+            [run("a", P, "holds"), run("a", P, "holds", seed=1)],
+            "2 runs as expected: 1 claim holds, 0 do not",
+            id="two runs of one claim",
+        ),
+        pytest.param(
+            [run("a", P, "not stated", "not tried"), run("b", P, "not tried")],
+            "2 runs as expected: 0 claims hold, 0 do not; 1 not stated by the text; 2 not tried",
+            id="what is neither",
+        ),
+        pytest.param(
+            [run("a", F, "holds"), run("b", P, "holds"), run("c", S, "false")],
+            "3 runs: 1 failed, 1 skipped, 1 as expected; 1 claim holds, 0 do not; 2 not decided",
+            id="what failed stands first and decides nothing",
+        ),
+    ],
+)
+def test_one_line_counts_runs_and_claims(runs: list[RunResult], line: str) -> None:
+    assert conclude(runs) == line
+
+
+def test_one_failed_run_of_a_scenario_leaves_its_claims_undecided() -> None:
+    assert [one.outcome for one in decide([run("a", P, "holds"), run("a", F, "holds", seed=1)])] == [None]
