@@ -10,7 +10,6 @@ from mockkube.api.kinds.pod_quality import quality_of
 from mockkube.api.pod_amounts import Amounts, add, containers_of, pod_amounts, read
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.requests import at_pod_level
-from mockkube.api.selectors import labels
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.resources import HUGE_PAGES, is_extended, is_native
@@ -212,12 +211,18 @@ def terminating(pod: ReadOnlyObject) -> bool:
 
 def _selects(requirement: ReadOnlyObject, names: list[str]) -> bool:
     """Whether a requirement on names is met by any of these, or by there being none."""
-    if requirement.get("operator") == "Exists":
-        return bool(names)
-    key = requirement["scopeName"]
-    expression = {"key": key, "operator": requirement.get("operator"), "values": requirement.get("values") or []}
-    selector = labels.from_label_selector({"matchExpressions": [expression]})
-    return any(selector.matches({key: name}) for name in names) if names else selector.matches({})
+    values = requirement.get("values") or ()
+    match requirement.get("operator"):
+        case "Exists":
+            return bool(names)
+        case "DoesNotExist":
+            return not names
+        case "In":
+            # differs: upstream fails where a value is no label value, which no name can be equal to either
+            return any(name in values for name in names)
+        case "NotIn":
+            return not names or any(name not in values for name in names)
+    return False
 
 
 def _attributes_classes(claim: ReadOnlyObject) -> list[str]:

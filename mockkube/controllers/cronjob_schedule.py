@@ -125,7 +125,8 @@ def read_schedule(text: str) -> Schedule:
     text = text.strip()
     if text.startswith("@every "):
         span = parse_duration(text.removeprefix("@every "))
-        assert span is not None, "it was found in order"
+        if span is None:
+            raise Unreadable(f"failed to parse duration {text}")
         return Every(max(span.nanos // 10**9, 1))
     minute, hour, day, month, weekday = map(_read, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
     return Fields(minute, hour, day, month, weekday, zone)

@@ -10,13 +10,18 @@ from itertools import islice
 from typing import Final
 
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
+_INT64_MAX: Final = 2**63 - 1
+_DIGITS_MAX: Final = 19
 Range = tuple[int, int]
 """The first and the last index of a run."""
 
 
 def read_integer(text: str) -> int | None:
     """Return the number that a text is, as Go reads it; None when it is none."""
-    return int(text) if _INTEGER.fullmatch(text) else None
+    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > _DIGITS_MAX:
+        return None
+    number = int(text)
+    return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else None
 
 
 @dataclass(frozen=True, slots=True)

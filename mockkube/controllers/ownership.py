@@ -5,12 +5,16 @@ upstream 1.36: pkg/controller/controller_ref_manager.go
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
+from mockkube.runtime.steps import give_way
 
 Match = Callable[[ReadOnlyObject], bool]
+_TURN: Final = 512
+"""After how many objects others get a turn: of most nothing is asked."""
 
 
 def controller_of(obj: ReadOnlyObject) -> ReadOnlyObject | None:
@@ -70,7 +74,9 @@ class Claims:
         All objects are seen to before the first thing that went wrong is raised.
         """
         owned, errors = [], list[ApiError]()
-        for obj in objects:
+        for seen, obj in enumerate(objects, 1):
+            if seen % _TURN == 0:
+                await give_way()
             try:
                 if await self._claimed(obj, match):
                     owned.append(obj)

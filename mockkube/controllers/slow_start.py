@@ -5,8 +5,13 @@ upstream 1.36: pkg/controller/replicaset/replica_set.go, slowStartBatch
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from mockkube.api.errors import ApiError
+from mockkube.runtime.steps import give_way
+
+_TURN: Final = 256
+"""After how many calls others get a turn: not every call waits for something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ async def slow_start(count: int, create: Callable[[int], Awaitable[object]], *, 
     while size > 0:
         error: ApiError | None = None
         for index in range(done, done + size):
+            if index % _TURN == _TURN - 1:
+                await give_way()
             try:
                 await create(index)
                 successes += 1

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
@@ -18,6 +19,8 @@ from mockkube.controllers.statefulset_identity import new_pod, ordinal_of, ordin
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
+BURST_MAX: Final = 500
+"""How many pods one reconciliation creates; upstream plans all of them, however many."""
 _AVAILABILITY_COUNTS: Final = Version(1, 34)
 """Since then a pod that is ready but not for long enough holds up updates and deletions."""
 _COUNTS: Final = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "replicas")
@@ -50,7 +53,10 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """A set at one moment: the pods it asks for by their ordinals, some only to be made, and those beyond."""
+    """A set at one moment: the pods it asks for by their ordinals, some only to be made, and those beyond.
+
+    Of the pods to be made there are the lowest few, so that a set of any size costs what its pods cost.
+    """
 
     owner: ReadOnlyObject
     current: str
@@ -61,6 +67,10 @@ class Roster:
     """The highest ordinal first."""
     now: datetime
     rules: Rules
+    missing: int = 0
+    """How many more pods are asked for."""
+    highest_missing: int = -1
+    """The highest ordinal among these; -1 if there are none."""
 
     @property
     def ordered(self) -> bool:
@@ -104,15 +114,18 @@ class Roster:
             return []
         rolling = strategy.get("rollingUpdate") or {}
         # the partition counts positions, whatever the first ordinal
-        due = self.replicas[rolling.get("partition", 0) :]
+        first = ordinals(self.owner).start + rolling.get("partition", 0)
+        due = [pod for pod in self.replicas if ordinal_of(pod) >= first]
         if not self.rules.several_at_once:
             return self._last_outdated(due)
         allowed = max(scaled(rolling.get("maxUnavailable", 1), wanted(self.owner), math.floor), 1)
-        allowed -= sum(self.is_missed(pod) for pod in self.replicas)
+        allowed -= sum(self.is_missed(pod) for pod in self.replicas) + self.missing
         return [pod for pod in reversed(due) if self._is_outdated(pod)][: max(allowed, 0)]
 
     def _last_outdated(self, due: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
         for pod in reversed(due):
+            if ordinal_of(pod) < self.highest_missing:
+                return []
             if self._is_outdated(pod):
                 return [pod]
             if self.is_missed(pod):
@@ -185,14 +198,20 @@ def roster_of(
     """Return a set with the pods it has and those it lacks; pods without an ordinal are passed over."""
     present, asked = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
     condemned = sorted((one for one in present if one >= 0 and one not in asked), reverse=True)
+    burst = BURST_MAX if owner["spec"].get("podManagementPolicy") == "Parallel" else 1
+    made = islice((one for one in asked if one not in present), burst)
+    planned = {ordinal: editions.pod(ordinal) for ordinal in made}
+    known = {ordinal: pod for ordinal, pod in present.items() if ordinal in asked} | planned
     return Roster(
         owner=owner,
         current=editions.current_name,
         update=editions.update_name,
-        replicas=[present.get(ordinal) or editions.pod(ordinal) for ordinal in asked],
+        replicas=[known[ordinal] for ordinal in sorted(known)],
         condemned=[present[ordinal] for ordinal in condemned],
         now=now,
         rules=rules,
+        missing=len(asked) - len(known),
+        highest_missing=next((one for one in reversed(asked) if one not in known), -1),
     )
 
 

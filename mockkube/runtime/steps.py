@@ -77,6 +77,11 @@ class Worker(Protocol):
         ...
 
 
+async def give_way() -> None:
+    """Let the other tasks of the event loop go on, in the middle of a step that does not wait for anything."""
+    await asyncio.sleep(0)
+
+
 async def run(worker: Worker, clock: Clock) -> None:
     """Run a worker in real time until cancelled. Other tasks get a turn after each step."""
     while True:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -11,8 +12,22 @@ from mockkube.api.fields import quoted
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _DESCRIPTORS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-_DURATION: Final = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*")
+_SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = re.compile(rf"[-+]?(?:{_SPAN.pattern})+")
+_NANOS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_INT64_MAX: Final = 2**63 - 1
+_DURATION_LENGTH_MAX: Final = 1000
 _INTEGER: Final = re.compile("[-+]?[0-9]+")
+_DIGITS_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +97,21 @@ def _read(text: str) -> None:
 def _read_descriptor(text: str) -> None:
     if text.startswith("@every "):
         duration = text.removeprefix("@every ")
-        if duration != "0" and not _DURATION.fullmatch(duration):
+        if not _is_duration(duration):
             detail = f"time: invalid duration {quoted(duration)}"
             raise _Unreadable(f"failed to parse duration {text}: {detail}")
     elif text not in _DESCRIPTORS:
         raise _Unreadable(f"unrecognized descriptor: {text}")
+
+
+def _is_duration(text: str) -> bool:
+    """Return whether Go reads a duration: one that fits in 64 bits of nanoseconds."""
+    if text.lstrip("+-") == "0" and len(text) <= 2:
+        return True
+    if len(text) > _DURATION_LENGTH_MAX or not _DURATION.fullmatch(text):
+        return False
+    longest = _INT64_MAX + text.startswith("-")
+    return sum(Decimal(number) * _NANOS[unit] for number, unit in _SPAN.findall(text)) <= longest
 
 
 def _read_range(expression: str, bounds: _Bounds) -> None:
@@ -122,7 +147,9 @@ def _read_number(text: str, bounds: _Bounds) -> int:
 def _read_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
-    number = int(text)
+    number = int(text) if len(text.lstrip("+-0")) < _DIGITS_MAX else _INT64_MAX + 1
+    if not -_INT64_MAX <= number <= _INT64_MAX:
+        raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: value out of range")
     if number < 0:
         raise _Unreadable(f"negative number ({number}) not allowed: {text}")
     return number

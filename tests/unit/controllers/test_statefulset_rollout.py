@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.controllers.statefulset_rollout import Need, Roster, Rules
+from mockkube.controllers.statefulset_rollout import BURST_MAX, Editions, Need, Roster, Rules, roster_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ONE_BY_ONE, SEVERAL = Rules(True, False), Rules(True, True)
@@ -104,3 +104,39 @@ def test_what_a_pod_needs_first(one, need):
 )
 def test_when_a_pod_beyond_the_size_may_go(replicas, condemned, policy, may):
     assert roster(replicas, [condemned], policy=policy).may_go(condemned) is may
+
+
+def planned(present, *, replicas, policy="Parallel", start=0):
+    template = {"metadata": {"labels": {"app": "s"}}, "spec": {"containers": []}}
+    spec = {
+        "replicas": replicas,
+        "podManagementPolicy": policy,
+        "ordinals": {"start": start},
+        "template": template,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+    }
+    owner = {"metadata": {"name": "s", "namespace": "default", "uid": "u", "generation": 1}, "spec": spec}
+    return roster_of(owner, Editions(owner, "old", owner, "new"), present, NOW, ONE_BY_ONE)
+
+
+def test_the_largest_set_is_planned_in_slices():
+    plan = planned([pod(0), pod(3)], replicas=2**31 - 1)
+    assert len(plan.replicas) == BURST_MAX + 2
+    assert names(plan.replicas)[:4] == ["s-0", "s-1", "s-2", "s-3"]
+    assert plan.missing == 2**31 - 1 - len(plan.replicas)
+    assert plan.highest_missing == 2**31 - 2
+
+
+def test_an_ordered_set_plans_the_next_pod_alone():
+    assert names(planned([pod(0)], replicas=2**31 - 1, policy="OrderedReady").replicas) == ["s-0", "s-1"]
+
+
+def test_a_set_that_is_whole_misses_nothing():
+    plan = planned([pod(7), pod(5), pod(6)], replicas=3, start=5)
+    assert (names(plan.replicas), plan.missing, plan.highest_missing) == (["s-5", "s-6", "s-7"], 0, -1)
+    assert names(plan.outdated()) == ["s-7"]
+
+
+def test_pods_yet_to_be_planned_hold_up_an_update_as_those_planned_do():
+    assert planned([pod(0)], replicas=2**31 - 1).outdated() == []
+    assert names(planned([pod(0), pod(2 * BURST_MAX)], replicas=2 * BURST_MAX + 1).outdated()) == [f"s-{2 * BURST_MAX}"]

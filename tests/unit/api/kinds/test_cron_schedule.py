@@ -13,6 +13,10 @@ from mockkube.api.kinds.cron_schedule import is_time_zone, schedule_complaint
         "@every 1h30m",
         "TZ=UTC * * * * *",
         "0/15 * * * *",
+        "@every 2562047h47m16.854775807s",
+        "@every -1h",
+        "@every 1.5h",
+        "@every +0",
     ],
 )
 def test_schedules_are_read(text):
@@ -32,6 +36,23 @@ def test_schedules_are_read(text):
         pytest.param("1/2/3 * * * *", "too many slashes: 1/2/3", id="slashes"),
         pytest.param(
             "x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax', id="no number"
+        ),
+        pytest.param(
+            "@every 9999999999h",
+            'failed to parse duration @every 9999999999h: time: invalid duration "9999999999h"',
+            id="duration past 64 bits",
+        ),
+        pytest.param(
+            "@every 2562047h47m16.854775808s",
+            "failed to parse duration @every 2562047h47m16.854775808s: "
+            'time: invalid duration "2562047h47m16.854775808s"',
+            id="duration just past 64 bits",
+        ),
+        pytest.param(
+            "99999999999999999999 * * * *",
+            "failed to parse int from 99999999999999999999: strconv.Atoi: "
+            'parsing "99999999999999999999": value out of range',
+            id="number past 64 bits",
         ),
         pytest.param("@never", "unrecognized descriptor: @never", id="unknown descriptor"),
         pytest.param("TZ=Odd/Zone * * * * *", "provided bad location Odd/Zone: unknown time zone Odd/Zone", id="zone"),
