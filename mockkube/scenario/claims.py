@@ -66,8 +66,6 @@ class WrittenClaim:
             return f"outcome is none of {', '.join(CLAIM_OUTCOMES)}"
         if bool(self.question) != (self.outcome == "not stated"):
             return "question and 'outcome: not stated' belong together: give both, or neither"
-        if self.section and not self.source:
-            return "section without source: say of which document"
         if self.outcome not in (None, "holds") and not self.observed:
             return f"'outcome: {self.outcome}' needs observed: {_OBSERVED[self.outcome]}"
         return None

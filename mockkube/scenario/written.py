@@ -63,6 +63,8 @@ class ScenarioFile(WrittenClaim):
         """Return what is wrong between the fields of the head."""
         if self.claims and (self.claims_something or not self.empty):
             return "claims beside a claim in the head: put all of them into the list"
+        if any(one.section and not one.source for one in self.read_claims()):
+            return "section without source: say of which document"
         return None if self.empty and not self.claims_something else super().complaint()
 
     def read_claims(self) -> tuple[Claim, ...]:
