@@ -9,13 +9,15 @@ from mockkube.apiserver.local_view import LocalWatch, View
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
 from mockkube.client.sight import Sight, unchanged
+from mockkube.runtime.component_log import ComponentLog
 
 
 class Desk:
     """One running API server, as the components beside it see it."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, log: ComponentLog) -> None:
         self.registry = server.registry
+        self.log = log
         self.metrics = server.metrics
         self.clock = server.registry.services.clock
         self.authorizer = Authorizer(server.registry)
@@ -81,6 +83,8 @@ class LocalDoor:
     """The way to an API server of this process, for as long as there is one. Clients outlive the server behind it."""
 
     def __init__(self) -> None:
+        self.log = ComponentLog()
+        """What the API servers behind this door log."""
         self._desk: Desk | None = None
         self._leaving: Desk | None = None
 
@@ -93,7 +97,7 @@ class LocalDoor:
     def open(self, server: ApiServer) -> None:
         """Let components in to this server, which has started."""
         self.shut()
-        self._desk = Desk(server)
+        self._desk = Desk(server, self.log)
 
     def shut(self) -> None:
         """Let nobody in, and end the watches; requests in hand go on."""

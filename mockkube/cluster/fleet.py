@@ -31,6 +31,7 @@ from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.state import Summary
 from mockkube.cluster.workshop import Workshop
+from mockkube.runtime.component_log import ComponentLog
 
 if TYPE_CHECKING:
     from mockkube.apiserver.server import ApiServer
@@ -182,6 +183,10 @@ class Fleet:
         if server is None or server.whole is None:
             return self.workshop.metrics(name) or b""
         return server.whole.metrics.render()
+
+    def log(self, name: str) -> ComponentLog:
+        """Return the log of a component."""
+        return self.workshop.door(name).log if is_api_server(name) else self.workshop.log(name)
 
     def recheck(self, faults: list[str]) -> None:
         """Cut what is open where a fault that is new says so."""

@@ -38,6 +38,7 @@ from mockkube.cluster.turns import Turns
 from mockkube.cluster.vault import MemoryVault
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
+from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.part import Part
 from mockkube.runtime.steps import Chooser, InOrder, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
@@ -276,6 +277,11 @@ class Laboratory:
         """Return the metrics of a component, as Prometheus scrapes them; NotFound if there is no such component."""
         self._interior.fleet.doing(component)
         return self._interior.fleet.metrics(component)
+
+    def log(self, component: str) -> ComponentLog:
+        """Return the log of a component; NotFound if there is no such component."""
+        self._interior.fleet.doing(component)
+        return self._interior.fleet.log(component)
 
     # Faults and snapshots
 

@@ -21,6 +21,7 @@ from mockkube.features.versions import Version
 from mockkube.proposals.lending import schema_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.loop_board import Loop, LoopBoard
 from mockkube.runtime.part import Part
 from mockkube.runtime.steps import Bell
@@ -44,10 +45,15 @@ class Workshop:
         self.looping = Bell()
         """Rings when a part may have begun to get nowhere with something, or ceased to."""
         self._boards: dict[str, LoopBoard] = {}
+        self._logs: dict[str, ComponentLog] = {}
 
     def door(self, server: str) -> LocalDoor:
         """The way in to an API server of this name, whether there is one or not."""
         return self._doors.setdefault(server, LocalDoor())
+
+    def log(self, component: str) -> ComponentLog:
+        """Return the log of a part, which outlives the part."""
+        return self._logs.setdefault(component, ComponentLog())
 
     def make(self, asked: Asked, owns: Callable[[str], bool]) -> Part:
         """Return a new part."""
@@ -62,7 +68,8 @@ class Workshop:
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
         board = self._boards[name] = LoopBoard(self.looping)
-        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board)
+        log = self.log(name)
+        context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board, log)
         fleet = name.partition(".")[0]
         part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
         return part

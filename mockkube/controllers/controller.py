@@ -5,7 +5,7 @@ one key at a time; a key is called for again after each change of what feeds it.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from prometheus_client import CollectorRegistry
@@ -19,8 +19,12 @@ from mockkube.controllers.options import Options
 from mockkube.controllers.queue_metrics import QueueMetrics
 from mockkube.controllers.throttle import Throttled
 from mockkube.features.capabilities import Capabilities
+from mockkube.matching.taints import TaintRules
+from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.lending import taint_rules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_limits
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
@@ -83,6 +87,12 @@ class Setting:
     loops: Loops
     recorders: Recorders
     every_kind: EveryKind
+    log: ComponentLog = field(default_factory=ComponentLog)
+
+    def taint_rules(self, controller: str) -> TaintRules:
+        """Return what a controller makes of tolerations, with a cache of compiled expressions of its own."""
+        cache = measured_cache(self.metrics, "controller_toleration_cel_cache", controller=controller)
+        return taint_rules(self.capabilities, cache.expression, self.log.errors(self.clock.monotonic))
 
 
 class Controller(ABC):

@@ -30,8 +30,7 @@ from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, p
 from mockkube.controllers.pod_readiness import is_finished, is_ready, seconds_to_prove
 from mockkube.controllers.revisions import Archive, mark_of
 from mockkube.controllers.slow_start import slow_start
-from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.proposals.lending import selector_operators
 
 BURST_MAX: Final = 250
 """How many pods one reconciliation creates, and how many it deletes."""
@@ -62,7 +61,7 @@ class DaemonSets(Controller):
         self._on_node = pods_by_node(self.pods)
         self._hand = PodHand(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)
-        self._rules = taint_rules(setting.capabilities, ExpressionCache().expression)
+        self._rules = setting.taint_rules(self.name)
         self._operators = selector_operators(setting.capabilities)
         self._placements: dict[Key, tuple[str, Placement]] = {}
 

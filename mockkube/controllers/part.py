@@ -41,6 +41,7 @@ class ControllerManager:
             loops=self.loops,
             recorders=Recorders(context.clock, context.chance, context.component),
             every_kind=self._every_kind,
+            log=context.log,
         )
         self._workers = _assemble(setting, catalogue.build(setting))
 

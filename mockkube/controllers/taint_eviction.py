@@ -17,9 +17,7 @@ from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.node_pods import pods_by_node
 from mockkube.controllers.pod_status import PodStatusWriter
-from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations
-from mockkube.proposals.lending import taint_rules
 
 NO_EXECUTE: Final = "NoExecute"
 _TRIES_MAX: Final = 5
@@ -73,7 +71,7 @@ class TaintEviction(Controller):
         self.pods = self.follow("Pod", self._pod_changed)
         self.nodes = self.follow("Node", self._node_changed)
         self._pods_of = pods_by_node(self.pods)
-        self._rules = taint_rules(setting.capabilities, ExpressionCache().expression)
+        self._rules = setting.taint_rules(self.name)
         self._status = PodStatusWriter(self.client, setting.capabilities)
         self._tainted: dict[str, tuple[ReadOnlyObject, ...]] = {}
         self._clocks: dict[Key, Clock] = {}

@@ -72,10 +72,10 @@ class AdmissionRules:
     features: FeatureRules = field(default_factory=FeatureRules)
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "AdmissionRules":
-        """Return the rules of a kubelet."""
+    def of(cls, caps: Capabilities, taints: TaintRules | None = None) -> "AdmissionRules":
+        """Return the rules of a kubelet; without `taints` it has an empty cache of expressions and logs nothing."""
         return cls(
-            taints=taint_rules(caps, ExpressionCache().expression),
+            taints=taints or taint_rules(caps, ExpressionCache().expression),
             selector_operators=selector_operators(caps),
             requests=RequestRules.of(caps),
             groups_policy=caps.enabled("SupplementalGroupsPolicy"),

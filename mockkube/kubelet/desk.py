@@ -23,6 +23,7 @@ from mockkube.kubelet.plans import LOOK_AGAIN, STAGED, Host, Plan
 from mockkube.kubelet.pod_status import TERMINAL, StatusRules
 from mockkube.kubelet.reporting import Reporter
 from mockkube.kubelet.resize import ResizeRules
+from mockkube.matching.taints import TaintRules
 
 _SHORT_TEXTS = Version(1, 35)
 """From here on events do not name the container they are about in their text."""
@@ -38,9 +39,10 @@ class KubeletRules:
     long_texts: bool
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "KubeletRules":
-        """Return the rules of a kubelet."""
-        return cls(AdmissionRules.of(caps), StatusRules.of(caps), ResizeRules.of(caps), caps.version < _SHORT_TEXTS)
+    def of(cls, caps: Capabilities, taints: TaintRules | None = None) -> "KubeletRules":
+        """Return the rules of a kubelet; `taints` is what it makes of tolerations."""
+        admission = AdmissionRules.of(caps, taints)
+        return cls(admission, StatusRules.of(caps), ResizeRules.of(caps), caps.version < _SHORT_TEXTS)
 
 
 @dataclass(frozen=True, slots=True)

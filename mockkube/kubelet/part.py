@@ -19,6 +19,8 @@ from mockkube.kubelet.stages.book import StageBook
 from mockkube.kubelet.stages.functions import Machine, Surroundings
 from mockkube.kubelet.stages.verdicts import Verdicts
 from mockkube.kubelet.voices import COMPONENT, Voices
+from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.lending import taint_rules
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
@@ -56,7 +58,9 @@ class Kubelets:
             book=book,
             reporter=reporter,
         )
-        pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities))
+        cache = measured_cache(context.metrics, "kubelet_toleration_cel_cache")
+        taints = taint_rules(context.capabilities, cache.expression, context.log.errors(clock.monotonic))
+        pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner)
         node_rules = NodeRules.of(context.capabilities)
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)

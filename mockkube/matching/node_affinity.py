@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
-from mockkube.matching.node_selectors import Labels, NodeSelector, compile_terms
+from mockkube.matching.node_selectors import Labels, NodeSelector, Report, compile_terms
 from mockkube.matching.taints import Operator
 
 
@@ -34,9 +34,12 @@ class RequiredNodeAffinity:
         return self.selector is None or self.selector.matches(labels, node_name)
 
 
-def required_node_affinity(spec: ReadOnlyObject, operators: Mapping[str, Operator]) -> RequiredNodeAffinity:
+def required_node_affinity(
+    spec: ReadOnlyObject, operators: Mapping[str, Operator], report: Report | None = None
+) -> RequiredNodeAffinity:
     """Compile what the spec of a pod requires; terms that do not parse select nothing."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get(REQUIRED)
-    selector = None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
+    terms = () if required is None else required.get("nodeSelectorTerms") or ()
+    selector = None if required is None else compile_terms(terms, operators, report=report)
     return RequiredNodeAffinity(tuple((spec.get("nodeSelector") or {}).items()), selector)

@@ -13,11 +13,13 @@ from mockkube.api import names
 from mockkube.api.fields import go_json, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.taints import SEMVER, SEMVER_GATE, Operator
+from mockkube.matching.taints import SEMVER, SEMVER_GATE, Operator, Unreadable, ValueTest
 
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 NameTest = Callable[[str], bool]
+Report = Callable[[Unreadable, str], None]
+"""Hears of each value that an operator beyond the released ones could not read, and of the label's key."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
 _NAME: Final = "metadata.name"
@@ -65,17 +67,26 @@ class NodeSelector:
 
 
 def compile_terms(
-    terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "nodeSelectorTerms"
+    terms: Iterable[ReadOnlyObject],
+    operators: Mapping[str, Operator],
+    at: str = "nodeSelectorTerms",
+    report: Report | None = None,
 ) -> NodeSelector:
     """Compile required terms; `at` is where the errors say they are."""
-    compiled = (_term(term, operators, f"{at}[{index}]") for index, term in enumerate(terms) if not _is_empty(term))
+    compiled = (
+        _term(term, operators, f"{at}[{index}]", report=report)
+        for index, term in enumerate(terms)
+        if not _is_empty(term)
+    )
     return NodeSelector(tuple(compiled))
 
 
-def compile_preferred(terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "") -> NodeSelector:
+def compile_preferred(
+    terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "", report: Report | None = None
+) -> NodeSelector:
     """Compile preferred terms with their weights; a term of weight 0 is not even parsed."""
     compiled = (
-        _term(term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0))
+        _term(term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0), report=report)
         for index, term in enumerate(terms)
         if term.get("weight") and not _is_empty(term.get("preference", {}))
     )
@@ -92,14 +103,21 @@ def _is_empty(term: ReadOnlyObject) -> bool:
     return not term.get("matchExpressions") and not term.get("matchFields")
 
 
-def _term(term: ReadOnlyObject, operators: Mapping[str, Operator], at: str, *, weight: int = 0) -> Term:
+def _term(
+    term: ReadOnlyObject,
+    operators: Mapping[str, Operator],
+    at: str,
+    *,
+    weight: int = 0,
+    report: Report | None = None,
+) -> Term:
     errors: list[str] = []
     label_tests, name_tests = [], []
     for index, requirement in enumerate(term.get("matchExpressions") or ()):
         where = f"{at}.matchExpressions[{index}]"
         errors += (found := _requirement_errors(requirement, operators, where))
         if not found:
-            label_tests.append(_label_test(requirement, operators))
+            label_tests.append(_label_test(requirement, operators, report))
     for index, requirement in enumerate(term.get("matchFields") or ()):
         errors += (found := _field_errors(requirement, f"{at}.matchFields[{index}]"))
         if not found:
@@ -156,7 +174,9 @@ def _integer(text: str) -> int | None:
         return None
 
 
-def _label_test(requirement: ReadOnlyObject, operators: Mapping[str, Operator]) -> LabelTest:
+def _label_test(
+    requirement: ReadOnlyObject, operators: Mapping[str, Operator], report: Report | None = None
+) -> LabelTest:
     key, values = requirement["key"], frozenset(requirement.get("values") or ())
     match requirement["operator"]:
         case "In":
@@ -170,8 +190,19 @@ def _label_test(requirement: ReadOnlyObject, operators: Mapping[str, Operator]) 
         case "Gt" | "Lt" as name:
             return _integer_test(key, requirement["values"][0], greater=name == "Gt")
         case name:
-            test = operators[name](requirement["values"][0])
-            return lambda labels: key in labels and test(labels[key]) is True
+            return _added_test(key, operators[name](requirement["values"][0]), report)
+
+
+def _added_test(key: str, passes: ValueTest, report: Report | None) -> LabelTest:
+    def test(labels: Labels) -> bool:
+        if key not in labels:
+            return False
+        outcome = passes(labels[key])
+        if report is not None and isinstance(outcome, Unreadable):
+            report(outcome, key)
+        return outcome is True
+
+    return test
 
 
 def _integer_test(key: str, value: str, *, greater: bool) -> LabelTest:

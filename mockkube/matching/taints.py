@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching import integers, semver
@@ -24,6 +25,8 @@ class Unreadable:
     owner: str
     value: str
     reason: str
+    type: str = ""
+    """The type that the value was to be parsed as, as logs name it; empty for an expression."""
 
 
 Outcome = bool | Unreadable
@@ -33,23 +36,28 @@ Operator = Callable[[str], ValueTest]
 """Compiles a toleration's value to a test."""
 Expression = Callable[[ReadOnlyObject], Outcome]
 """Evaluates a compiled expression on a taint; an evaluation that fails is an `Unreadable`."""
+Report = Callable[[Unreadable, ReadOnlyObject], None]
+"""Hears of each value that could not be read while a taint was matched, and of the taint."""
 
 
-def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool]) -> Operator:
-    """Build the operator that reads both values and tolerates when `compare(taint's, toleration's)` holds."""
+def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], type_name: str = "value") -> Operator:
+    """Build the operator that reads both values and tolerates when `compare(taint's, toleration's)` holds.
+
+    `type_name` is what logs call that which is read.
+    """
 
     def compile_value(value: str) -> ValueTest:
         try:
             bound = read(value)
         except ValueError as error:
-            unreadable = Unreadable("toleration", value, str(error))
+            unreadable = Unreadable("toleration", value, str(error), type_name)
             return lambda taint_value: unreadable
 
         def test(taint_value: str) -> Outcome:
             try:
                 return compare(read(taint_value), bound)
             except ValueError as error:
-                return Unreadable("taint", taint_value, str(error))
+                return Unreadable("taint", taint_value, str(error), type_name)
 
         return test
 
@@ -57,13 +65,13 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool]) 
 
 
 NUMERIC: Final[Mapping[str, Operator]] = {
-    "Gt": comparison(integers.parse_canonical, operator.gt),
-    "Lt": comparison(integers.parse_canonical, operator.lt),
+    "Gt": comparison(integers.parse_canonical, operator.gt, "int64"),
+    "Lt": comparison(integers.parse_canonical, operator.lt, "int64"),
 }
 SEMVER: Final[Mapping[str, Operator]] = {
-    "SemverGt": comparison(semver.parse_tolerant, operator.gt),
-    "SemverLt": comparison(semver.parse_tolerant, operator.lt),
-    "SemverEq": comparison(semver.parse_tolerant, operator.eq),
+    "SemverGt": comparison(semver.parse_tolerant, operator.gt, "semantic version"),
+    "SemverLt": comparison(semver.parse_tolerant, operator.lt, "semantic version"),
+    "SemverEq": comparison(semver.parse_tolerant, operator.eq, "semantic version"),
 }
 
 
@@ -73,6 +81,7 @@ class TaintRules:
 
     operators: Mapping[str, Operator] = field(default_factory=dict)
     expressions: Callable[[str], Expression] | None = None
+    report: Report | None = None
 
 
 def rules_for(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
@@ -90,19 +99,25 @@ class CompiledToleration:
 
     source: ReadOnlyObject
     check: Expression
+    report: Report | None = None
 
-    def tolerates(self, taint: ReadOnlyObject) -> bool:
-        """Whether the taint is tolerated; what cannot be read is not."""
-        return self.check(taint) is True
+    def tolerates(self, taint: ReadOnlyObject) -> bool:  # hot: per pod and class of nodes
+        """Return whether the taint is tolerated, and report what cannot be read; that does not match."""
+        outcome = self.check(taint)
+        if outcome is True:
+            return True
+        if outcome is not False and self.report is not None:
+            self.report(outcome, taint)
+        return False
 
 
 def compile_toleration(toleration: ReadOnlyObject, rules: TaintRules) -> CompiledToleration:
     """Compile a toleration to the predicate that the component with these rules applies."""
     if expression := toleration.get("expression"):
         check = rules.expressions(expression) if rules.expressions else _never
-        return CompiledToleration(toleration, check)
+        return CompiledToleration(toleration, check, rules.report)
     test = _value_test(toleration, rules.operators)
-    return CompiledToleration(toleration, _field_check(toleration, test))
+    return CompiledToleration(toleration, _field_check(toleration, test), rules.report)
 
 
 def _never(taint: ReadOnlyObject) -> bool:
@@ -146,18 +161,15 @@ def untolerated(
     for taint in taints:
         if effects and taint.get("effect") not in effects:
             continue
-        if not any(toleration.check(taint) is True for toleration in tolerations):
+        if not any(toleration.tolerates(taint) for toleration in tolerations):
             return taint
     return None
 
 
-def unreadable(
-    taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration]
-) -> list[tuple[ReadOnlyObject, ReadOnlyObject, Unreadable]]:
-    """Return toleration, taint and reason wherever a value could not be read, for logs and explanations."""
-    return [
-        (toleration.source, taint, outcome)
-        for taint in taints
-        for toleration in tolerations
-        if isinstance(outcome := toleration.check(taint), Unreadable)
-    ]
+def log_text(outcome: Unreadable, taint: ReadOnlyObject) -> str:
+    """Return the line that a component logs about a value that it could not read, as klog writes it."""
+    error, owner, value = quoted(outcome.reason), outcome.owner, quoted(outcome.value)
+    if outcome.type:
+        return f'"failed to parse {owner} value as {outcome.type}" err={error} {owner}={value}'
+    shown = quoted(f"{taint.get('key', '')}={taint.get('value', '')}:{taint.get('effect', '')}")
+    return f'"failed to evaluate CEL expression of toleration" err={error} expression={value} taint={shown}'

@@ -5,16 +5,17 @@ identity. Whether a gate is on is asked where a rule is used, except for matchin
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from mockkube.api.schema import Schema
+from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, Version
 from mockkube.matching import taints
-from mockkube.matching.taints import Expression, TaintRules
+from mockkube.matching.taints import Expression, TaintRules, Unreadable
 from mockkube.proposals.catalogue import PROPOSALS, TRAINS
 from mockkube.proposals.proposal import Proposal
 
@@ -61,12 +62,24 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
     )
 
 
-def taint_rules(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
-    """Return what a component makes of tolerations; `expressions` compiles CEL with the component's own cache."""
+def taint_rules(
+    caps: Capabilities,
+    expressions: Callable[[str], Expression] | None = None,
+    log: Callable[[str], None] | None = None,
+) -> TaintRules:
+    """Return what a component makes of tolerations.
+
+    `expressions` compiles CEL with the component's own cache, `log` writes the errors of its log.
+    """
     operators = dict(taints.NUMERIC) if caps.enabled(taints.NUMERIC_GATE) else {}
     for proposal in _switched_on(caps):
         operators.update((name, operator.test) for name, operator in proposal.tolerations.items())
-    return TaintRules(operators, expressions if caps.enabled(taints.EXPRESSION_GATE) else None)
+    report = None if log is None else partial(_report, log)
+    return TaintRules(operators, expressions if caps.enabled(taints.EXPRESSION_GATE) else None, report)
+
+
+def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObject) -> None:
+    log(taints.log_text(outcome, taint))
 
 
 def selector_operators(caps: Capabilities) -> Mapping[str, taints.Operator]:

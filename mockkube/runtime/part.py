@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.loop_board import LoopBoard
 from mockkube.runtime.steps import Worker
 
@@ -41,6 +42,8 @@ class Context(Generic[ClientT, CapabilitiesT]):
     """
     loops: LoopBoard = field(default_factory=LoopBoard)
     """Where it shows what it gets nowhere with."""
+    log: ComponentLog = field(default_factory=ComponentLog)
+    """What it logs."""
 
 
 class Part(Protocol):

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.scenario.checks.assertion import Assert, Error
 from mockkube.scenario.checks.expect_event import ExpectEvent
+from mockkube.scenario.checks.expect_log import ExpectLog
 from mockkube.scenario.checks.expect_metric import ExpectMetric
 from mockkube.scenario.checks.expect_rate import ExpectRate
 from mockkube.scenario.checks.expect_rejected import ExpectRejected
@@ -56,6 +57,7 @@ CHECKS: Final[tuple[type[Step], ...]] = (
     Error,
     ExpectRejected,
     ExpectEvent,
+    ExpectLog,
     ExpectRate,
     ExpectMetric,
     ExpectWhy,

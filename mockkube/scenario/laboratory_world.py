@@ -1,6 +1,6 @@
 """The world of virtual time: a laboratory, in which every step is taken by the scenario."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.conditions import condition
@@ -17,6 +17,7 @@ from mockkube.cluster.readings import VIRTUAL
 from mockkube.controllers.part import ControllerManager
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import LogEntry
 from mockkube.scenario.errors import Impossible
 from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
 
@@ -132,6 +133,10 @@ class LaboratoryWorld(World):
     async def metrics(self, component: str) -> str:
         """Return the metrics page of a component."""
         return self.laboratory.metrics(component).decode()
+
+    def log(self, component: str, since: float) -> Iterable[LogEntry]:
+        """Return the entries of its log."""
+        return self.laboratory.log(component).since(since)
 
     def failed(self) -> Mapping[str, str]:
         """Return the components that a bug of theirs has stopped."""

@@ -1,6 +1,6 @@
 """The world of real time: a cluster with an address, whoever runs it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from mockkube.cluster.control.reading import condition_of
 from mockkube.cluster.control.snapshot import SAVED
 from mockkube.cluster.readings import usual_trains
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import LogEntry
 from mockkube.scenario.errors import Failure, Impossible
 from mockkube.scenario.world import ADMINISTRATOR, Scene, Who, World
 
@@ -156,6 +157,10 @@ class LiveWorld(World):
     async def metrics(self, component: str) -> str:
         """Only those of a laboratory are at hand."""
         raise Impossible("metrics are compared in virtual time only")
+
+    def log(self, component: str, since: float) -> Iterable[LogEntry]:
+        """Only those of a laboratory are at hand."""
+        raise Impossible("logs of components are read in virtual time only")
 
     async def environment(self) -> Mapping[str, str]:
         """Return the kubeconfig."""

@@ -1,7 +1,7 @@
 """What steps act upon: a cluster seen as an operator sees it, its time, and what names stand for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +10,7 @@ from mockkube.api.types import Object
 from mockkube.client.protocol import Client
 from mockkube.cluster.components import API_SERVER, Settings
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import LogEntry
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -127,6 +128,10 @@ class World(ABC):
     @abstractmethod
     async def metrics(self, component: str) -> str:
         """Return the metrics of a component."""
+
+    @abstractmethod
+    def log(self, component: str, since: float) -> Iterable[LogEntry]:
+        """Return what a component has logged since a moment."""
 
     async def catch_up(self) -> None:
         """Do what somebody outside of the cluster has been asked for through its API."""

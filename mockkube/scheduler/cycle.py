@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
+from mockkube.api.fields import quoted
 from mockkube.client.cache import Caches
 from mockkube.client.events import WARNING
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 from mockkube.scheduler.binding import Assumed, Binder
-from mockkube.scheduler.complaints import Complaints
 from mockkube.scheduler.decision import Decider, Failure, Placement
 from mockkube.scheduler.eviction import Evictions, Preemption
 from mockkube.scheduler.failures import Failures
 from mockkube.scheduler.framework.plugins import CycleState
 from mockkube.scheduler.framework.status import Code, Status
+from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Metrics
 from mockkube.scheduler.nominations import Nominations
 from mockkube.scheduler.picture import Picture
@@ -31,6 +32,8 @@ from mockkube.scheduler.refusals import Refusal, on_one_node
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _PREEMPTION: Final = "DefaultPreemption"
+_NO_FIT: Final = 2
+"""The verbosity from which on it is logged that a pod fits nowhere."""
 _SYNC_SECONDS: Final = 0.1
 """How often it is looked whether the caches are filled, until they are."""
 
@@ -48,7 +51,7 @@ class Surroundings:
     binder: Binder
     evictions: Evictions
     failures: Failures
-    complaints: Complaints
+    log: LogBuffer
     recorder: SeriesRecorder
     metrics: Metrics
     clock: Clock
@@ -107,13 +110,16 @@ class Cycle:
         started = self._around.clock.monotonic()
         decider = self._around.deciders[queued.pod.scheduler_name]
         state = decider.state()
+        self._around.log.flush()  # what hints have logged is about no pod of this cycle
         decision = decider.decide(state, queued.pod)
+        if isinstance(decision, Refusal):
+            self._around.log.info(f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT)
+        self._around.log.flush(str(queued.pod.key))
         self._around.metrics.algorithm_seconds.observe(self._around.clock.monotonic() - started)
         match decision:
             case Placement():
                 await self._take(queued, decider, state, decision, started)
             case Refusal():
-                self._around.complaints.log(queued.pod, decision)
                 await self._carry_out(decider, state, queued)
                 self._begin_preemption(queued, decider.points.profile, decision)
                 remedy = decision.remedy

@@ -21,7 +21,6 @@ from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler import configuration as configurations
 from mockkube.scheduler import profiles
 from mockkube.scheduler.binding import PARALLEL_MAX, Binder, Desk
-from mockkube.scheduler.complaints import Complaints
 from mockkube.scheduler.configuration import Configuration
 from mockkube.scheduler.cycle import Cycle, Surroundings
 from mockkube.scheduler.decision import Decider
@@ -31,6 +30,7 @@ from mockkube.scheduler.framework.plugins import Context
 from mockkube.scheduler.framework.requests import RequestReader
 from mockkube.scheduler.handle import ProfileHandle
 from mockkube.scheduler.intake import Intake, latest_in
+from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Labels, Metrics
 from mockkube.scheduler.nominations import Nominations
 from mockkube.scheduler.picture import Picture
@@ -52,12 +52,13 @@ class Senses:
     requests: RequestReader
     taints: TaintRules
     expressions: ExpressionCache
+    log: LogBuffer
 
     @classmethod
-    def of(cls, caps: Capabilities) -> "Senses":
-        """Return those of a version with some gates on."""
+    def of(cls, caps: Capabilities, log: LogBuffer) -> "Senses":
+        """Return those of a version with some gates on; `log` is where unreadable values are logged."""
         expressions = ExpressionCache()
-        return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression), expressions)
+        return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression, log.error), expressions, log)
 
     def context(self, client: Client, caches: Caches, picture: Picture, clock: Clock, chance: Chance) -> Context:
         """Return what plugins are built with, but for their handle."""
@@ -70,6 +71,7 @@ class Senses:
             taints=self.taints,
             selector_operators=selector_operators(self.caps),
             device_taints=device_taint_rules(self.caps),
+            log=self.log.info,
             expressions=self.expressions,
             chance=chance,
         )
@@ -82,7 +84,8 @@ class Scheduler:
         owner, client, clock, chance = context.component, context.client, context.clock, context.chance
         caps = context.capabilities
         self.configuration, self.clock, self.client = configuration, clock, client
-        self.senses = Senses.of(caps)
+        self._log = LogBuffer(context.log, clock)
+        self.senses = Senses.of(caps, self._log)
         self.caches = Caches(client, clock, owner=owner)
         self.picture = Picture(self.senses.requests)
         self.nominations = Nominations(latest_in(self.caches))
@@ -117,7 +120,7 @@ class Scheduler:
             handle = ProfileHandle()
             self._handles.append(handle)
             profile = profiles.build(settings, handle.given(context))
-            points = Points(profile, self.picture, self.nominations, self.clock, self.metrics)
+            points = Points(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
             handle.points, handle.recorder = points, self._recorder
             percentage = self.configuration.percentage
             deciders[profile.name] = Decider(points, chance, percentage=percentage, rotation=rotation)
@@ -171,7 +174,7 @@ class Scheduler:
             binder,
             evictions,
             failures,
-            Complaints(self.senses.taints),
+            self._log,
             self._recorder,
             self.metrics,
             self.clock,

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import ComponentLog
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import (
     CycleState,
@@ -20,6 +21,7 @@ from mockkube.scheduler.framework.plugins import (
 )
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
+from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Metrics
 from mockkube.scheduler.nominations import Nominations
 from mockkube.scheduler.picture import Picture
@@ -52,8 +54,16 @@ class Points:
     """The extension points of one profile, asked about the nodes of one picture."""
 
     def __init__(
-        self, profile: Profile, picture: Picture, nominations: Nominations, clock: Clock, metrics: Metrics
+        self,
+        profile: Profile,
+        picture: Picture,
+        nominations: Nominations,
+        clock: Clock,
+        metrics: Metrics,
+        log: LogBuffer | None = None,
     ) -> None:
+        self.log = log or LogBuffer(ComponentLog(), clock)
+        """What plugins log while they are asked."""
         self.profile, self.picture, self.nominations = profile, picture, nominations
         self._clock, self._metrics = clock, metrics
         self._supposing = [one for one in profile.pre_filters if _supposes(one)]

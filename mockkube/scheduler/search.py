@@ -59,6 +59,9 @@ class Search:
     def __init__(self, points: Points, tables: Tables, percentage: int, rotation: Rotation) -> None:
         self._points, self._tables, self._percentage, self._rotation = points, tables, percentage, rotation
         self._filters = [plugin.name for plugin in points.profile.filters]
+        self._logged = {
+            (plugin.name, code): line for plugin in points.profile.filters for code, line in plugin.logged.items()
+        }
 
     def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
         """Look at one node alone. Raises PluginFailed."""
@@ -97,14 +100,17 @@ class Search:
         if table.none_fits():
             found = Found((), dict(table.refused), self._answers(table.refusals), total, dict(table.reasons))
             self._tally(state, table.refusals, total)
+            self._log(table, None)
         elif table.all_fit():
             whole = range(first, min(first + count, total))
             found = Found(whole if len(whole) == count else [*whole, *range(count - len(whole))], seen=count)
             self._tally(state, {}, count)
+            self._log(table, found.slots)
         else:
             stretch = table.next_fitting(first, count)
             found = Found(stretch.slots, seen=stretch.nodes)
             self._tally(state, stretch.refusals, stretch.nodes)
+            self._log(table, [(first + step) % total for step in range(stretch.nodes)] if table.lines else ())
         self._points.measure(FILTER, Code.SUCCESS, start)
         return found
 
@@ -139,8 +145,16 @@ class Search:
                 refusals[place, status.code] = refusals.get((place, status.code), 0) + 1
         seen = len(found) + len(refused)
         self._tally(state, refusals, seen)
+        if table.lines:
+            places = (points.picture.slot(name) for name in refused)
+            self._log(table, [*found, *(place for place in places if place is not None)])
         points.measure(FILTER, Code.SUCCESS, start)
         return Found(found, refused, self._answers(refusals), seen)
+
+    def _log(self, table: Filtered, slots: Sequence[int] | None) -> None:
+        """Count what the filters log about the nodes at these places; None: about all nodes."""
+        if table.lines:
+            self._points.log.count_kept(table.lines, slots)
 
     def _answers(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
@@ -160,6 +174,8 @@ class Search:
             for code in _REFUSALS:
                 if count := refusals.get((place, code), 0):
                     self._points.count(FILTER, name, code, count)
+                    if (line := self._logged.get((name, code))) is not None:
+                        self._points.log.count(line, count)
                     seen -= count
             if seen:
                 self._points.count(FILTER, name, Code.SUCCESS, seen)

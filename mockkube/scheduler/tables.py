@@ -14,6 +14,7 @@ from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.framework.plugins import CycleState, Scope, ScorePlugin
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
+from mockkube.scheduler.log_buffer import Lines
 from mockkube.scheduler.picture import Picture, tally
 from mockkube.scheduler.points import Points
 from mockkube.scheduler.profiles import Profile
@@ -100,6 +101,8 @@ class Filtered:
         """How many nodes each filter refuses, and how; of use when none fits."""
         self.reasons: dict[tuple[str, ...], int] = {}
         """How many nodes do not fit for which reasons; of use when none fits."""
+        self.lines: dict[int, Lines] = {}
+        """By place: what was logged when the node was judged."""
         self._marks = bytearray()
         """By place: whether the node fits, else who refuses it; `_UNKNOWN` where that is not known."""
         self._refusers: list[tuple[int, Code]] = []
@@ -118,11 +121,12 @@ class Filtered:
             self._unfit = len(self._rows.entries)
             self._unknown = dict.fromkeys(range(self._unfit))
             self._marks = bytearray(self._unfit)
-            self.refused, self.refusals, self.reasons = {}, {}, {}
+            self.refused, self.refusals, self.reasons, self.lines = {}, {}, {}, {}
             return
         for slot, known in forgotten + self._rows.forget(crowded_anew):
             self._unknown[slot] = None
             self._marks[slot] = _UNKNOWN
+            self.lines.pop(slot, None)
             if known is self.fits:
                 self._unfit += 1
             else:
@@ -163,11 +167,15 @@ class Filtered:
 
     def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Find out what becomes of the pod on a node of which it is not known. Raises PluginFailed."""
-        node = points.picture.all[slot]
+        node, log = points.picture.all[slot], points.log
+        if log.fresh:
+            log.settle()
         if self._crowded and points.yielded_to(pod, node.name):
             verdict = self.judge_crowded(points, state, pod, slot)
         else:
             verdict = self._first_refusal(points, state, pod, node)
+        if log.fresh:
+            self.lines[slot] = log.take()
         if verdict is self.fits:
             self._unfit -= 1
             self._marks[slot] = _FITS
@@ -214,30 +222,41 @@ class Scored:
         self._absolute = [(one, profile.weights[one.name]) for one in kept if not _normalizes(one)]
         self._sums: Rows[int] = Rows(picture)
         self._raws: list[list[int]] = []
+        self._lines: dict[int, Lines] = {}
+        """By place: what was logged when the node was scored."""
 
     def refresh(self) -> None:
         """Take note of what has changed since the last cycle."""
         before = self._sums.entries
-        self._sums.refresh()
+        for slot, _ in self._sums.refresh() or ():
+            self._lines.pop(slot, None)
         if self._sums.entries is not before:
+            self._lines = {}
             self._raws = [[0] * len(self._sums.entries) for _ in self.relative]
 
     def sums(self, points: Points, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
         """Return the weighted sums of what needs no normalising, for the nodes at these places."""
         entries = self._sums.entries
-        return [self._score(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots]
+        sums = [self._score(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots]
+        if self._lines:
+            points.log.count_kept(self._lines, slots)
+        return sums
 
     def raw(self, index: int, slots: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin whose scores are normalised; `sums` was asked before."""
         return _picked(self._raws[index], slots)
 
     def _score(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> int:
-        node = points.picture.all[slot]
+        node, log = points.picture.all[slot], points.log
+        if log.fresh:
+            log.settle()
         for raws, plugin in zip(self._raws, self.relative, strict=True):
             raws[slot] = plugin.score(state, pod, node)
         total = self._sums.entries[slot] = sum(
             weight * plugin.score(state, pod, node) for plugin, weight in self._absolute
         )
+        if log.fresh:
+            self._lines[slot] = log.take()
         return total
 
 

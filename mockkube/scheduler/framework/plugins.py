@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mockkube.api.types import ReadOnlyObject
@@ -19,10 +20,11 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.matching.taints import Operator, TaintRules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.component_log import LogLine
 from mockkube.scheduler.framework.events import Interest
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
 T = TypeVar("T")
 SCORE_MAX = 100
@@ -102,6 +104,8 @@ class Context:
     selector_operators: Mapping[str, Operator]
     """The operators of node affinity beyond the released ones."""
     device_taints: TaintRules
+    log: Callable[[str, int], None] | None = None
+    """Logs a line from a verbosity on."""
     expressions: Any = None
     """The component's CEL programs (a bounded cache); whoever needs it knows its type."""
     handle: Handle | None = None
@@ -229,6 +233,8 @@ class FilterPlugin(Plugin):
     """Says whether a node can take the pod."""
 
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
+    logged: ClassVar[Mapping[Code, LogLine]] = MappingProxyType({})
+    """The line that is logged for each node refused with a code."""
 
     def scope_of(self, pod: PodInfo) -> Scope:
         """Return what the verdicts for this pod follow from, when that is not the same for all pods."""

@@ -11,6 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import PREFERRED, REQUIRED
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
 from mockkube.matching.node_selectors import NodeSelector, aggregate, compile_preferred, compile_terms
+from mockkube.matching.taints import Unreadable
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
@@ -31,6 +32,8 @@ _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 _ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 _CONFLICT: Final = "pod affinity terms conflict"
 _NAME: Final = "metadata.name"
+_VERBOSITY: Final = 10
+"""The verbosity from which on it is logged that a label is no version."""
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -41,7 +44,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     score_scope = Scope.NODE
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._operators = context.selector_operators
+        self._operators, self._log = context.selector_operators, context.log
         added = args.get("addedAffinity") or {}
         required = added.get(REQUIRED)
         self._added = None if required is None else compile_terms(required["nodeSelectorTerms"], self._operators)
@@ -98,10 +101,16 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         proportional(scores)
 
     def _compile(self, pod: PodInfo) -> RequiredNodeAffinity:
-        return required_node_affinity(pod.spec, self._operators)
+        return required_node_affinity(pod.spec, self._operators, self._report)
 
     def _compile_preferred(self, pod: PodInfo) -> NodeSelector:
-        return compile_preferred(_node_affinity(pod).get(PREFERRED) or (), self._operators)
+        terms = _node_affinity(pod).get(PREFERRED) or ()
+        return compile_preferred(terms, self._operators, report=self._report)
+
+    def _report(self, outcome: Unreadable, key: str) -> None:
+        """Log a label that is no version, as KEP-5721 has it."""
+        if self._log is not None:
+            self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _VERBOSITY)
 
 
 def _node_affinity(pod: PodInfo) -> ReadOnlyObject:

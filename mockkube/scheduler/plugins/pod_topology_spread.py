@@ -4,9 +4,9 @@ upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filteri
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import orjson
 
@@ -14,6 +14,7 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.runtime.component_log import Level, LogLine
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
 from mockkube.scheduler.framework.plugins import (
@@ -27,7 +28,7 @@ from mockkube.scheduler.framework.plugins import (
     Slot,
 )
 from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, DomainCounts
 from mockkube.scheduler.plugins.pod_topology_spread_constraints import (
     DO_NOT_SCHEDULE,
@@ -75,6 +76,17 @@ class _Skews:
         return _Skews([skew.clone() for skew in self.skews], self.access)
 
 
+_LOG_VERBOSITY: Final = 5
+_LOGGED: Final[Mapping[Code, LogLine]] = {
+    Code.UNSCHEDULABLE: LogLine(
+        Level.INFO,
+        '"Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew"',
+        _LOG_VERBOSITY,
+    ),
+    Code.UNRESOLVABLE: LogLine(
+        Level.INFO, '"Node doesn\'t have required topology label for spread constraint"', _LOG_VERBOSITY
+    ),
+}
 _SKEWS: Final = Slot[_Skews](NAME)
 _SCORING: Final = Slot[Scoring](NAME)
 
@@ -83,6 +95,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     """Refuses nodes that would make hard constraints too skewed; ranks by soft ones."""
 
     name = NAME
+    logged: ClassVar[Mapping[Code, LogLine]] = _LOGGED
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._context = context

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.matching.taints import Outcome, TaintRules, Unreadable
+from mockkube.matching.taints import Outcome, TaintRules
 
 _ALL = TaintRules({**taints.NUMERIC, **taints.SEMVER}, ExpressionCache().expression)
 
@@ -97,16 +98,50 @@ def test_the_first_untolerated_taint_of_the_asked_effects_is_found() -> None:
     assert taints.untolerated(found, taints.compile_tolerations([{"operator": "Exists"}], _ALL)) is None
 
 
-def test_what_cannot_be_read_is_reported_with_its_reason() -> None:
-    tolerations = taints.compile_tolerations([{"key": "a", "operator": "Gt", "value": "5"}], _ALL)
-    taint = {"key": "a", "value": "1.5", "effect": "NoSchedule"}
-    [(toleration, blamed, reason)] = taints.unreadable([taint], tolerations)
-    assert toleration["value"] == "5"
-    assert blamed == taint
-    assert reason == Unreadable("taint", "1.5", "must be a valid decimal integer in canonical form")
+def _reported(toleration: dict[str, str], *matched: dict[str, str]) -> list[str]:
+    """Return the lines that are logged when these taints are matched, up to the first that is not tolerated."""
+    lines: list[str] = []
+    rules = replace(_ALL, report=lambda outcome, taint: lines.append(taints.log_text(outcome, taint)))
+    taints.untolerated(matched, taints.compile_tolerations([toleration], rules))
+    return lines
 
 
-def test_an_expression_that_fails_says_why() -> None:
-    tolerations = taints.compile_tolerations([{"expression": "semver(taint.value).major() > 5"}], _ALL)
-    [(_, _, reason)] = taints.unreadable([{"key": "a", "value": "bad"}], tolerations)
-    assert reason.reason == "No Major.Minor.Patch elements found"
+@pytest.mark.parametrize(
+    ("toleration", "value", "line"),
+    [
+        pytest.param(
+            {"key": "a", "operator": "Gt", "value": "5"},
+            "1.5",
+            '"failed to parse taint value as int64" err="must be a valid decimal integer in canonical form" '
+            'taint="1.5"',
+            id="integer",
+        ),
+        pytest.param(
+            {"key": "a", "operator": "SemverGt", "value": "1.2.3"},
+            "high",
+            '"failed to parse taint value as semantic version" err="Invalid character(s) found in major number '
+            '\\"0high\\"" taint="high"',
+            id="version",
+        ),
+        pytest.param(
+            {"expression": "semver(taint.value).major() > 5"},
+            "bad",
+            '"failed to evaluate CEL expression of toleration" err="No Major.Minor.Patch elements found" '
+            'expression="semver(taint.value).major() > 5" taint="a=bad:NoSchedule"',
+            id="expression",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_reported_where_it_is_matched(toleration: dict[str, str], value: str, line: str) -> None:
+    taint = {"key": "a", "value": value, "effect": "NoSchedule"}
+    assert _reported(toleration, taint) == [line]
+
+
+def test_nothing_is_reported_of_taints_behind_the_first_that_is_not_tolerated() -> None:
+    toleration = {"key": "a", "operator": "Gt", "value": "5"}
+    assert len(_reported(toleration, {"key": "a", "value": "x"}, {"key": "a", "value": "y"})) == 1
+
+
+def test_a_value_that_is_read_is_not_reported_whether_it_matches_or_not() -> None:
+    toleration = {"key": "a", "operator": "Gt", "value": "5"}
+    assert _reported(toleration, {"key": "a", "value": "6"}, {"key": "a", "value": "4"}) == []

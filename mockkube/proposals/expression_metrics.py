@@ -1,0 +1,40 @@
+"""Metrics of the caches of compiled expressions: each component, and each controller, has one of its own."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from mockkube.matching.cel.tolerations import ExpressionCache
+
+HELP = "Expressions of tolerations that were compiled already, and that had to be."
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionMetrics:
+    """Collector that reads a cache when metrics are asked for."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    cache: ExpressionCache
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: several controllers have a series of the same name."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield hits and misses as of now."""
+        family = GaugeMetricFamily(self.name, HELP, labels=[*dict(self.labels), "result"])
+        values = [value for _, value in self.labels]
+        statistics = self.cache.statistics
+        family.add_metric([*values, "hit"], statistics.hits)
+        family.add_metric([*values, "miss"], statistics.misses)
+        yield family
+
+
+def measured_cache(registry: CollectorRegistry, name: str, **labels: str) -> ExpressionCache:
+    """Return a new cache of expressions whose hits and misses are in a registry under a name."""
+    cache = ExpressionCache()
+    registry.register(ExpressionMetrics(name, tuple(labels.items()), cache))
+    return cache

@@ -1,0 +1,84 @@
+"""`expectLog`: what a component has logged, and how often."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from mockkube.runtime.component_log import LogEntry
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.fields import Seconds
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+_SHOWN_MAX = 5
+
+
+@dataclass(frozen=True)
+class ExpectLog(Step):
+    """Claims how often a component has logged a line like this."""
+
+    verb: ClassVar[str] = "expectLog"
+
+    component: Annotated[str, "whose log it is"]
+    message: Annotated[str, "a part of the line"] = ""
+    matches: Annotated[str, "a regular expression that the line has"] = ""
+    level: Annotated[Literal["info", "warning", "error"] | None, "its severity"] = None
+    verbosity: Annotated[int, "the -v of the component: lines of a higher one are not written"] = 0
+    window: Annotated[Seconds | None, "count only what was logged in the last so many seconds"] = None
+    count: Annotated[int | None, "how often exactly"] = None
+    min: Annotated[int | None, "how often at least; 1 if nothing else is said"] = None
+    max: Annotated[int | None, "how often at most"] = None
+    absent: Annotated[bool, "claim that there is no such line"] = False
+
+    def complaint(self) -> str:
+        """Ask for a line, and for numbers that go together."""
+        if not self.message and not self.matches:
+            return "give a part of the line as `message`, or a regular expression as `matches`"
+        try:
+            re.compile(self.matches)
+        except re.error as error:
+            return f"matches: not a regular expression: {error}"
+        numbers = [one for one in (self.count, self.min, self.max) if one is not None]
+        if (self.absent and numbers) or (self.count is not None and len(numbers) > 1):
+            return "give `absent`, `count`, or `min` and `max`"
+        return ""
+
+    async def play(self, world: World) -> None:
+        """Count the lines, and compare."""
+        await world.settle()
+        since = 0.0 if self.window is None else world.now - self.window
+        written = [one for one in world.log(self.component, since) if one.line.verbosity <= self.verbosity]
+        found = sum(one.count for one in written if self._is_such(one))
+        least, most = self._bounds()
+        if found < least or (most is not None and found > most):
+            raise Failure(f"{self.component} has logged such a line {found} times; {_nearby(written)}")
+        world.scene.say(f"{found} lines")
+
+    def _bounds(self) -> tuple[int, int | None]:
+        if self.absent:
+            return 0, 0
+        if self.count is not None:
+            return self.count, self.count
+        least = 1 if self.min is None and self.max is None else self.min or 0
+        return least, self.max
+
+    def _is_such(self, entry: LogEntry) -> bool:
+        line = entry.line
+        return (
+            self.level in (None, line.level)
+            and self.message in line.message
+            and re.search(self.matches, line.message) is not None
+        )
+
+
+def _nearby(written: Iterable[LogEntry]) -> str:
+    """Tell of the lines there are, the most frequent first."""
+    counts: dict[str, int] = {}
+    for one in written:
+        text = f"{one.line.level}: {one.line.message}"
+        counts[text] = counts.get(text, 0) + one.count
+    shown = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN_MAX]
+    if not shown:
+        return "it has logged nothing"
+    return "\n  ".join(["it has logged:", *(f"{count} times {text}" for text, count in shown)])
