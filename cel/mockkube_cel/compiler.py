@@ -1,7 +1,7 @@
-"""How an expression becomes a program.
+"""Compiler: takes an expression through all stages to a program.
 
-The stages: `parser` (with `macros`) makes a tree, `checker` gives it types, `validators` refuse what can only fail,
-`planner` makes closures of it, `estimator` says what they may cost.
+`parser` (with `macros`) builds a tree, `checker` types it, `validators` reject constants that can only fail,
+`planner` turns it into closures, `estimator` bounds its cost.
 upstream 1.36: apiserver/pkg/cel/environment/base.go
 """
 
@@ -28,7 +28,7 @@ _MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, 
 
 
 class Compiler:
-    """Takes expressions over some variables through the stages."""
+    """Compiles expressions over the variables of one schema."""
 
     def __init__(
         self, schema: Schema, sizes: Mapping[Path, Size], functions: Mapping[str, Function], *, bindings: bool
@@ -39,13 +39,13 @@ class Compiler:
         self._functions = functions
 
     def compile(self, text: str, *, boolean: bool) -> Compiled:
-        """Compile an expression that is to yield a boolean, or anything if that is not asked for."""
+        """Compile an expression; with `boolean`, an expression of another type is an error."""
         with room_for(2 * DEPTH_MAX):
             return self._compile(text, boolean=boolean)
 
     def _compile(self, text: str, *, boolean: bool) -> Compiled:
         source = Source(text)
-        tree, error = self._checked(source)
+        tree, error = self._check(source)
         if tree is None:
             return Compiled(text, error=f"compilation failed: {error}")
         if boolean and (tree.type not in (BOOL, ANY) or tree.type.nullable):
@@ -57,19 +57,19 @@ class Compiler:
         estimate = Estimator(self._functions, self._sizes).cost(tree)
         return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
 
-    def _checked(self, source: Source) -> tuple[Node | None, str]:
-        """Return the tree with its types, or None and what is wrong."""
+    def _check(self, source: Source) -> tuple[Node | None, str]:
+        """Return the checked tree and no error, or None and the error."""
         parser = Parser(source.text, self._macros)
         try:
             tree = parser.parse()
         except BadSyntax:
             return None, source.render(errors.describe(source))
         if parser.issues:
-            return None, _rendered(source, parser.issues)
+            return None, _render(source, parser.issues)
         checker = Checker(self._schema, self._functions)
         checker.check(tree)
         issues = checker.issues or validate(tree)
-        return (None, _rendered(source, issues)) if issues else (tree, "")
+        return (None, _render(source, issues)) if issues else (tree, "")
 
 
 def _names(tree: Node) -> Iterator[str]:
@@ -79,5 +79,5 @@ def _names(tree: Node) -> Iterator[str]:
         yield from _names(child)
 
 
-def _rendered(source: Source, issues: list[Issue]) -> str:
+def _render(source: Source, issues: list[Issue]) -> str:
     return source.render([source.locate(issue) for issue in issues])

@@ -1,4 +1,4 @@
-"""What calls cost: estimates from sizes, charges from values.
+"""Costs of calls: estimates from sizes, charges from values.
 
 upstream 1.36: cel-go checker/cost.go and interpreter/runtimecost.go, apiserver/pkg/cel/library/cost.go
 """
@@ -15,7 +15,7 @@ _TABLE: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1
 
 
 def traversal(length: int) -> int:
-    """Return the cost of walking over so many characters."""
+    """Return the cost of reading so many characters."""
     return _TABLE[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
 
 
@@ -23,35 +23,35 @@ UNIT: Final[CallEstimate] = CallEstimate(ONE)
 
 
 def estimate_unit(operands: Sequence[Sized]) -> CallEstimate:
-    """Estimate 1, whatever the operands."""
+    """Estimate a cost of 1 for any operands."""
     return UNIT
 
 
 def charge_unit(args: Sequence[Any], result: Any) -> int:
-    """Charge 1, whatever the operands."""
+    """Charge 1 for any operands."""
     return 1
 
 
 def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = False) -> Estimate:
-    """Estimate so many walks over an operand; with `keeps_size` the result is as large as that."""
+    """Estimate `factor` reads of an operand; with `keeps_size` the result is as large as the operand."""
     factor = walks * TRAVERSAL_FACTOR
 
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
         size = operands[index].size
-        return CallEstimate(size.scaled(factor), size if keeps_size else None)
+        return CallEstimate(size.scale_by(factor), size if keeps_size else None)
 
     return estimate
 
 
 def charge_traversal(index: int = 0, walks: int = 1) -> Charge:
-    """Charge so many walks over an operand."""
+    """Charge `factor` reads of an operand."""
     if walks == 1:
         return lambda args, result: traversal(size_of(args[index]))
     return lambda args, result: math.ceil(size_of(args[index]) * walks * TRAVERSAL_FACTOR)
 
 
 def _pattern_cost(subject: Interval, pattern: Interval) -> Cost:
-    return (subject + ONE).scaled(TRAVERSAL_FACTOR) * pattern.scaled(REGEX_FACTOR)
+    return (subject + ONE).scale_by(TRAVERSAL_FACTOR) * pattern.scale_by(REGEX_FACTOR)
 
 
 def estimate_match(operands: Sequence[Sized]) -> CallEstimate:
@@ -78,7 +78,7 @@ def pattern_charge(subject: int, pattern: int) -> int:
 def estimate_smaller(operands: Sequence[Sized]) -> CallEstimate:
     """Estimate a comparison: a walk over the smaller of two operands."""
     least = min(operands[0].size.max, operands[1].size.max)
-    return CallEstimate(Interval(1 if least > 0 else 0, least).scaled(TRAVERSAL_FACTOR))
+    return CallEstimate(Interval(1 if least > 0 else 0, least).scale_by(TRAVERSAL_FACTOR))
 
 
 def charge_smaller(args: Sequence[Any], result: Any) -> int:
@@ -89,7 +89,7 @@ def charge_smaller(args: Sequence[Any], result: Any) -> int:
 def estimate_concatenation(operands: Sequence[Sized]) -> CallEstimate:
     """Estimate joining two strings."""
     size = operands[0].size + operands[1].size
-    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), size)
+    return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), size)
 
 
 def charge_concatenation(args: Sequence[Any], result: Any) -> int:
@@ -97,6 +97,6 @@ def charge_concatenation(args: Sequence[Any], result: Any) -> int:
     return traversal(size_of(args[0]) + size_of(args[1]))
 
 
-def saturated(number: int) -> int:
-    """Return the number as 64 bits without sign hold it: what is negative wraps around."""
+def to_uint64(number: int) -> int:
+    """Return the number as an unsigned 64-bit integer; negative numbers wrap around."""
     return number % (LARGEST + 1)

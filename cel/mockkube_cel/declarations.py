@@ -1,4 +1,4 @@
-"""Declarations: functions with their overloads, implementations and costs, as libraries list them."""
+"""Declarations of functions: overloads, implementations and costs, as libraries list them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mockkube_cel.types import CelType
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """An operand as cost estimates see it: its type, its size if known, its value if it is a constant."""
+    """An operand in a cost estimate: its type, its size if known, its value if constant."""
 
     type: CelType
     size: Size
@@ -19,7 +19,7 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """What a call is estimated to cost, its operands aside, and how large its result can be."""
+    """Estimated cost of a call without its operands, and the size of its result."""
 
     cost: Cost
     result: Size | None = None
@@ -28,7 +28,7 @@ class CallEstimate:
 Estimate = Callable[[Sequence[Sized]], CallEstimate]
 """Estimates a call from its operands, the target first."""
 Charge = Callable[[Sequence[Any], Any], int]
-"""Returns what a call did cost, from its operands and its result."""
+"""Returns the actual cost of a call, from its operands and its result."""
 Implementation = Callable[..., Any]
 """Computes a call. It never sees an error as operand, unless it is lenient, and returns a `CelError` for failure."""
 
@@ -66,9 +66,9 @@ def _parameters(given: CelType) -> list[str]:
 class Function:
     """A function: its overloads, in the order they are tried.
 
-    With `run` all overloads share it, and it judges the types itself. `guarded` says that an overload's own
-    implementation is only called with values of its types. `charge` and `estimate` hold for all overloads without
-    their own.
+    With `run` all overloads share one implementation, which checks the types itself. `guarded` means that an
+    overload's own implementation is only called with values of its types. `charge` and `estimate` apply to all
+    overloads without their own.
     """
 
     name: str
@@ -78,8 +78,8 @@ class Function:
     estimate: Estimate | None = None
     charge: Charge | None = None
 
-    def merged(self, other: "Function") -> "Function":
-        """Return one function with the overloads of both; costs of the one that has any."""
+    def merge(self, other: "Function") -> "Function":
+        """Return one function with the overloads of both, and the costs of the one that has any."""
         return Function(
             self.name,
             self.overloads + other.overloads,
@@ -113,5 +113,5 @@ def merge(libraries: Iterable[Iterable[Function]]) -> Mapping[str, Function]:
     for library in libraries:
         for function in library:
             known = functions.get(function.name)
-            functions[function.name] = known.merged(function) if known else function
+            functions[function.name] = known.merge(function) if known else function
     return functions

@@ -1,7 +1,7 @@
-"""An environment: the variables an expression may speak of, and what becomes of it there.
+"""Environments: the variables and functions that expressions may use.
 
-This module is light. The `compiler` with its stages and libraries is loaded when the first expression is compiled: most
-servers never see one.
+This module is light. The `compiler` with its stages and libraries is imported when the first expression is compiled:
+many programs never compile one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What became of an expression: a program, or the error that kept it from being one.
+    """A compiled expression: its program, or the error that prevented one.
 
-    The type is there once the checker was content, the estimate once there is a program. `is_internal` tells an
-    error that upstream blames on itself from one it blames on the expression.
+    `type` is set once the expression type-checks, `estimate` once there is a program. `is_internal` marks errors that
+    upstream reports as its own rather than the expression's.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Compiled:
     is_internal: bool = False
     estimate: Cost | None = None
     names: frozenset[str] = frozenset()
-    """The names that the program refers to."""
+    """Names that the program refers to."""
 
 
 def standard_functions() -> Mapping[str, Function]:

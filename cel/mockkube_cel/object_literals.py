@@ -13,14 +13,14 @@ from typing import Any, Final
 from mockkube_cel import types
 from mockkube_cel.golang.gotime import show_duration, show_timestamp
 from mockkube_cel.types import CelType
-from mockkube_cel.values import Built, Duration, Timestamp, from_key, go_type_name
+from mockkube_cel.values import Duration, ObjectLiteral, Timestamp, from_key, go_type_name
 
 OBJECT: Final = types.struct("Object")
 PATCH: Final = types.struct("JSONPatch")
 
 
 class _AnyField(dict[str, CelType]):
-    """The fields of a type that has every field."""
+    """Fields of a type that accepts every field name."""
 
     def __contains__(self, key: object) -> bool:
         return True
@@ -34,39 +34,39 @@ _PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.
 
 
 class NotJson(Exception):
-    """A value that JSON has nothing for; the text says which."""
+    """The value has no JSON form; the message names its type."""
 
 
-def is_built(name: str) -> bool:
-    """Whether this is the name of a type of objects, of parts of them, or of patches."""
+def is_object_type(name: str) -> bool:
+    """Return whether the name is a type of object literals (or parts of them) or of patches."""
     return name in (OBJECT.name, PATCH.name) or name.startswith(f"{OBJECT.name}.")
 
 
 def fields(name: str) -> Mapping[str, CelType]:
-    """The fields of such a type."""
+    """Return the fields of such a type."""
     return _PATCH_FIELDS if name == PATCH.name else _ANY_FIELD
 
 
-def misnamed(value: Any, path: str = OBJECT.name) -> Iterator[str]:
-    """Complain of each part of an object that is not written as the type its place in the object asks for."""
-    if isinstance(value, Built):
+def type_name_errors(value: Any, path: str = OBJECT.name) -> Iterator[str]:
+    """Yield an error for each part of an object literal whose type name does not match its path."""
+    if isinstance(value, ObjectLiteral):
         if value.type_name != path:
             yield (
                 f'unexpected type name "{value.type_name}", expected "{path}", which matches field name path from root'
                 " Object type"
             )
         for name, part in value.items():
-            yield from misnamed(part, f"{path}.{name}")
+            yield from type_name_errors(part, f"{path}.{name}")
     elif isinstance(value, dict):
         for part in value.values():
-            yield from misnamed(part, path)
+            yield from type_name_errors(part, path)
     elif isinstance(value, list):
         for part in value:
-            yield from misnamed(part, path)
+            yield from type_name_errors(part, path)
 
 
 def to_json(value: Any) -> Any:
-    """The JSON of a value; NotJson if there is none."""
+    """Return the value as JSON; raise NotJson if it has no JSON form."""
     match value:
         case None | bool() | float() | str():
             return value

@@ -1,4 +1,4 @@
-"""A planned expression: closures over a frame that counts what they cost.
+"""Programs: closures over a frame that counts their cost.
 
 upstream 1.36: cel-go cel/program.go, interpreter/runtimecost.go
 """
@@ -12,11 +12,11 @@ from mockkube_cel.values import CelError, InternalError
 
 
 class CostExceeded(Exception):
-    """The evaluation became too expensive."""
+    """The evaluation exceeded its cost limit."""
 
 
 class Unset:
-    """The accumulator of a loop that nobody has read yet."""
+    """The accumulator of a comprehension that no step has read yet."""
 
 
 UNSET: Final = Unset()
@@ -34,21 +34,21 @@ class Frame:
         self.cost = 0
         self.limit = limit
         self.backwards = False
-        """Whether loops over maps begin at the end: their order is anybody's guess upstream."""
+        """Iterate over maps from the end: upstream's order of map keys is random."""
 
     def step_over(self) -> CostExceeded:
-        """Note that single steps passed the limit, and return what to raise."""
+        """Record that single steps exceeded the limit, and return the exception to raise."""
         self.cost = self.limit + 1
         return CostExceeded()
 
 
 Run = Callable[[Frame], Any]
-"""Evaluates a part of an expression, cost included."""
+"""Evaluates a part of an expression and charges for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The value of an expression, or a `CelError`, and what it cost."""
+    """Value of an expression, or a `CelError`, and its actual cost."""
 
     value: Any
     cost: int
@@ -56,16 +56,16 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An expression ready to be evaluated, any number of times."""
+    """A planned expression that can be evaluated any number of times."""
 
     run: Run
     slots: int
     height: int
 
     def evaluate(self, variables: Mapping[str, Any], cost_max: int, *, backwards: bool = False) -> Evaluation:
-        """Evaluate with these values of the variables; too expensive an evaluation ends with an error.
+        """Evaluate with these values of the variables; exceeding `cost_max` ends with an error.
 
-        With `backwards` loops over maps take them in the opposite order.
+        With `backwards`, comprehensions over maps iterate in the opposite order.
         """
         frame = Frame(variables, self.slots, cost_max)
         frame.backwards = backwards

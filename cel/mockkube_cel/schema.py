@@ -1,4 +1,4 @@
-"""What names an expression may use: variables, the names of types, messages and their fields."""
+"""Schemas: the variables, type names, messages and fields that an expression may use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,20 +37,20 @@ _TYPE_NAMES: Final[dict[str, CelType]] = {
     )
 }  # fmt: skip
 CONSTANTS: Final = {"google.protobuf.NullValue.NULL_VALUE": 0}
-"""Names that stand for numbers."""
+"""Names of enum constants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The variables and messages of one environment, besides what every environment has."""
+    """Variables and messages of one environment, in addition to those of every environment."""
 
     variables: Mapping[str, CelType] = field(default_factory=dict)
     messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
     builds: bool = False
-    """Whether expressions may write out objects and patches."""
+    """True if expressions may construct objects and patches."""
 
     def find(self, name: str) -> CelType | None:
-        """Return the type of what a name refers to: a variable, or a type."""
+        """Return the type of a name: of a variable, or of a type name."""
         if name in self.variables:
             return self.variables[name]
         if name in self.messages:
@@ -70,11 +70,11 @@ class Schema:
         return self.messages.get(message, _MESSAGES.get(message))
 
     def is_message(self, name: str) -> bool:
-        """Whether values of the type can be written `name{...}`."""
+        """Return whether the type can be constructed as `name{...}`."""
         return name in self.messages or name in _MESSAGES or self._is_built(name)
 
     def type_named(self, name: str) -> CelType | None:
-        """Return the type a name stands for as a value; upstream knows fewer of them here than the checker does."""
+        """Return the type that a name denotes as a value; upstream resolves fewer here than in the checker."""
         if name in _TYPE_NAMES:
             return _TYPE_NAMES[name]
         if self._is_built(name):
@@ -82,4 +82,4 @@ class Schema:
         return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None
 
     def _is_built(self, name: str) -> bool:
-        return self.builds and object_literals.is_built(name)
+        return self.builds and object_literals.is_object_type(name)

@@ -1,4 +1,4 @@
-"""Sizes and costs as intervals of 64-bit numbers that stop at the largest, and the factors of the cost model.
+"""Intervals of sizes and costs, saturating at 64 bits, and the factors of the cost model.
 
 upstream 1.36: cel-go checker/cost.go, common/cost.go
 """
@@ -9,9 +9,9 @@ from typing import Final
 
 LARGEST: Final = 2**64 - 1
 TRAVERSAL_FACTOR: Final = 0.1
-"""Per character of a string."""
+"""Cost per character of a string."""
 REGEX_FACTOR: Final = 0.25
-"""Per character of a pattern."""
+"""Cost per character of a pattern."""
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 STRUCT_COST: Final = 40
@@ -19,7 +19,7 @@ STRUCT_COST: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Anything from `min` to `max`: a size in characters, bytes or entries, or a cost."""
+    """The range from `min` to `max` of a size in characters, bytes or entries, or of a cost."""
 
     min: int
     max: int
@@ -31,18 +31,18 @@ class Interval:
         return Interval(min(LARGEST, self.min * other.min), min(LARGEST, self.max * other.max))
 
     def __or__(self, other: "Interval") -> "Interval":
-        """Return the interval around both."""
+        """Return the smallest interval that contains both."""
         return Interval(min(self.min, other.min), max(self.max, other.max))
 
-    def scaled(self, factor: float) -> "Interval":
+    def scale_by(self, factor: float) -> "Interval":
         """Multiply by a factor, in double precision, and round up."""
-        return Interval(_scaled(self.min, factor), _scaled(self.max, factor))
+        return Interval(_scale(self.min, factor), _scale(self.max, factor))
 
 
 Size = Interval
 Cost = Interval
 Path = tuple[str, ...]
-"""From a variable to a part of it, by the names on the way."""
+"""Names from a variable to a part of it."""
 
 
 def fixed(number: int) -> Interval:
@@ -55,7 +55,7 @@ ONE: Final = fixed(1)
 UNKNOWN: Final = Interval(0, LARGEST)
 
 
-def _scaled(number: int, factor: float) -> int:
+def _scale(number: int, factor: float) -> int:
     exact = float(number)
     if exact > 0 and factor > 0 and exact > LARGEST / factor:
         return LARGEST

@@ -1,4 +1,4 @@
-"""The types of CEL, as the checker reckons with them and as `type(x)` gives them back."""
+"""Types of CEL, as the checker uses them and as `type(x)` returns them."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Kind(Enum):
-    """What sort of type it is."""
+    """Kind of a type."""
 
     ANY = auto()
     BOOL = auto()
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type. `nullable` marks the wrappers, which also take null; in comparisons that does not count."""
+    """A type. `nullable` marks wrapper types, which also accept null; comparisons ignore it."""
 
     kind: Kind
     name: str
@@ -39,7 +39,7 @@ class CelType:
 
     @property
     def is_dyn(self) -> bool:
-        """Whether anything may stand here."""
+        """True if values of every type are accepted."""
         return self.kind is Kind.DYN or self.kind is Kind.ANY
 
     @property
@@ -48,7 +48,7 @@ class CelType:
         return f"wrapper({self.name})" if self.nullable else self.name
 
     def assignable_from(self, other: "CelType") -> bool:
-        """Whether a value of the other type can stand where this one is expected, type parameters aside."""
+        """Return whether a value of the other type is accepted here, type parameters aside."""
         if self == other or self.is_dyn or self.kind is Kind.PARAM:
             return True
         if self.nullable and other.kind is Kind.NULL:
@@ -150,23 +150,23 @@ WELL_KNOWN: Final = {
 }
 
 
-def unwrapped_optional(given: CelType) -> tuple[CelType, bool]:
-    """Return what an optional type holds and True, any other type and False."""
+def unwrap_optional(given: CelType) -> tuple[CelType, bool]:
+    """Return the element type of an optional type and True; any other type and False."""
     if given.kind is Kind.OPAQUE and given.name == "optional_type":
         return given.parameters[0], True
     return given, False
 
 
-def shown(given: CelType) -> str:
+def type_text(given: CelType) -> str:
     """Print a type as error messages do."""
     if name := _SPECIAL_NAMES.get(given.kind):
         return name
     if not given.parameters or given.kind is Kind.PARAM:
         return given.declared_name
-    return f"{given.name}({', '.join(map(shown, given.parameters))})"
+    return f"{given.name}({', '.join(map(type_text, given.parameters))})"
 
 
-def shown_call(args: list[CelType], *, member: bool) -> str:
+def call_text(args: list[CelType], *, member: bool) -> str:
     """Print the types a function is applied to: `string.(int, bool)` or `(int, bool)`."""
-    target = f"{shown(args[0])}." if member else ""
-    return f"{target}({', '.join(shown(arg) for arg in args[member:])})"
+    target = f"{type_text(args[0])}." if member else ""
+    return f"{target}({', '.join(type_text(arg) for arg in args[member:])})"

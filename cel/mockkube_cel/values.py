@@ -1,7 +1,7 @@
 """Values at run time.
 
 Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map is a dict whose keys went through
-`to_key`, not least because Python takes True for 1. An error is a value too: it travels until something absorbs it.
+`to_key`, because Python treats True as 1. An error is a value too: operators pass it on until one absorbs it.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ class UInt(int):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time, in nanoseconds."""
+    """A duration in nanoseconds."""
 
     nanos: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970; the offset (in seconds) is only for printing."""
+    """Nanoseconds since 1970; `offset_seconds` only affects printing."""
 
     nanos: int
     offset_seconds: int = 0
@@ -40,7 +40,7 @@ class Timestamp:
 
 
 class CelError:
-    """What evaluation yields instead of a value when it fails."""
+    """Value of an expression whose evaluation failed."""
 
     __slots__ = ("message",)
 
@@ -52,7 +52,7 @@ class CelError:
 
 
 class InternalError(Exception):
-    """What is a panic upstream: evaluation ends at once, with this text."""
+    """Upstream panics here: evaluation ends immediately with this message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +68,32 @@ NO_OVERLOAD: Final = CelError("no such overload")
 
 
 class MutableList(list[Any]):
-    """The accumulator of a comprehension: adding to it changes it."""
+    """Accumulator of a comprehension that builds a list in place."""
 
     __slots__ = ()
 
 
 class MutableMap(dict[Any, Any]):
-    """The accumulator of a comprehension that makes a map."""
+    """Accumulator of a comprehension that builds a map in place."""
 
     __slots__ = ()
 
 
 class OpenMap(dict[Any, Any]):
-    """A map that has an empty map for every key it does not have, though it does not contain or list it."""
+    """A map that returns an empty map for absent keys, although it neither contains nor lists them."""
 
     __slots__ = ()
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return what is there, or an empty map."""
+        """Return the value under the key, or an empty map."""
         return super().get(key, _EMPTY)
 
 
 _EMPTY: Final[dict[Any, Any]] = {}
 
 
-class Built(dict[str, Any]):
-    """An object or a patch that an expression wrote out, with the name of the type it was written as."""
+class ObjectLiteral(dict[str, Any]):
+    """An object or patch literal, with the name of its type."""
 
     __slots__ = ("type_name",)
 
@@ -104,7 +104,7 @@ class Built(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class BoolKey:
-    """A boolean as key of a map."""
+    """A boolean as map key."""
 
     value: bool
 
@@ -114,7 +114,7 @@ KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentityKey:
-    """A list, map or optional as key of a map: upstream finds it again only as the very same object."""
+    """A list, map or optional as map key: upstream finds it again only as the very same object."""
 
     value: Any
 
@@ -123,7 +123,7 @@ _BY_IDENTITY: Final = (list, dict, Optional)
 
 
 def to_key(value: Any) -> Any:
-    """Return what stands for a value as key of a map."""
+    """Return the form of a value as map key."""
     if value is True or value is False:
         return KEYS[value]
     if isinstance(value, _BY_IDENTITY):
@@ -134,13 +134,13 @@ def to_key(value: Any) -> Any:
 
 
 def from_key(key: Any) -> Any:
-    """Return the value that a key of a map stands for."""
+    """Return the value of a map key."""
     return key.value if type(key) in (BoolKey, IdentityKey) else key
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """How values of a type that a library adds are typed, compared and printed."""
+    """Type, equality and Go name of values that a library adds."""
 
     type: CelType
     go_name: str
@@ -184,20 +184,20 @@ _OPAQUES: Final[dict[type, Opaque]] = {}
 
 
 def register(python_type: type, opaque: Opaque) -> None:
-    """Make a library's own type of values known."""
+    """Register a library's own type of values."""
     _OPAQUES[python_type] = opaque
     _RUNTIME_TYPES[python_type] = opaque.type
     _GO_NAMES[python_type] = opaque.go_name
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether the value is of a type that a library adds."""
+    """Return whether the value is of a type that a library adds."""
     return type(value) in _OPAQUES
 
 
 def type_of(value: Any) -> CelType:
     """Return the type of a value at run time."""
-    return types.struct(value.type_name) if type(value) is Built else _RUNTIME_TYPES[type(value)]
+    return types.struct(value.type_name) if type(value) is ObjectLiteral else _RUNTIME_TYPES[type(value)]
 
 
 def go_type_name(value: Any) -> str:
@@ -251,7 +251,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
 
 
 def _written_as(value: dict[Any, Any]) -> str | None:
-    return value.type_name if type(value) is Built else None
+    return value.type_name if type(value) is ObjectLiteral else None
 
 
 def _equal_optionals(left: Optional, right: Optional) -> bool | CelError:
@@ -261,12 +261,12 @@ def _equal_optionals(left: Optional, right: Optional) -> bool | CelError:
 
 
 def contains(container: list[Any], value: Any) -> bool:
-    """Whether a list holds a value."""
+    """Return whether a list contains a value."""
     return any(equal(value, element) is True for element in container)
 
 
 def size_of(value: Any) -> int:
-    """Return the size that costs are reckoned with: 1 for what has none."""
+    """Return the size of a value in the cost model: 1 for values without one."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if type(value) is Optional and value.present:
@@ -275,7 +275,7 @@ def size_of(value: Any) -> int:
 
 
 def has_type(expected: CelType, value: Any) -> bool:
-    """Whether a value may be handed to an overload that expects this type; of a list only the first element counts."""
+    """Return whether an overload accepts a value for this type; of a list only the first element counts."""
     if expected.nullable and value is None:
         return True
     if not (expected.is_dyn or expected.kind is Kind.PARAM or expected.name == type_of(value).name):

@@ -1,4 +1,4 @@
-"""The type checker: gives every node its type, every name its meaning, every call its overloads.
+"""Type checker: gives every node its type, every name its meaning, every call its overloads.
 
 upstream 1.36: cel-go checker/checker.go
 """
@@ -23,12 +23,12 @@ from mockkube_cel.syntax.tree import (
     descendants,
     qualified_name,
 )
-from mockkube_cel.types import CelType, Kind, shown
+from mockkube_cel.types import CelType, Kind, type_text
 from mockkube_cel.values import type_of
 
 
 class Checker:
-    """Checks one tree; use once. `issues` holds what is wrong."""
+    """Checks one tree; use once. `issues` collects the errors."""
 
     def __init__(self, schema: Schema, functions: Mapping[str, Function]) -> None:
         self.issues: list[Issue] = []
@@ -78,14 +78,14 @@ class Checker:
     def _find_function(self, name: str) -> Function | None:
         return self._functions.get(name.removeprefix("."))
 
-    def _undeclared(self, node: Node, name: str) -> None:
+    def _report_undeclared(self, node: Node, name: str) -> None:
         node.type = types.ERROR
         self._complain(node.offset, f"undeclared reference to '{name}' (in container '')")
 
     def _check_ident(self, node: Ident) -> None:
         found = self._find(node.name)
         if found is None:
-            self._undeclared(node, node.name)
+            self._report_undeclared(node, node.name)
             return
         node.name, node.type = found
 
@@ -100,7 +100,7 @@ class Checker:
     def _select(self, node: Node, operand: Node, field: str, *, optional: bool) -> CelType:
         """Return the type of a field of an operand."""
         self._check(operand)
-        target, unwrapped = types.unwrapped_optional(unification.substitute(self._mapping, operand.type))
+        target, unwrapped = types.unwrap_optional(unification.substitute(self._mapping, operand.type))
         result = types.DYN
         if target.kind is Kind.MAP:
             result = target.parameters[1]
@@ -109,7 +109,7 @@ class Checker:
         elif target.kind is Kind.PARAM:
             self._fits([types.DYN], [target])
         elif not target.is_dyn and target.kind is not Kind.ERROR:
-            self._complain(node.offset, f"type '{shown(target)}' does not support field selection")
+            self._complain(node.offset, f"type '{type_text(target)}' does not support field selection")
         return types.optional_of(result) if unwrapped or optional else result
 
     def _field(self, offset: int, message: str, field: str) -> CelType:
@@ -140,14 +140,14 @@ class Checker:
         self._check(node.target)
         function = self._find_function(node.function)
         if function is None:
-            self._undeclared(node, node.function)
+            self._report_undeclared(node, node.function)
             return
         self._resolve(node, function)
 
     def _check_global_call(self, node: Call) -> None:
         function = self._find_function(node.function)
         if function is None:
-            self._undeclared(node, node.function)
+            self._report_undeclared(node, node.function)
             return
         node.function = function.name
         self._resolve(node, function)
@@ -170,7 +170,7 @@ class Checker:
         for overload in function.overloads:
             if overload.member is (node.target is None):
                 continue
-            args, its_result = self._instantiated(overload)
+            args, its_result = self._instantiate(overload)
             if not self._fits([operand.type for operand in operands], args):
                 continue
             node.overloads.append(overload)
@@ -181,7 +181,7 @@ class Checker:
                 result = types.DYN
         if result is None:
             given = [unification.substitute(self._mapping, each.type, free_to_dyn=True) for each in operands]
-            signature = types.shown_call(given, member=node.target is not None)
+            signature = types.call_text(given, member=node.target is not None)
             text = f"found no matching overload for '{function.name}' applied to '{signature}'"
             self._complain(node.offset, text)
         node.type = result or types.ERROR
@@ -191,10 +191,10 @@ class Checker:
         node.type = types.BOOL
         for arg in node.args:
             if not self._fits([arg.type], [types.BOOL]):
-                self._complain(arg.offset, f"expected type 'bool' but found '{shown(arg.type)}'")
+                self._complain(arg.offset, f"expected type 'bool' but found '{type_text(arg.type)}'")
                 node.type = types.ERROR
 
-    def _instantiated(self, overload: Overload) -> tuple[list[CelType], CelType]:
+    def _instantiate(self, overload: Overload) -> tuple[list[CelType], CelType]:
         fresh = {types.param(name): self._fresh() for name in sorted(overload.params)}
         args = [unification.substitute(fresh, arg) for arg in overload.args]
         return args, unification.substitute(fresh, overload.result)
@@ -210,9 +210,9 @@ class Checker:
         return extended is not None
 
     def _mismatch(self, node: Node, expected: CelType, actual: CelType) -> None:
-        self._complain(node.offset, f"expected type '{shown(expected)}' but found '{shown(actual)}'")
+        self._complain(node.offset, f"expected type '{type_text(expected)}' but found '{type_text(actual)}'")
 
-    def _joined(self, previous: CelType | None, current: CelType) -> CelType:
+    def _join(self, previous: CelType | None, current: CelType) -> CelType:
         """Return the type of a literal with elements of both types."""
         if previous is None:
             return current
@@ -220,10 +220,10 @@ class Checker:
             return unification.most_general(previous, current)
         return types.DYN
 
-    def _unwrapped(self, node: Node, *, optional: bool) -> CelType:
+    def _unwrap(self, node: Node, *, optional: bool) -> CelType:
         if not optional:
             return node.type
-        inner, is_optional = types.unwrapped_optional(node.type)
+        inner, is_optional = types.unwrap_optional(node.type)
         if not is_optional and not inner.is_dyn:
             self._mismatch(node, types.optional_of(inner), inner)
         return inner
@@ -232,7 +232,7 @@ class Checker:
         joined: CelType | None = None
         for index, element in enumerate(node.elements):
             self._check(element)
-            joined = self._joined(joined, self._unwrapped(element, optional=index in node.optional))
+            joined = self._join(joined, self._unwrap(element, optional=index in node.optional))
         node.type = types.list_of(joined or self._fresh())
 
     def _check_map(self, node: MapNode) -> None:
@@ -240,15 +240,15 @@ class Checker:
         value_type: CelType | None = None
         for entry in node.entries:
             self._check(entry.key)
-            key_type = self._joined(key_type, entry.key.type)
+            key_type = self._join(key_type, entry.key.type)
             self._check(entry.value)
-            value_type = self._joined(value_type, self._unwrapped(entry.value, optional=entry.optional))
+            value_type = self._join(value_type, self._unwrap(entry.value, optional=entry.optional))
         node.type = types.map_of(key_type or self._fresh(), value_type or self._fresh())
 
     def _check_struct(self, node: StructNode) -> None:
         found = self._find(node.type_name)
         if found is None:
-            self._undeclared(node, node.type_name)
+            self._report_undeclared(node, node.type_name)
             return
         node.type_name, declared = found
         node.type = types.ERROR
@@ -262,10 +262,10 @@ class Checker:
         for init in node.fields:
             self._check(init.value)
             expected = self._field(init.offset, node.type_name, init.name)
-            actual = self._unwrapped(init.value, optional=init.optional)
+            actual = self._unwrap(init.value, optional=init.optional)
             if not self._fits([expected], [actual]):
-                text = f"expected type of field '{init.name}' is '{shown(expected)}' but provided type is"
-                self._complain(init.offset, f"{text} '{shown(actual)}'")
+                text = f"expected type of field '{init.name}' is '{type_text(expected)}' but provided type is"
+                self._complain(init.offset, f"{text} '{type_text(actual)}'")
 
     def _check_comprehension(self, node: Comprehension) -> None:
         self._check(node.range)
@@ -295,7 +295,7 @@ class Checker:
                 self._fits([types.DYN], [range_type])
             case _:
                 text = "cannot be range of a comprehension (must be list, map, or dynamic)"
-                self._complain(node.range.offset, f"expression of type '{shown(range_type)}' {text}")
+                self._complain(node.range.offset, f"expression of type '{type_text(range_type)}' {text}")
                 first = second = types.ERROR
         scope = {node.variable: first}
         if node.variable2:

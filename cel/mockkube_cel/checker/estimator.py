@@ -1,4 +1,4 @@
-"""The estimate: the least and the most that evaluating a checked expression can cost.
+"""Cost estimator: the minimum and maximum cost of evaluating a checked expression.
 
 upstream 1.36: cel-go checker/cost.go
 """
@@ -33,7 +33,7 @@ _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Ki
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How large the entries of a container are: keys (or indices) and values."""
+    """Sizes of the entries of a container: keys (or indices) and values."""
 
     key: Size
     value: Size
@@ -45,7 +45,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A bound name: where its value comes from, and its sizes as far as known."""
+    """A bound name: the path of its value, and its sizes as far as known."""
 
     path: Path | None
     size: Size | None
@@ -53,7 +53,7 @@ class _Local:
 
 
 class Estimator:
-    """Estimates one checked tree; `sizes` gives the sizes of what paths such as `("taint", "key")` lead to."""
+    """Estimates one checked tree; `sizes` bounds paths such as `("taint", "key")`."""
 
     def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:
         self._functions = functions
@@ -193,15 +193,15 @@ class Estimator:
             range_of_costs = estimate.cost if range_of_costs is None else range_of_costs | estimate.cost
             if estimate.result is not None:
                 result = estimate.result if result is None else result | estimate.result
-            result = self._indexed(node, overload, result)
+            result = self._index(node, overload, result)
             if result is None:
                 result = self._size(node)
         if result is not None:
             self._sizes[node] = result
         return cost + (range_of_costs or NOTHING)
 
-    def _indexed(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
-        """Note where an index leads; what comes out is as large as the entries of the operand."""
+    def _index(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
+        """Record the path an index leads to; the result is as large as the operand's entries."""
         if overload.id not in ("index_list", "index_map"):
             return result
         entries = self._entries_of(node.args[0])
@@ -210,7 +210,7 @@ class Estimator:
         return entries.value if entries else None
 
     def _estimate(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
-        """Estimate the call with its arguments, the target apart."""
+        """Estimate a call with its arguments, without its target."""
         match overload.id:
             case "logical_and" | "logical_or":
                 return CallEstimate(Interval(costs[0].min, (costs[0] + costs[1]).max))
@@ -223,7 +223,7 @@ class Estimator:
         estimate = overload.estimate or function.estimate
         if estimate is None:
             return CallEstimate(ONE + _total(costs))
-        own = estimate([self._sized(operand) for operand in node.operands])
+        own = estimate([self._with_size(operand) for operand in node.operands])
         return CallEstimate(own.cost + _total(costs), own.result)
 
     def _join_entries(self, node: Node, one: Node, other: Node) -> None:
@@ -231,7 +231,7 @@ class Estimator:
         if first is not None and second is not None:
             self._entries[node] = first | second
 
-    def _sized(self, node: Node) -> Sized:
+    def _with_size(self, node: Node) -> Sized:
         constant: Any = node.value if isinstance(node, Literal) else None
         return Sized(node.type, self._size_or_unknown(node), constant)
 
@@ -287,5 +287,5 @@ def _literal_size(node: Node) -> Size | None:
 
 
 def _is_scalar(given: CelType) -> bool:
-    inner, is_optional = types.unwrapped_optional(given)
+    inner, is_optional = types.unwrap_optional(given)
     return _is_scalar(inner) if is_optional else given.kind in _SCALARS

@@ -1,4 +1,4 @@
-"""Unification of types: what type parameters stand for, and whether one type fits another.
+"""Unification of types: substitutions of type parameters, and assignability.
 
 upstream 1.36: cel-go checker/types.go
 """
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from mockkube_cel.types import DYN, CelType, Kind
 
 Mapping = dict[CelType, CelType]
-"""What type parameters (and types in which they occur) stand for."""
+"""Types by which type parameters (and types in which they occur) are replaced."""
 
 _NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
 _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 def assignable(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
-    """Return the mapping under which the types fit one by one, or None; the given one stays as it is."""
+    """Return the mapping under which the types match pairwise, or None; the argument is not changed."""
     if len(first) != len(second):
         return None
     extended = dict(mapping)
@@ -31,7 +31,7 @@ def most_general(one: CelType, other: CelType) -> CelType:
 
 
 def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -> CelType:
-    """Replace type parameters by what they stand for, and with `free_to_dyn` the others by dyn."""
+    """Replace type parameters by their types, and with `free_to_dyn` unbound ones by dyn."""
     if given in mapping:
         return substitute(mapping, mapping[given], free_to_dyn=free_to_dyn)
     if given.kind is Kind.PARAM:
@@ -70,7 +70,7 @@ def _takes_null(given: CelType) -> bool:
 
 
 def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tuple[bool, bool]:
-    """Say whether the type can stand for the parameter, and whether the parameter already stands for something."""
+    """Return whether the type can replace the parameter, and whether the parameter is bound already."""
     if one == parameter:
         return True, True
     known = mapping.get(parameter)
@@ -90,7 +90,7 @@ def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tup
 
 
 def _free_of(mapping: Mapping, parameter: CelType, within: CelType) -> bool:
-    """Whether the parameter does not occur in a type, directly or through what it stands for."""
+    """Return whether the parameter does not occur in a type, directly or through its substitution."""
     if parameter == within:
         return False
     if within.kind is Kind.PARAM:

@@ -1,4 +1,4 @@
-"""Checks of a tree that has passed the checker: constants that can only fail, literals of mixed types, bad formats.
+"""Validators of a checked tree: constants that can only fail, literals of mixed types, bad formats.
 
 upstream 1.36: cel-go cel/validator.go, ext/formatting.go
 """
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from mockkube_cel.golang import gotime
-from mockkube_cel.golang.goregexp import RegexError, compiled
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 from mockkube_cel.interpreter import formatting
 from mockkube_cel.issues import Issue
 from mockkube_cel.libraries import conversions
 from mockkube_cel.syntax.tree import Call, ListNode, Literal, MapNode, Node, descendants
-from mockkube_cel.types import CelType, shown, unwrapped_optional
+from mockkube_cel.types import CelType, type_text, unwrap_optional
 from mockkube_cel.values import CelError, Duration, Timestamp
 
 
 def validate(root: Node) -> list[Issue]:
-    """Return what is wrong with the tree, in the order upstream asks."""
+    """Return the errors in the tree, in upstream's order of validators."""
     nodes = list(descendants(root))
     return [
         *_homogeneous(root),
@@ -50,14 +50,14 @@ def _bad_timestamp(value: Any) -> bool:
 
 def _bad_pattern(value: Any) -> bool:
     try:
-        compiled(value)
+        compile_pattern(value)
     except RegexError:
         return True
     return False
 
 
 def _homogeneous(root: Node) -> Iterator[Issue]:
-    """Ask that all entries of a literal are of one type; what is inside `format` is exempt."""
+    """Require one type for all entries of a literal; arguments of `format` are exempt."""
     nodes = list(_outside_format(root))
     for node in nodes:
         if isinstance(node, ListNode):
@@ -77,13 +77,13 @@ def _outside_format(node: Node) -> Iterator[Node]:
 
 
 def _mismatch(node: Node, expected: CelType, actual: CelType) -> Issue:
-    return Issue(node.offset, f"expected type '{shown(expected)}' but found '{shown(actual)}'")
+    return Issue(node.offset, f"expected type '{type_text(expected)}' but found '{type_text(actual)}'")
 
 
 def _check_list(node: ListNode) -> Iterator[Issue]:
     expected: CelType | None = None
     for index, element in enumerate(node.elements):
-        actual = unwrapped_optional(element.type)[0] if index in node.optional else element.type
+        actual = unwrap_optional(element.type)[0] if index in node.optional else element.type
         if expected is None:
             expected = actual
         elif expected != actual:
@@ -95,7 +95,7 @@ def _check_map(node: MapNode) -> Iterator[Issue]:
     key_type: CelType | None = None
     value_type: CelType | None = None
     for entry in node.entries:
-        actual = unwrapped_optional(entry.value.type)[0] if entry.optional else entry.value.type
+        actual = unwrap_optional(entry.value.type)[0] if entry.optional else entry.value.type
         if key_type is None or value_type is None:
             key_type, value_type = entry.key.type, actual
             continue
@@ -118,7 +118,7 @@ def _check_format(node: Call) -> Issue | None:
         bad = _unformattable(clause, arguments[index])
         if bad is not None:
             blamed.append(bad)
-            raise formatting.FormatError(formatting.complaint(clause, bad.type))
+            raise formatting.FormatError(formatting.clause_error(clause, bad.type))
         return ""
 
     try:

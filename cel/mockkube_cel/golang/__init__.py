@@ -1,1 +1,1 @@
-"""Go's own rules for texts: numbers, times, addresses, URLs and regular expressions."""
+"""Go's rules for text: numbers, times, addresses, URLs and regular expressions."""

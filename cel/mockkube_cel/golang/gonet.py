@@ -1,7 +1,4 @@
-"""Addresses and networks as Go reads them.
-
-upstream 1.36: Go's net/netip package
-"""
+"""IP addresses and networks as Go's net/netip parses and prints them."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +11,12 @@ _HEX: Final = re.compile("[0-9a-fA-F]*")
 
 
 class AddressError(ValueError):
-    """A text is no address or network; the message is Go's."""
+    """The text is no address or network; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address: its version, its number, and the zone if there is one."""
+    """An IP address: version, number, and zone if there is one."""
 
     version: int
     number: int
@@ -27,47 +24,47 @@ class Address:
 
     @property
     def bits(self) -> int:
-        """How many bits it has."""
+        """Length of the address in bits."""
         return 32 if self.version == 4 else 128
 
     @property
     def byte_size(self) -> int:
-        """How many bytes it has."""
+        """Length of the address in bytes."""
         return self.bits // 8
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it is an IPv4 address written as IPv6."""
+        """True for an IPv4 address in IPv6 notation."""
         return self.version == 6 and self.number >> 32 == 0xFFFF
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether all bits are zero."""
+        """True if all bits are zero."""
         return self.number == 0
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it stays on the host."""
+        """True for loopback addresses."""
         return self.number >> 24 == 127 if self.version == 4 else self.number == 1
 
     @property
     def is_multicast(self) -> bool:
-        """Whether it stands for a group."""
+        """True for multicast addresses."""
         return self.number >> 28 == 0xE if self.version == 4 else self.number >> 120 == 0xFF
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether it stands for a group on the link."""
+        """True for link-local multicast addresses."""
         return self.number >> 8 == 0xE00000 if self.version == 4 else (self.number >> 112) & 0xFF0F == 0xFF02
 
     @property
     def is_link_local_unicast(self) -> bool:
-        """Whether it is only known on the link."""
+        """True for link-local unicast addresses."""
         return self.number >> 16 == 0xA9FE if self.version == 4 else self.number >> 118 == 0xFE80 >> 6
 
     @property
     def is_global_unicast(self) -> bool:
-        """Whether it is none of the special kinds."""
+        """True for addresses that are none of the special kinds."""
         broadcast = self.version == 4 and self.number == 0xFFFFFFFF
         special = self.is_unspecified or self.is_loopback or self.is_multicast or self.is_link_local_unicast
         return not (broadcast or special)
@@ -80,31 +77,31 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A network: an address and how many of its bits count."""
+    """A network: an address and the length of its prefix in bits."""
 
     address: Address
     length: int
 
     @property
     def byte_size(self) -> int:
-        """How many bytes the counting bits fill."""
+        """Length of the prefix in bytes."""
         return -(-self.length // 8)
 
     def _start(self, number: int, length: int) -> int:
         return number >> (self.address.bits - length)
 
     def contains(self, address: Address) -> bool:
-        """Whether the address lies in the network."""
+        """Return whether the address lies in the network."""
         if address.version != self.address.version:
             return False
         return self._start(address.number, self.length) == self._start(self.address.number, self.length)
 
     def covers(self, other: "Prefix") -> bool:
-        """Whether the other network lies in this one."""
+        """Return whether the other network lies in this one."""
         return self.length <= other.length and self.contains(other.address)
 
     def masked(self) -> "Prefix":
-        """Return the network with the bits that do not count cleared."""
+        """Return the network with the host bits cleared."""
         shift = self.address.bits - self.length
         return Prefix(Address(self.address.version, self.address.number >> shift << shift), self.length)
 
@@ -113,7 +110,7 @@ class Prefix:
 
 
 def parse_address(text: str) -> Address:
-    """Read an address, with a zone if there is one."""
+    """Parse an address, with a zone if there is one."""
     for letter in text:
         if letter == ".":
             return Address(4, _parse_ipv4(text, text))
@@ -181,7 +178,7 @@ def _parse_ipv6(whole: str) -> Address:
             text = text[1:]
     if text:
         raise _wrong(whole, "trailing garbage after address", text)
-    return Address(6, _joined(whole, groups, ellipsis), zone)
+    return Address(6, _join(whole, groups, ellipsis), zone)
 
 
 def _group_length(whole: str, text: str) -> int:
@@ -211,7 +208,7 @@ def _after_colon(whole: str, text: str) -> str:
     return text[1:]
 
 
-def _joined(whole: str, groups: list[int], ellipsis: int | None) -> int:
+def _join(whole: str, groups: list[int], ellipsis: int | None) -> int:
     if len(groups) < 8:
         if ellipsis is None:
             raise _wrong(whole, "address string too short")
@@ -225,7 +222,7 @@ def _joined(whole: str, groups: list[int], ellipsis: int | None) -> int:
 
 
 def parse_prefix(text: str) -> Prefix:
-    """Read a network: an address, a slash, a number of bits."""
+    """Parse a network: an address, a slash, a number of bits."""
     name, slash, bits = text.rpartition("/")
     if not slash:
         raise AddressError(f"netip.ParsePrefix({quoted(text)}): no '/'")

@@ -1,4 +1,4 @@
-"""Regular expressions in Go's dialect: its verdicts and texts from a parser of our own, matching by RE2.
+"""Regular expressions in Go's dialect: parsed here for Go's error texts, matched by RE2.
 
 upstream 1.36: Go's regexp/syntax/parse.go
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 import re2  # type: ignore[import-untyped]  # the package carries no types
 
 CACHE_MAX: Final = 1024
-"""How many compiled patterns are remembered; the least recently used one is forgotten."""
+"""Number of compiled patterns that are kept; the least recently used one is dropped."""
 _REPEAT_MAX: Final = 1000
 _HEIGHT_MAX: Final = 1000
 _MEMORY_BYTES_MAX: Final = 256 << 20
@@ -43,18 +43,18 @@ _CATEGORIES: Final = {
     "Othersymbol": "So", "Separator": "Z", "Spaceseparator": "Zs", "Lineseparator": "Zl", "Paragraphseparator": "Zp",
     "Other": "C", "Control": "Cc", "Cntrl": "Cc", "Format": "Cf", "Privateuse": "Co",
 }  # fmt: skip
-"""The long names of categories, as Go compares them."""
+"""Long names of Unicode categories, as Go compares them."""
 
 
 class RegexError(ValueError):
-    """A pattern is none; the message is Go's."""
+    """The pattern is invalid; the message is Go's."""
 
     def __init__(self, code: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {code}: `{part}`")
 
 
 @lru_cache(CACHE_MAX)
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """Return an object with `search(text)`, or raise RegexError."""
     translated = _Parser(pattern).translate()
     try:
@@ -64,8 +64,8 @@ def compiled(pattern: str) -> Any:
 
 
 def find_all(pattern: str, text: str, limit: int) -> Iterator[str]:
-    """Yield what the pattern finds from left to right, at most `limit` (if not negative) pieces."""
-    regex = compiled(pattern)
+    """Yield the matches from left to right, at most `limit` of them unless it is negative."""
+    regex = compile_pattern(pattern)
     position, previous_end = 0, -1
     while limit != 0 and position <= len(text) and (match := regex.search(text, position)):
         start, end = match.span()
@@ -86,7 +86,7 @@ def _re2(pattern: str) -> Any:
 
 @lru_cache(CACHE_MAX)
 def _unicode_class(name: str) -> str | None:
-    """Return RE2's name for a class of characters, None if there is no such class."""
+    """Return RE2's name for a character class, None if there is no such class."""
     if not name.isascii() or not name.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum():
         return None
     plain = name.replace("_", "").replace("-", "").replace(" ", "").capitalize()
@@ -106,17 +106,17 @@ def _compiles(pattern: str) -> bool:
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: whether something stands right before the cursor that can be repeated, and how it nests."""
+    """An open group: whether the item before the cursor can be repeated, and how deep repetitions nest."""
 
     repeatable: bool = False
     height: int = 0
     repeats: int = 1
-    """The product of nested counts so far, at its largest."""
+    """Largest product of nested repetition counts so far."""
     last_repeats: int = 1
     last_height: int = 0
 
     def push(self, height: int = 1, repeats: int = 1) -> None:
-        """Note an item that can be repeated."""
+        """Add an item that can be repeated."""
         self.repeatable = True
         self.last_height, self.last_repeats = height, repeats
         self.height = max(self.height, height)
@@ -124,7 +124,7 @@ class _Group:
 
 
 class _Parser:
-    """Reads one pattern and writes it as RE2 takes it."""
+    """Parses one pattern and translates it for RE2."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -152,7 +152,7 @@ class _Parser:
         self._position += length
 
     def _step(self, last_repeat: int | None) -> bool:
-        """Read one item; True if it was a repetition."""
+        """Parse one item; return True for a repetition."""
         letter = self._pattern[self._position]
         group = self._groups[-1]
         match letter:
@@ -263,21 +263,21 @@ class _Parser:
         elif kind == "C":
             raise RegexError("invalid escape sequence", rest[:2])
         elif kind == "Q":
-            self._quoted(rest)
+            self._parse_quoted(rest)
             return
         else:
             text, length = _class_escape(rest)
             if not length:
                 code, length = _parse_escape(rest)
-                text = _escaped(code)
+                text = _escape(code)
             self._emit(length, text)
         self._groups[-1].push()
 
-    def _quoted(self, rest: str) -> None:
+    def _parse_quoted(self, rest: str) -> None:
         literal, mark, _ = rest[2:].partition(r"\E")
         if literal:
             self._groups[-1].push()
-        self._emit(2 + len(literal) + len(mark), "".join(_escaped(ord(letter)) for letter in literal))
+        self._emit(2 + len(literal) + len(mark), "".join(_escape(ord(letter)) for letter in literal))
 
     def _class(self) -> None:
         whole = self._rest
@@ -295,12 +295,12 @@ class _Parser:
         self._groups[-1].push()
 
 
-def _escaped(code: int) -> str:
+def _escape(code: int) -> str:
     return rf"\x{{{code:X}}}"
 
 
 def _parse_count(text: str) -> tuple[int, int, int] | None:
-    """Read `{2}`, `{2,}` or `{2,5}`: the bounds (-1: none, or too large to tell) and the length of the text."""
+    """Parse `{2}`, `{2,}` or `{2,5}`: the bounds (-1: none, or too large) and the length of the text."""
     least, position = _parse_number(text, 1)
     if least is None:
         return None
@@ -328,7 +328,7 @@ def _parse_number(text: str, start: int) -> tuple[int | None, int]:
 
 
 def _class_item(text: str) -> tuple[str, int]:
-    """Return the named class the text starts with, for RE2, and its length; 0 if it starts with a plain character."""
+    """Return RE2's form of the named class at the start and its length; 0 for a plain character."""
     if text.startswith("[:") and (end := text.find(":]", 2)) >= 0:
         if text[2:end].removeprefix("^") not in _POSIX_CLASSES:
             raise RegexError("invalid character class range", text[: end + 2])
@@ -337,7 +337,7 @@ def _class_item(text: str) -> tuple[str, int]:
 
 
 def _class_escape(text: str) -> tuple[str, int]:
-    """Return `\\d` or `\\p{Greek}` at the start, for RE2, and its length; 0 if there is none."""
+    r"""Return RE2's form of `\d` or `\p{Greek}` at the start and its length; 0 if there is none."""
     kind = text[1:2] if text.startswith("\\") else ""
     if kind and kind in "dDsSwW":
         return text[:2], 2
@@ -360,12 +360,12 @@ def _class_escape(text: str) -> tuple[str, int]:
 def _class_range(text: str, whole: str) -> tuple[str, int]:
     low, position = _class_character(text, whole)
     if text[position : position + 1] != "-" or text[position + 1 : position + 2] in ("", "]"):
-        return _escaped(low), position
+        return _escape(low), position
     high, length = _class_character(text[position + 1 :], whole)
     position += 1 + length
     if high < low:
         raise RegexError("invalid character class range", text[:position])
-    return f"{_escaped(low)}-{_escaped(high)}", position
+    return f"{_escape(low)}-{_escape(high)}", position
 
 
 def _class_character(text: str, whole: str) -> tuple[int, int]:
@@ -378,7 +378,7 @@ _C_ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
 def _parse_escape(text: str) -> tuple[int, int]:
-    """Return the character an escape stands for, and the length of the escape."""
+    """Return the escaped character and the length of the escape."""
     letter = text[1:2]
     if not letter:
         raise RegexError("trailing backslash at end of expression", "")

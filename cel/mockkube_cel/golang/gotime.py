@@ -1,7 +1,4 @@
-"""Moments and spans as Go reads and prints them.
-
-upstream 1.36: Go's time package: ParseDuration, Parse with RFC3339
-"""
+"""Timestamps and durations as Go's time package parses and prints them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -32,7 +29,7 @@ class ZoneError(ValueError):
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Read `1h30m`; None if it is no duration."""
+    """Parse `1h30m`; return None if the text is no duration."""
     negative = text[:1] == "-"
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
@@ -65,7 +62,7 @@ def _part_nanos(match: re.Match[str]) -> int | None:
 
 
 def _leading_fraction(text: str) -> tuple[int, float]:
-    """Return the digits that fit 63 bits, and the power of ten they stand over."""
+    """Return the digits that fit 63 bits, and the power of ten below them."""
     number, scale = 0, 1.0
     for digit in text:
         if number > (2**63 - 1) // 10 or number * 10 + int(digit) > 2**63:
@@ -76,7 +73,7 @@ def _leading_fraction(text: str) -> tuple[int, float]:
 
 
 def seconds(span: Duration) -> float:
-    """Return the span in seconds."""
+    """Return the duration in seconds."""
     whole = abs(span.nanos) // SECOND
     rest = abs(span.nanos) % SECOND
     value = float(whole) + rest / 1e9
@@ -84,18 +81,18 @@ def seconds(span: Duration) -> float:
 
 
 def plain_decimal(number: float) -> str:
-    """Print a float with as few digits as tell it apart, never with an exponent."""
+    """Print a float with as few digits as identify it, never with an exponent."""
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def show_duration(span: Duration) -> str:
-    """Print the span as seconds: `90.5s`."""
+    """Print the duration in seconds: `90.5s`."""
     return plain_decimal(seconds(span)) + "s"
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Read a moment as RFC 3339 writes it; None if it is none."""
+    """Parse an RFC 3339 timestamp; return None if the text is none."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -128,7 +125,7 @@ def _days_before(year: int, month: int, day: int) -> int:
 
 
 def civil(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
-    """Return year, month and day of a moment at an offset."""
+    """Return year, month and day of a timestamp at an offset."""
     days = (moment.nanos // SECOND + offset_seconds) // 86400 + 719468
     era, day = divmod(days, 146097)
     of_era = (day - day // 1460 + day // 36524 - day // 146096) // 365
@@ -145,7 +142,7 @@ def day_of_year(moment: Timestamp, offset_seconds: int) -> int:
 
 
 def show_timestamp(moment: Timestamp) -> str:
-    """Print a moment as RFC 3339 does, with as many decimals as it has."""
+    """Print a timestamp in RFC 3339, with as many decimals as it has."""
     offset = moment.offset_seconds
     year, month, day = civil(moment, offset)
     of_day = (moment.nanos // SECOND + offset) % 86400
@@ -158,7 +155,7 @@ def show_timestamp(moment: Timestamp) -> str:
 
 
 def zone_offset(moment: Timestamp, zone: str) -> int:
-    """Return the seconds east of UTC at a moment in a zone: a name, or `+01:30`."""
+    """Return the seconds east of UTC at a timestamp in a zone: a name, or `+01:30`."""
     hours, colon, minutes = zone.partition(":")
     if colon:
         try:

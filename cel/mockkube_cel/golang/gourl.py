@@ -1,7 +1,4 @@
-"""URLs as Go reads them.
-
-upstream 1.36: Go's net/url package
-"""
+"""URLs as Go's net/url parses them."""
 
 import re
 from dataclasses import dataclass
@@ -24,11 +21,11 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 
 class UrlError(ValueError):
-    """A text is no URL; the message is Go's."""
+    """The text is no URL; the message is Go's."""
 
 
 class Mode(Enum):
-    """The part of a URL that a text stands in: what must be escaped depends on it."""
+    """Part of a URL; it decides which bytes must be escaped."""
 
     PATH = auto()
     USER = auto()
@@ -49,14 +46,14 @@ _FREE_RESERVED: Final = {
 
 
 def _free(byte: int, mode: Mode) -> bool:
-    """Whether a byte may stand unescaped."""
+    """Return whether a byte may appear unescaped."""
     if byte in _ALPHANUMERIC or byte in _UNRESERVED or byte in _FREE_RESERVED[mode]:
         return True
     return mode in (Mode.HOST, Mode.ZONE) and byte in _HOST
 
 
 def _valid(text: str, mode: Mode) -> bool:
-    """Whether an escaped text needs no further escapes."""
+    """Return whether an escaped text needs no further escapes."""
     return all(byte in _ENCODED or _free(byte, mode) for byte in _raw(text))
 
 
@@ -69,12 +66,12 @@ def _raw(text: str) -> bytes:
 
 
 def escape(text: str, mode: Mode) -> str:
-    """Escape what must be, with capital digits."""
+    """Escape the bytes that the mode reserves, with capital digits."""
     return "".join(chr(byte) if _free(byte, mode) else f"%{byte:02X}" for byte in _raw(text))
 
 
 def unescape(text: str, mode: Mode) -> str:
-    """Resolve escapes; raise UrlError for a bad one, or for a byte that a host may not have."""
+    """Decode escapes; raise UrlError for a bad one, or for a byte that a host may not have."""
     raw = _raw(text)
     output = bytearray()
     position = 0
@@ -106,7 +103,7 @@ def _escaped_byte(sequence: bytes, mode: Mode) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL in its parts; `raw_path` is the path as written where that differs from the usual escaping."""
+    """A URL in its parts; `raw_path` is the original path where it differs from the usual escaping."""
 
     scheme: str = ""
     opaque: str = ""
@@ -143,7 +140,7 @@ class Url:
         return (host, port) if colon and _PORT.fullmatch(colon + port) else (self.host, "")
 
     def queries(self) -> dict[str, list[str]]:
-        """Return the values of the query by their names; what cannot be read is left out."""
+        """Return the values of the query by name, leaving out parts that do not parse."""
         found: dict[str, list[str]] = {}
         for part in self.query.split("&"):
             if not part or ";" in part:
@@ -188,9 +185,9 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Read a URL with its fragment."""
+    """Parse a URL with its fragment."""
     main, _, fragment = text.partition("#")
-    url = _parsed(main, request=False)
+    url = _parse_parts(main, request=False)
     if not fragment:
         return url
     try:
@@ -205,11 +202,11 @@ def parse(text: str) -> Url:
 
 
 def parse_request(text: str) -> Url:
-    """Read an absolute URL or an absolute path, as a request line has it."""
-    return _parsed(text, request=True)
+    """Parse an absolute URL or absolute path, as in a request line."""
+    return _parse_parts(text, request=True)
 
 
-def _parsed(text: str, *, request: bool) -> Url:
+def _parse_parts(text: str, *, request: bool) -> Url:
     try:
         return _parse(text, request=request)
     except UrlError as error:

@@ -16,32 +16,32 @@ _ESCAPES: Final = {
 
 
 class NumberError(ValueError):
-    """A text is no number, or none that fits."""
+    """The text is no number, or out of range."""
 
 
 def parse_int64(text: str, *, function: str = "ParseInt") -> int:
-    """Read a decimal 64-bit integer as Go's `strconv.ParseInt` does: signs and leading zeros pass."""
+    """Parse a decimal 64-bit integer as Go's `strconv.ParseInt` does: signs and leading zeros are allowed."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise NumberError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
-    number = _bounded(text, digits)
+    number = _parse_digits(text, digits)
     if number is None or not -(2**63) <= number < 2**63:
         raise NumberError(f"strconv.{function}: parsing {quoted(text)}: value out of range")
     return number
 
 
 def parse_uint64(text: str) -> int:
-    """Read a decimal 64-bit number without a sign as Go's `strconv.ParseUint` does."""
+    """Parse a decimal unsigned 64-bit integer as Go's `strconv.ParseUint` does."""
     if not (text.isascii() and text.isdigit()):
         raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
-    number = _bounded(text, text)
+    number = _parse_digits(text, text)
     if number is None or number >= 2**64:
         raise NumberError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
     return number
 
 
-def _bounded(text: str, digits: str) -> int | None:
-    """Return the number, None when it is far too long (Python itself refuses thousands of digits)."""
+def _parse_digits(text: str, digits: str) -> int | None:
+    """Return the number, or None if it is far too long (Python itself refuses thousands of digits)."""
     return (
         int(text)
         if len(digits) < 1000
@@ -52,7 +52,7 @@ def _bounded(text: str, digits: str) -> int | None:
 
 
 def quoted(text: str) -> str:
-    """Quote a text as Go does: what cannot be printed is escaped."""
+    """Quote a string as Go's `%q` does: characters that cannot be printed are escaped."""
     return f'"{"".join(_ESCAPES.get(letter) or _go_letter(letter) for letter in text)}"'
 
 

@@ -1,1 +1,1 @@
-"""From a checked tree to closures that evaluate it and count its cost."""
+"""Interpreter: closures that evaluate a checked tree and count its cost."""

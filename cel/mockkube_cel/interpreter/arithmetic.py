@@ -1,4 +1,4 @@
-"""Arithmetic, order and membership of values: what the operators compute.
+"""Operators on values: arithmetic, order and membership.
 
 upstream 1.36: cel-go common/types
 """
@@ -30,8 +30,8 @@ def checked_uint(number: int) -> Any:
     return UInt(number) if 0 <= number < 2**64 else _UINT_OVERFLOW
 
 
-def untraited(function: str, value: Any) -> CelError:
-    """Say that values of this type do not take part in a function."""
+def unsupported_type(function: str, value: Any) -> CelError:
+    """Return the error for values of a type that does not support a function."""
     return NO_OVERLOAD if type(value) in (str, Duration, Timestamp) else CelError(f"no such overload: {function}")
 
 
@@ -59,7 +59,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is Timestamp:
         return _moment(left.nanos + right.nanos, left.offset_seconds) if type(right) is Duration else NO_OVERLOAD
     if kind not in _ADDABLE:
-        return untraited("_+_", left)
+        return unsupported_type("_+_", left)
     return _ADDABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
 
 
@@ -81,7 +81,7 @@ def subtract(left: Any, right: Any) -> Any:
             return _INT_OVERFLOW if right.nanos == -(2**63) else _moment(left.nanos - right.nanos, left.offset_seconds)
         return _span(left.nanos - right.nanos) if type(right) is Timestamp else NO_OVERLOAD
     if kind not in _SUBTRACTABLE:
-        return untraited("_-_", left)
+        return unsupported_type("_-_", left)
     return _SUBTRACTABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
 
 
@@ -120,7 +120,7 @@ def _arithmetic(function: str, table: dict[type, Callable[[Any, Any], Any]]) -> 
     def run(left: Any, right: Any) -> Any:
         kind = type(left)
         if kind not in table:
-            return untraited(function, left)
+            return unsupported_type(function, left)
         return table[kind](left, right) if type(right) is kind else NO_OVERLOAD
 
     return run
@@ -159,7 +159,7 @@ def negate(value: Any) -> Any:
         return -value
     if type(value) is Duration:
         return _span(-value.nanos)
-    return NO_OVERLOAD if type(value) is bool else untraited("-_", value)
+    return NO_OVERLOAD if type(value) is bool else unsupported_type("-_", value)
 
 
 def logical_not(value: Any) -> Any:
@@ -168,7 +168,7 @@ def logical_not(value: Any) -> Any:
 
 
 def not_strictly_false(value: Any) -> bool:
-    """Whether a loop may go on: anything but false, errors included."""
+    """Return whether a comprehension may go on: on anything but false, errors included."""
     return value is not False
 
 
@@ -192,11 +192,11 @@ def compare(left: Any, right: Any) -> Any:
 
 
 def ordering(function: str, accepts: frozenset[int]) -> Implementation:
-    """Return the function for one of `<`, `<=`, `>`, `>=`: true for these results of a comparison."""
+    """Return the function for one of `<`, `<=`, `>`, `>=`: true for these results of `compare`."""
 
     def run(left: Any, right: Any) -> Any:
         if type(left) not in _COMPARABLE:
-            return untraited(function, left)
+            return unsupported_type(function, left)
         order = compare(left, right)
         return order if type(order) is CelError else order in accepts
 

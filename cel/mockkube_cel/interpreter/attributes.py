@@ -1,4 +1,4 @@
-"""Paths into values: `a.b[c].?d`, what they lead to and what they cost step by step.
+"""Attributes such as `a.b[c].?d`: resolution, and the cost of each step.
 
 upstream 1.36: cel-go interpreter/attributes.go
 """
@@ -15,7 +15,7 @@ _MISSING: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Qualifier:
-    """One step of a path: a constant key, or `compute` for one that is only known at run time."""
+    """One step of a path: a constant key, or `compute` for a key only known at run time."""
 
     key: Any = None
     compute: Run | None = None
@@ -23,7 +23,7 @@ class Qualifier:
     test_only: bool = False
 
     def apply(self, frame: Frame, value: Any, *, lenient: bool) -> Any:
-        """Return what the key leads to, an error, or `_MISSING` if it leads nowhere and that is allowed."""
+        """Return the value under the key, an error, or `_MISSING` where absence is allowed."""
         key = self.key
         if self.compute is not None:
             key = self.compute(frame)
@@ -46,8 +46,8 @@ def _checked_key(key: Any) -> CelError | None:
     return None if usable else CelError(f"invalid qualifier type: {go_type_name(key)}")
 
 
-def shown(value: Any) -> str:
-    """Print a value as Go's `%v` does, in messages."""
+def format_value(value: Any) -> str:
+    """Print a value as Go's `%v` does, for messages."""
     match value:
         case bool():
             return str(value).lower()
@@ -58,7 +58,7 @@ def shown(value: Any) -> str:
 
 
 def find(container: Any, key: Any, *, lenient: bool) -> Any:
-    """Return what a key or index leads to, else an error, or with `lenient` `_MISSING`."""
+    """Return the value under a key or index, else an error, or with `lenient` `_MISSING`."""
     if isinstance(container, dict):
         found = container.get(to_key(key), _MISSING)
         if found is not _MISSING or lenient:
@@ -69,10 +69,10 @@ def find(container: Any, key: Any, *, lenient: bool) -> Any:
             return index
         if 0 <= index < len(container):
             return container[index]
-        return _MISSING if lenient else CelError(f"index out of bounds: {shown(key)}")
+        return _MISSING if lenient else CelError(f"index out of bounds: {format_value(key)}")
     elif lenient:
         return _MISSING
-    return CelError(f"no such key: {shown(key)}")
+    return CelError(f"no such key: {format_value(key)}")
 
 
 def _index(key: Any) -> Any:
@@ -83,25 +83,25 @@ def _index(key: Any) -> Any:
             return int(key)
     elif type(key) is not float:
         return CelError(f"unsupported index type '{type_of(key).name}' in list")
-    return CelError(f"unsupported index value {shown(key)} in list")
+    return CelError(f"unsupported index value {format_value(key)} in list")
 
 
 @dataclass(slots=True)
 class Path:
-    """A root and the steps from it; `root` is not yet charged for."""
+    """A root and the steps from it; the cost of the root is charged by whoever evaluates it."""
 
     root: Run
     variable: str = ""
-    """The name of the root if it is one of the expression's variables."""
+    """Name of the root if it is one of the expression's variables."""
     qualifiers: list[Qualifier] = field(default_factory=list)
     own_cost = 1
 
     def extend(self, qualifier: Qualifier) -> None:
-        """Go one step further."""
+        """Append one step."""
         self.qualifiers.append(qualifier)
 
     def resolver(self) -> Run:
-        """Return a closure that follows the path, without the cost of the path itself."""
+        """Return a closure that resolves the path, without charging for the path itself."""
         root, qualifiers = self.root, tuple(self.qualifiers)
         if not qualifiers:
             return root
@@ -127,7 +127,7 @@ class Path:
         return resolve
 
     def short(self) -> Run | None:
-        """Return a quicker closure, cost included, for the path of a variable and one field."""
+        """Return a faster closure, cost included, for a path of a variable and one field."""
         if not self.variable or len(self.qualifiers) != 1:
             return None
         name, qualifier = self.variable, self.qualifiers[0]
@@ -146,7 +146,7 @@ class Path:
 
 @dataclass(slots=True)
 class Choice:
-    """A ternary: two paths, of which a condition picks one. It costs nothing itself."""
+    """A ternary of two paths; it costs nothing itself."""
 
     condition: Run
     truthy: "Path | Choice"
@@ -154,12 +154,12 @@ class Choice:
     own_cost = 0
 
     def extend(self, qualifier: Qualifier) -> None:
-        """Go one step further, whichever path it is."""
+        """Append one step to both paths."""
         self.truthy.extend(qualifier)
         self.falsy.extend(qualifier)
 
     def resolver(self) -> Run:
-        """Return a closure that picks a path and follows it."""
+        """Return a closure that picks a path and resolves it."""
         condition, truthy, falsy = self.condition, self.truthy.resolver(), self.falsy.resolver()
 
         def resolve(frame: Frame) -> Any:
@@ -171,15 +171,15 @@ class Choice:
         return resolve
 
     def short(self) -> Run | None:
-        """Return nothing: there is no quicker way."""
+        """Return None: a ternary has no faster closure."""
         return None
 
 
 Attribute = Path | Choice
 
 
-def charged(attribute: Attribute, *, test_only: bool = False) -> Run:
-    """Return a closure that follows the path and charges for it."""
+def with_charge(attribute: Attribute, *, test_only: bool = False) -> Run:
+    """Return a closure that resolves the path and charges for it."""
     if not test_only and (short := attribute.short()):
         return short
     resolve = attribute.resolver()

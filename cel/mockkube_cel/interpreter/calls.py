@@ -15,7 +15,7 @@ from mockkube_cel.values import CelError, Optional, error_or_no_overload, type_o
 
 
 def logical(left: Run, right: Run, *, decisive: bool) -> Run:
-    """Return `&&` (decisive: False) or `||` (True): an error counts only if the other side does not decide."""
+    """Return `&&` (decisive: False) or `||` (True): an error counts only if the other operand does not decide."""
 
     def run(frame: Frame) -> Any:
         first = left(frame)
@@ -41,7 +41,7 @@ def equality(left: Run, right: Run, *, negated: bool) -> Run:
             frame.cost += costs.traversal(min(len(first), len(second)))
             result: Any = (first == second) is not negated
         else:
-            result = _compared(first, second, negated=negated)
+            result = _compare(first, second, negated=negated)
             own_price = not negated and values.is_opaque(first)
             frame.cost += 1 if own_price else costs.traversal(min(values.size_of(first), values.size_of(second)))
         if frame.cost > frame.limit:
@@ -51,7 +51,7 @@ def equality(left: Run, right: Run, *, negated: bool) -> Run:
     return run
 
 
-def _compared(first: Any, second: Any, *, negated: bool) -> Any:
+def _compare(first: Any, second: Any, *, negated: bool) -> Any:
     for value in (first, second):
         if type(value) is CelError:
             return value
@@ -74,7 +74,7 @@ def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
 
 
 def call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
-    """Return a call of an implementation that takes its operands as they are; no charge means 1."""
+    """Return a call of an implementation that takes its operands unchecked; without `charge` it costs 1."""
     if eager or len(operands) not in (1, 2):
         return _eager(implementation, tuple(operands), charge or costs.charge_unit)
     if len(operands) == 1:
@@ -110,7 +110,7 @@ def _binary(implementation: Implementation, left: Run, right: Run, charge: Charg
 
 
 def _eager(implementation: Implementation, operands: tuple[Run, ...], charge: Charge) -> Run:
-    """Return a call that stops at the first operand that fails; then it is only charged for if that was the last."""
+    """Return a call that stops at the first failing operand, and is charged only if that was the last."""
 
     def run(frame: Frame) -> Any:
         args: list[Any] = []
@@ -132,7 +132,7 @@ def _eager(implementation: Implementation, operands: tuple[Run, ...], charge: Ch
 
 
 def lenient(implementation: Implementation, operand: Run) -> Run:
-    """Return a call that takes an error for a value."""
+    """Return a call that passes errors to the implementation."""
 
     def run(frame: Frame) -> Any:
         result = implementation(operand(frame))
@@ -144,8 +144,8 @@ def lenient(implementation: Implementation, operand: Run) -> Run:
     return run
 
 
-def guarded(function: str, overload: Overload, implementation: Implementation) -> Implementation:
-    """Return the implementation behind a check of its operands' types."""
+def with_type_check(function: str, overload: Overload, implementation: Implementation) -> Implementation:
+    """Return the implementation behind a type check of its operands."""
 
     def run(*args: Any) -> Any:
         if all(values.has_type(expected, arg) for expected, arg in zip(overload.args, args, strict=True)):
@@ -155,8 +155,8 @@ def guarded(function: str, overload: Overload, implementation: Implementation) -
     return run
 
 
-def dispatched(function: Function) -> Implementation:
-    """Return an implementation that picks the first overload whose types fit."""
+def dispatch(function: Function) -> Implementation:
+    """Return an implementation that calls the first overload whose types fit."""
 
     def run(*args: Any) -> Any:
         for overload in function.overloads:
@@ -171,12 +171,12 @@ def dispatched(function: Function) -> Implementation:
 
 
 def no_overload(function: str, args: Sequence[Any]) -> CelError:
-    """Say that a function has no overload for values of these types."""
+    """Return the error that no overload fits values of these types."""
     return CelError(f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})")
 
 
 def is_dynamic(given: CelType) -> bool:
-    """Whether values of other types may turn up at run time where this one is expected."""
+    """Return whether values of other types may occur at run time where this type is expected."""
     if given.is_dyn or given.nullable or given.kind in (Kind.PARAM, Kind.ERROR, Kind.NULL):
         return True
     return any(map(is_dynamic, given.parameters))

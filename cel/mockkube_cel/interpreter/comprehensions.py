@@ -1,4 +1,4 @@
-"""Comprehensions: loops over lists and maps, and names bound to values.
+"""Comprehensions over lists and maps, and bindings of names to values.
 
 upstream 1.36: cel-go interpreter/interpretable.go
 """
@@ -12,12 +12,12 @@ from mockkube_cel.values import CelError, MutableList, MutableMap, from_key, go_
 
 
 def read_slot(slot: int) -> Run:
-    """Return what reads a loop's variable."""
+    """Return a closure that reads a variable of a comprehension."""
     return lambda frame: frame.slots[slot]
 
 
 def read_accumulator(slot: int, init: Run) -> Run:
-    """Return what reads a loop's accumulator; the first read computes its initial value."""
+    """Return a closure that reads the accumulator; the first read computes its initial value."""
 
     def read(frame: Frame) -> Any:
         value = frame.slots[slot]
@@ -30,7 +30,7 @@ def read_accumulator(slot: int, init: Run) -> Run:
 
 
 def _growing(value: Any) -> Any:
-    """Return an empty list or map as one that may be changed in place."""
+    """Return an empty list or map in the form that comprehensions change in place."""
     if isinstance(value, list) and not value:
         return MutableList()
     return MutableMap() if isinstance(value, dict) and not value else value
@@ -38,7 +38,7 @@ def _growing(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The parts of a comprehension, planned; the first three are slots of the frame."""
+    """Planned parts of a comprehension; the first three are slots of the frame."""
 
     accumulator: int
     first: int
@@ -48,8 +48,8 @@ class Loop:
     step: Run
     result: Run
 
-    def planned(self) -> Run:
-        """Return what runs the loop."""
+    def to_closure(self) -> Run:
+        """Return a closure that runs the comprehension."""
         return self._pairs() if self.second is not None else self._singles()
 
     def _singles(self) -> Run:

@@ -1,4 +1,4 @@
-"""Literals of lists, maps and messages: closures that build them.
+"""Closures that build lists, maps and messages from literals.
 
 upstream 1.36: cel-go interpreter/interpretable.go
 """
@@ -6,7 +6,7 @@ upstream 1.36: cel-go interpreter/interpretable.go
 from collections.abc import Sequence
 from typing import Any
 
-from mockkube_cel.interpreter.attributes import shown
+from mockkube_cel.interpreter.attributes import format_value
 from mockkube_cel.interpreter.messages import build
 from mockkube_cel.program import CostExceeded, Frame, Run
 from mockkube_cel.sizes import LIST_COST, MAP_COST, STRUCT_COST
@@ -14,7 +14,7 @@ from mockkube_cel.syntax.tree import FieldInit
 from mockkube_cel.values import CelError, Optional, to_key
 
 
-def _charged(compute: Run, cost: int) -> Run:
+def _with_charge(compute: Run, cost: int) -> Run:
     def run(frame: Frame) -> Any:
         value = compute(frame)
         frame.cost += cost
@@ -37,14 +37,14 @@ def build_list(elements: Sequence[Run], optional: frozenset[int]) -> Run:
             if index in optional:
                 if type(value) is not Optional:
                     text = "cannot initialize optional list element from non-optional value"
-                    return CelError(f"{text} {shown(value)}")
+                    return CelError(f"{text} {format_value(value)}")
                 if not value.present:
                     continue
                 value = value.value
             values.append(value)
         return values
 
-    return _charged(compute, LIST_COST)
+    return _with_charge(compute, LIST_COST)
 
 
 def build_map(parts: Sequence[Run], optional: Sequence[bool]) -> Run:
@@ -70,11 +70,13 @@ def build_map(parts: Sequence[Run], optional: Sequence[bool]) -> Run:
             result[to_key(key)] = value
         return result
 
-    return _charged(compute, MAP_COST)
+    return _with_charge(compute, MAP_COST)
 
 
 def _not_optional(name: Any, value: Any) -> CelError:
-    return CelError(f"cannot initialize optional entry '{shown(name)}' from non-optional value {shown(value)}")
+    return CelError(
+        f"cannot initialize optional entry '{format_value(name)}' from non-optional value {format_value(value)}"
+    )
 
 
 def build_message(type_name: str, fields: Sequence[FieldInit], values: Sequence[Run]) -> Run:
@@ -97,4 +99,4 @@ def build_message(type_name: str, fields: Sequence[FieldInit], values: Sequence[
             result[init.name] = value
         return build(type_name, result)
 
-    return _charged(compute, STRUCT_COST)
+    return _with_charge(compute, STRUCT_COST)

@@ -1,7 +1,7 @@
-"""`format`: a string with clauses like `%s` or `%.2f`, filled from a list.
+"""The function `format`: a string with clauses like `%s` or `%.2f`, filled from a list.
 
-The same reading of clauses serves the evaluation and the check of constant format strings. Numbers are printed as in
-English: with thousands separated, and powers of ten as superscripts.
+Evaluation and the check of constant format strings parse clauses alike. Numbers are printed as in English: with
+thousands separated, and powers of ten as superscripts.
 upstream 1.36: cel-go ext/formatting.go
 """
 
@@ -26,7 +26,7 @@ class FormatError(Exception):
 
 
 Writer = Callable[[str, int | None, int], str]
-"""Writes a clause: its letter, its precision, the index of its argument."""
+"""Formats a clause: its letter, its precision, the index of its argument."""
 
 _COMPLAINTS: Final = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
@@ -57,20 +57,20 @@ _ACCEPTED: Final = {
 
 
 def accepts(clause: str, given: CelType) -> bool:
-    """Whether arguments of this type can be formatted with a clause; text passes where `NaN` would."""
+    """Return whether a clause can format arguments of this type; text is accepted where `NaN` would be."""
     return given.kind is Kind.DYN or given.kind in _ACCEPTED[clause]
 
 
-def complaint(clause: str, given: CelType) -> str:
-    """Say that a clause cannot format arguments of this type."""
+def clause_error(clause: str, given: CelType) -> str:
+    """Return the error for a clause that cannot format arguments of this type."""
     return f"{_COMPLAINTS[clause]}, was given {given.name}"
 
 
 def read_clauses(text: str, count: int, write: Writer, *, checking: bool = False) -> tuple[str, int]:
-    """Replace every clause by what `write` makes of it; return the text and how many arguments were used.
+    """Replace every clause by the output of `write`; return the text and the number of arguments used.
 
-    Raises FormatError for a clause that is none, or that has no argument among `count`. Of a text that is wrong in
-    both ways at its end, a check (`checking`) complains about the one, an evaluation about the other.
+    Raises FormatError for a malformed clause, or one without an argument among `count`. If a text has both errors at
+    its end, a check (`checking`) reports the first, an evaluation the second.
     """
     output: list[str] = []
     position = used = 0
@@ -123,14 +123,14 @@ def _read_clause(text: str, position: int) -> tuple[str, int | None, int]:
 def format_string(text: str, args: list[Any]) -> Any:
     """Compute `text.format(args)`."""
     try:
-        return read_clauses(text, len(args), lambda clause, precision, index: _written(clause, precision, args[index]))[
-            0
-        ]
+        return read_clauses(
+            text, len(args), lambda clause, precision, index: _format_clause(clause, precision, args[index])
+        )[0]
     except FormatError as error:
         return CelError(str(error))
 
 
-def _written(clause: str, precision: int | None, value: Any) -> str:
+def _format_clause(clause: str, precision: int | None, value: Any) -> str:
     match clause:
         case "s":
             return _as_text(value)
@@ -148,7 +148,7 @@ def _written(clause: str, precision: int | None, value: Any) -> str:
 
 def _integer(clause: str, value: Any, spec: str) -> str:
     if type(value) not in (int, UInt):
-        raise FormatError(complaint(clause, type_of(value)))
+        raise FormatError(clause_error(clause, type_of(value)))
     return format(int(value), spec)
 
 
@@ -163,7 +163,7 @@ def _floating(clause: str, precision: int, value: Any) -> str:
     if value in ("NaN", "Infinity", "-Infinity"):
         value = float(value.lower())
     if type(value) is not float:
-        raise FormatError(complaint(clause, type_of(value)))
+        raise FormatError(clause_error(clause, type_of(value)))
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -188,7 +188,7 @@ def _as_text(value: Any) -> str:
     if kind is Kind.NULL:
         return "null"
     if kind not in _ACCEPTED["s"]:
-        raise FormatError(complaint("s", type_of(value)))
+        raise FormatError(clause_error("s", type_of(value)))
     shown = to_string(value)
     if type(shown) is CelError:
         raise FormatError(f"could not convert argument {quoted(shown.message)} to string")
@@ -206,7 +206,7 @@ def _map_text(value: dict[Any, Any]) -> str:
 
 
 def _as_literal(value: Any) -> str:
-    """Print an element of a list or map as it would be written in an expression."""
+    """Print an element of a list or map as an expression would write it."""
     match value:
         case bool() | UInt() | int() | CelType() | None:
             return _as_text(value)

@@ -1,4 +1,4 @@
-"""Messages: what the literals of protobuf's well-known types, and of objects and patches, are worth.
+"""Message literals: protobuf's well-known types, objects and patches.
 
 upstream 1.36: cel-go common/types/provider.go
 """
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockkube_cel.golang.gotime import SECOND
-from mockkube_cel.object_literals import is_built
-from mockkube_cel.values import Built, CelError, Duration, Timestamp, UInt
+from mockkube_cel.object_literals import is_object_type
+from mockkube_cel.values import CelError, Duration, ObjectLiteral, Timestamp, UInt
 
 Fields = dict[str, Any]
 
@@ -63,5 +63,5 @@ def build(name: str, fields: Fields) -> Any:
     """Return the value of a message literal."""
     builder = _BUILDERS.get(name)
     if builder is None:
-        return Built(name, fields) if is_built(name) else CelError(f"unknown type '{name}'")
+        return ObjectLiteral(name, fields) if is_object_type(name) else CelError(f"unknown type '{name}'")
     return builder(fields)

@@ -1,4 +1,4 @@
-"""The planner: from a checked tree to closures, with constants folded and constant patterns compiled.
+"""Planner: turns a checked tree into closures, folding constants and compiling constant patterns.
 
 upstream 1.36: cel-go interpreter/planner.go, decorators.go
 """
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel.declarations import Charge, Function, Implementation, Overload
-from mockkube_cel.golang.goregexp import RegexError, compiled
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 from mockkube_cel.interpreter import calls, comprehensions
-from mockkube_cel.interpreter.attributes import Attribute, Choice, Path, Qualifier, charged
+from mockkube_cel.interpreter.attributes import Attribute, Choice, Path, Qualifier, with_charge
 from mockkube_cel.interpreter.constructors import build_list, build_map, build_message
 from mockkube_cel.program import Frame, Program, Run
 from mockkube_cel.schema import CONSTANTS, Schema
@@ -38,12 +38,12 @@ _HASHABLE: Final = (bool, int, UInt, float, str)
 
 
 class PlanError(Exception):
-    """The expression can never be evaluated: a constant in it fails."""
+    """The expression can never be evaluated, because a constant in it fails."""
 
 
 @dataclass(slots=True)
 class Step:
-    """A planned part: a constant, a path that may yet be extended, or anything else."""
+    """A planned part: a constant, a path that can still be extended, or any other closure."""
 
     run: Run | None = None
     constant: Any = _NO_CONSTANT
@@ -52,14 +52,14 @@ class Step:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is known."""
+        """True if the value is known."""
         return self.constant is not _NO_CONSTANT
 
     def closure(self) -> Run:
-        """Return what evaluates this part, now that nobody extends it any more."""
+        """Return the closure that evaluates this part, once its path is complete."""
         if self.run is None:
             if self.attribute is not None:
-                self.run = charged(self.attribute, test_only=self.test_only)
+                self.run = with_charge(self.attribute, test_only=self.test_only)
             else:
                 value = self.constant
                 self.run = lambda frame: value
@@ -81,7 +81,7 @@ class Planner:
         self._guarded = False
 
     def plan(self, root: Node) -> Program:
-        """Return the program; PlanError if a constant in it fails."""
+        """Return the program; raise PlanError if a constant in it fails."""
         # Where one type is only known at run time, values of unexpected types may turn up anywhere.
         self._guarded = any(calls.is_dynamic(node.type) for node in descendants(root))
         run = self._plan(root).closure()
@@ -100,12 +100,12 @@ class Planner:
             case ListNode():
                 steps = [self._plan(element) for element in node.elements]
                 run = build_list([step.closure() for step in steps], node.optional)
-                return self._folded(run, steps)
+                return self._fold(run, steps)
             case MapNode():
                 steps = [self._plan(child) for child in node.children()]
                 optional = [entry.optional for entry in node.entries]
                 run = build_map([step.closure() for step in steps], optional)
-                return self._folded(run, steps)
+                return self._fold(run, steps)
             case StructNode():
                 steps = [self._plan(child) for child in node.children()]
                 return Step(build_message(node.type_name, node.fields, [step.closure() for step in steps]))
@@ -113,8 +113,8 @@ class Planner:
                 return self._plan_comprehension(node)
         raise AssertionError("every kind of node has its case")
 
-    def _folded(self, run: Run, steps: list[Step]) -> Step:
-        """Return a constant if all parts are."""
+    def _fold(self, run: Run, steps: list[Step]) -> Step:
+        """Return a constant if all parts are constants."""
         if not all(step.is_constant for step in steps):
             return Step(run)
         try:
@@ -138,9 +138,9 @@ class Planner:
     def _plan_select(self, node: Select) -> Step:
         if node.ident:
             return self._plan_name(node, node.ident)
-        return self._extended(node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only)
+        return self._extend(node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only)
 
-    def _extended(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
+    def _extend(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
         path = self._plan(operand).path()
         path.extend(qualifier)
         return Step(attribute=path, test_only=test_only)
@@ -213,18 +213,18 @@ class Planner:
         charge = _charge(function, overload)
         run = calls.call(implementation, runs, charge, eager=eager or pattern)
         if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
-            return _converted(implementation, steps[0].constant)
+            return _convert(implementation, steps[0].constant)
         return Step(run)
 
     def _implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
-        """Return what computes the call, and whether it stops at the first operand that fails."""
+        """Return the implementation of the call, and whether it stops at the first failing operand."""
         if function.run is not None:
             return function.run, False
         if overload is None:
-            return calls.dispatched(function), True
+            return calls.dispatch(function), True
         assert overload.run is not None, "what has no implementation is planned apart"
         if function.guarded and self._guarded:
-            return calls.guarded(function.name, overload, overload.run), overload.eager
+            return calls.with_type_check(function.name, overload, overload.run), overload.eager
         return overload.run, overload.eager
 
     def _plan_comprehension(self, node: Comprehension) -> Step:
@@ -245,7 +245,7 @@ class Planner:
         loop = comprehensions.Loop(
             accumulator, first, second if node.variable2 else None, over, condition, step, result
         )
-        return Step(loop.planned())
+        return Step(loop.to_closure())
 
 
 def _charge(function: Function, overload: Overload | None) -> Charge | None:
@@ -258,12 +258,12 @@ def _compile(pattern: Any) -> None:
     if type(pattern) is not str:
         return
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except RegexError as error:
         raise PlanError(str(error)) from None
 
 
-def _converted(implementation: Implementation, value: Any) -> Step:
+def _convert(implementation: Implementation, value: Any) -> Step:
     result = implementation(value)
     if type(result) is CelError:
         raise PlanError(result.message)
@@ -271,7 +271,7 @@ def _converted(implementation: Implementation, value: Any) -> Step:
 
 
 def _height(root: Node) -> int:
-    """Return how deep the tree is."""
+    """Return the depth of the tree."""
     height = 0
     level = [root]
     while level:

@@ -1,4 +1,4 @@
-"""What it costs to walk through a value with everything in it.
+"""Cost of traversing a value with everything in it.
 
 upstream 1.36: apiserver/pkg/cel/library/cost.go
 """

@@ -1,4 +1,4 @@
-"""Conversions between types, and what a value's type is.
+"""Conversions between types, and `type(x)`.
 
 upstream 1.36: cel-go common/stdlib/standard.go, common/types
 """
@@ -30,7 +30,7 @@ _BOOLS: Final = {
 }
 
 
-def _failed(kind: CelType) -> CelError:
+def _conversion_error(kind: CelType) -> CelError:
     return CelError(f"type conversion error from 'string' to '{kind.name}'")
 
 
@@ -39,7 +39,7 @@ def _identity(value: Any) -> Any:
 
 
 def _number_or(kind: CelType, read: Callable[[str], Any]) -> Implementation:
-    failure = _failed(kind)
+    failure = _conversion_error(kind)
 
     def run(text: str) -> Any:
         try:
@@ -75,22 +75,22 @@ def _string_to_double(text: str) -> Any:
         number = float(text) if _DOUBLE.fullmatch(text) else math.inf
     except ValueError:
         number = math.inf
-    return _failed(DOUBLE) if math.isinf(number) else number
+    return _conversion_error(DOUBLE) if math.isinf(number) else number
 
 
 def _string_to_bool(text: str) -> Any:
-    return _BOOLS.get(text, _failed(BOOL))
+    return _BOOLS.get(text, _conversion_error(BOOL))
 
 
 def _string_to_duration(text: str) -> Any:
     span = gotime.parse_duration(text)
-    return _failed(DURATION) if span is None else span
+    return _conversion_error(DURATION) if span is None else span
 
 
 def _string_to_timestamp(text: str) -> Any:
     moment = gotime.parse_timestamp(text)
     if moment is None:
-        return _failed(TIMESTAMP)
+        return _conversion_error(TIMESTAMP)
     return moment if _in_range(moment.nanos // gotime.SECOND) else _TIMESTAMP_OVERFLOW
 
 
@@ -158,12 +158,12 @@ def _overload(overload_id: str, argument: CelType, result: CelType, run: Impleme
 
 def _estimate_to_bytes(operands: Sequence[Sized]) -> CallEstimate:
     size = operands[0].size
-    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), Interval(size.min, costs.saturated(size.max * 4)))
+    return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), Interval(size.min, costs.to_uint64(size.max * 4)))
 
 
 def _estimate_from_bytes(operands: Sequence[Sized]) -> CallEstimate:
     size = operands[0].size
-    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), Interval(size.min // 4, size.max))
+    return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), Interval(size.min // 4, size.max))
 
 
 _PARAM: Final = types.param("A")

@@ -131,7 +131,7 @@ def sort(elements: Any) -> Any:
 def sort_by_keys(elements: Any, keys: Any) -> Any:
     """Sort a list by the keys at the same places of another one."""
     if not isinstance(elements, list):
-        return arithmetic.untraited("sort" if elements is keys else "@sortByAssociatedKeys", elements)
+        return arithmetic.unsupported_type("sort" if elements is keys else "@sortByAssociatedKeys", elements)
     if not elements:
         return elements
     kind = type_of(keys[0])
@@ -163,10 +163,10 @@ def distinct(elements: list[Any]) -> list[Any]:
 def _estimate_traversal(operands: Sequence[Sized]) -> CallEstimate:
     elements = operands[0]
     if not elements.type.parameters:
-        return CallEstimate(elements.size.scaled(TRAVERSAL_FACTOR))
+        return CallEstimate(elements.size.scale_by(TRAVERSAL_FACTOR))
     inner = elements.type.parameters[0].kind
     # The size of the elements is never known here.
-    each = ONE + Size(0, LARGEST).scaled(TRAVERSAL_FACTOR) if inner in (Kind.STRING, Kind.BYTES) else ONE
+    each = ONE + Size(0, LARGEST).scale_by(TRAVERSAL_FACTOR) if inner in (Kind.STRING, Kind.BYTES) else ONE
     return CallEstimate(elements.size * each)
 
 
@@ -175,7 +175,7 @@ def _charge_traversal(args: Sequence[Any], result: Any) -> int:
 
 
 def _allocating(factor: float, size: Size) -> CallEstimate:
-    return CallEstimate(size.scaled(factor) + fixed(1) + fixed(LIST_COST), size)
+    return CallEstimate(size.scale_by(factor) + fixed(1) + fixed(LIST_COST), size)
 
 
 def _constant(operand: Sized, default: int) -> int:

@@ -74,12 +74,12 @@ def _covers_text(prefix: Prefix, text: str) -> Any:
 
 
 def _estimate_comparison(*, network: bool, text: bool) -> Estimate:
-    base = (_BYTES + _BYTES).scaled(TRAVERSAL_FACTOR)
+    base = (_BYTES + _BYTES).scale_by(TRAVERSAL_FACTOR)
     if network:
-        base = base + _BYTES.scaled(TRAVERSAL_FACTOR) + ONE
+        base = base + _BYTES.scale_by(TRAVERSAL_FACTOR) + ONE
 
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
-        return CallEstimate(base + operands[1].size.scaled(TRAVERSAL_FACTOR) if text else base)
+        return CallEstimate(base + operands[1].size.scale_by(TRAVERSAL_FACTOR) if text else base)
 
     return estimate
 

@@ -38,7 +38,7 @@ def _estimate_equal(operands: Sequence[Sized]) -> CallEstimate:
 
 def _estimate_url_equality(right: Sized) -> CallEstimate:
     largest = 1 if right.size == UNKNOWN else right.size.max
-    return CallEstimate(Interval(1, largest).scaled(TRAVERSAL_FACTOR))
+    return CallEstimate(Interval(1, largest).scale_by(TRAVERSAL_FACTOR))
 
 
 _EQUALITY: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
@@ -47,7 +47,7 @@ _EQUALITY: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
     "kubernetes.Quantity": lambda right: CallEstimate(ONE),
     "kubernetes.Semver": lambda right: CallEstimate(ONE),
     "kubernetes.URL": _estimate_url_equality,
-    "kubernetes.NamedFormat": lambda right: CallEstimate(_FORMAT_SIZE.scaled(TRAVERSAL_FACTOR)),
+    "kubernetes.NamedFormat": lambda right: CallEstimate(_FORMAT_SIZE.scale_by(TRAVERSAL_FACTOR)),
 }
 
 
@@ -68,16 +68,16 @@ def _estimate_list_sum(operands: Sequence[Sized]) -> CallEstimate:
 
 
 def _estimate_choice(operands: Sequence[Sized]) -> CallEstimate:
-    """Give the size of the result only; the estimator itself knows what a choice costs."""
+    """Return the size of the result only; the estimator itself computes the cost of a ternary."""
     return CallEstimate(ONE, operands[1].size | operands[2].size)
 
 
-def _same(name: str, *kinds: CelType) -> tuple[Overload, ...]:
+def _same_type_overloads(name: str, *kinds: CelType) -> tuple[Overload, ...]:
     """Declare the signatures with two operands and a result of one type."""
     return tuple(global_overload(f"{name}_{_NAMES[kind]}", (kind, kind), kind) for kind in kinds)
 
 
-def _mixed(name: str, left: CelType, right: CelType, result: CelType) -> Overload:
+def _mixed_overloads(name: str, left: CelType, right: CelType, result: CelType) -> Overload:
     return global_overload(f"{name}_{_NAMES[left]}_{_NAMES[right]}", (left, right), result)
 
 
@@ -89,26 +89,26 @@ def _joining(overload_id: str, kind: CelType) -> Overload:
 def _add_overloads() -> tuple[Overload, ...]:
     return (
         _joining("add_bytes", BYTES),
-        *_same("add", DOUBLE),
-        _mixed("add", DURATION, DURATION, DURATION),
-        _mixed("add", DURATION, TIMESTAMP, TIMESTAMP),
-        _mixed("add", TIMESTAMP, DURATION, TIMESTAMP),
-        *_same("add", INT),
+        *_same_type_overloads("add", DOUBLE),
+        _mixed_overloads("add", DURATION, DURATION, DURATION),
+        _mixed_overloads("add", DURATION, TIMESTAMP, TIMESTAMP),
+        _mixed_overloads("add", TIMESTAMP, DURATION, TIMESTAMP),
+        *_same_type_overloads("add", INT),
         Overload("add_list", (_LIST, _LIST), _LIST, estimate=_estimate_list_sum),
         _joining("add_string", STRING),
-        *_same("add", UINT),
+        *_same_type_overloads("add", UINT),
     )
 
 
-def _ordered(name: str) -> tuple[Overload, ...]:
+def _ordering_overloads(name: str) -> tuple[Overload, ...]:
     """Declare the signatures of a comparison, numbers of different types included."""
     numbers = {INT: (INT, DOUBLE, UINT), UINT: (UINT, DOUBLE, INT), DOUBLE: (DOUBLE, INT, UINT)}
     plain = [(left, right) for left, rights in numbers.items() for right in rights]
     return (
         global_overload(f"{name}_bool", (BOOL, BOOL), BOOL),
-        *(_mixed(name, left, right, BOOL) for left, right in plain),
+        *(_mixed_overloads(name, left, right, BOOL) for left, right in plain),
         *(_walking(f"{name}_{_NAMES[kind]}", kind) for kind in (STRING, BYTES)),
-        *(_mixed(name, kind, kind, BOOL) for kind in (TIMESTAMP, DURATION)),
+        *(_mixed_overloads(name, kind, kind, BOOL) for kind in (TIMESTAMP, DURATION)),
     )
 
 
@@ -134,9 +134,9 @@ FUNCTIONS: Final = (
     _equality("_==_", "equals", _estimate_equal, _charge_equal),
     _equality("_!=_", "not_equals", costs.estimate_smaller, costs.charge_smaller),
     Function("_+_", _add_overloads(), run=arithmetic.add),
-    Function("_/_", _same("divide", DOUBLE, INT, UINT), run=arithmetic.divide),
-    Function("_%_", _same("modulo", INT, UINT), run=arithmetic.modulo),
-    Function("_*_", _same("multiply", DOUBLE, INT, UINT), run=arithmetic.multiply),
+    Function("_/_", _same_type_overloads("divide", DOUBLE, INT, UINT), run=arithmetic.divide),
+    Function("_%_", _same_type_overloads("modulo", INT, UINT), run=arithmetic.modulo),
+    Function("_*_", _same_type_overloads("multiply", DOUBLE, INT, UINT), run=arithmetic.multiply),
     Function(
         "-_",
         (global_overload("negate_double", (DOUBLE,), DOUBLE), global_overload("negate_int64", (INT,), INT)),
@@ -145,19 +145,19 @@ FUNCTIONS: Final = (
     Function(
         "_-_",
         (
-            *_same("subtract", DOUBLE),
-            _mixed("subtract", DURATION, DURATION, DURATION),
-            *_same("subtract", INT),
-            _mixed("subtract", TIMESTAMP, DURATION, TIMESTAMP),
-            _mixed("subtract", TIMESTAMP, TIMESTAMP, DURATION),
-            *_same("subtract", UINT),
+            *_same_type_overloads("subtract", DOUBLE),
+            _mixed_overloads("subtract", DURATION, DURATION, DURATION),
+            *_same_type_overloads("subtract", INT),
+            _mixed_overloads("subtract", TIMESTAMP, DURATION, TIMESTAMP),
+            _mixed_overloads("subtract", TIMESTAMP, TIMESTAMP, DURATION),
+            *_same_type_overloads("subtract", UINT),
         ),
         run=arithmetic.subtract,
     ),
-    Function("_<_", _ordered("less"), run=arithmetic.ordering("_<_", frozenset({-1}))),
-    Function("_<=_", _ordered("less_equals"), run=arithmetic.ordering("_<=_", frozenset({-1, 0}))),
-    Function("_>_", _ordered("greater"), run=arithmetic.ordering("_>_", frozenset({1}))),
-    Function("_>=_", _ordered("greater_equals"), run=arithmetic.ordering("_>=_", frozenset({1, 0}))),
+    Function("_<_", _ordering_overloads("less"), run=arithmetic.ordering("_<_", frozenset({-1}))),
+    Function("_<=_", _ordering_overloads("less_equals"), run=arithmetic.ordering("_<=_", frozenset({-1, 0}))),
+    Function("_>_", _ordering_overloads("greater"), run=arithmetic.ordering("_>_", frozenset({1}))),
+    Function("_>=_", _ordering_overloads("greater_equals"), run=arithmetic.ordering("_>=_", frozenset({1, 0}))),
     Function("_[_]", (global_overload("index_list", (_LIST, INT), _A), global_overload("index_map", (_MAP, _A), _B))),
     Function(
         "@in",

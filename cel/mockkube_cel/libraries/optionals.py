@@ -1,4 +1,4 @@
-"""Optional values. Selection and choice (`?.`, `[?]`, `or`, `orValue`) are the planner's.
+"""Optional values. The planner implements selection and choice (`?.`, `[?]`, `or`, `orValue`).
 
 upstream 1.36: cel-go cel/library.go
 """

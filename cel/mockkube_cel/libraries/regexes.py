@@ -1,4 +1,4 @@
-"""Searches with regular expressions that give back what they find.
+"""Regular expressions: `find` and `findAll`.
 
 upstream 1.36: apiserver/pkg/cel/library/regex.go
 """
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockkube_cel import costs, types
 from mockkube_cel.declarations import Function, Overload, member_overload
-from mockkube_cel.golang.goregexp import RegexError, compiled
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
 from mockkube_cel.golang.goregexp import find_all as find_each
 from mockkube_cel.types import INT, STRING
 from mockkube_cel.values import CelError
@@ -18,7 +18,7 @@ _STRINGS: Final = types.list_of(STRING)
 def find(text: str, pattern: str) -> Any:
     """Compute `text.find(pattern)`."""
     try:
-        match = compiled(pattern).search(text)
+        match = compile_pattern(pattern).search(text)
     except RegexError as error:
         return CelError(f"Illegal regex: {error}")
     return match[0] if match else ""
@@ -27,7 +27,7 @@ def find(text: str, pattern: str) -> Any:
 def find_all(text: str, pattern: str, limit: int = -1) -> Any:
     """Compute `text.findAll(pattern, limit)`."""
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except RegexError as error:
         return CelError(f"Illegal regex: {error}")
     return list(find_each(pattern, text, limit))

@@ -1,4 +1,4 @@
-"""Lists taken for sets.
+"""Set functions on lists.
 
 upstream 1.36: cel-go ext/sets.go
 """
@@ -31,7 +31,7 @@ def intersects(elements: list[Any], others: list[Any]) -> bool:
 
 def _estimate(factor: float) -> Estimate:
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
-        return CallEstimate((operands[0].size * operands[1].size).scaled(factor) + fixed(1))
+        return CallEstimate((operands[0].size * operands[1].size).scale_by(factor) + fixed(1))
 
     return estimate
 

@@ -17,8 +17,8 @@ from mockkube_cel.declarations import (
     member_overload,
 )
 from mockkube_cel.golang import gotime
-from mockkube_cel.golang.goregexp import RegexError, compiled
-from mockkube_cel.interpreter.arithmetic import untraited
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern
+from mockkube_cel.interpreter.arithmetic import unsupported_type
 from mockkube_cel.sizes import TRAVERSAL_FACTOR
 from mockkube_cel.types import BOOL, BYTES, DURATION, INT, STRING, TIMESTAMP
 from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, Timestamp
@@ -30,29 +30,29 @@ _HOUR: Final = 3600 * gotime.SECOND
 
 def size(value: Any) -> Any:
     """Compute `size(value)`."""
-    return len(value) if isinstance(value, (str, bytes, list, dict)) else untraited("size", value)
+    return len(value) if isinstance(value, (str, bytes, list, dict)) else unsupported_type("size", value)
 
 
 def _on_strings(compute: Callable[[str, str], bool]) -> Implementation:
-    """Guard a function whose types nothing else guards."""
+    """Add a type check to a function that has no other."""
     return lambda text, part: compute(text, part) if type(text) is str and type(part) is str else NO_OVERLOAD
 
 
 def matches(text: Any, pattern: Any) -> Any:
     """Compute `text.matches(pattern)`."""
     if type(text) is not str:
-        return untraited("matches", text)
+        return unsupported_type("matches", text)
     if type(pattern) is not str:
         return NO_OVERLOAD
     try:
-        return compiled(pattern).search(text) is not None
+        return compile_pattern(pattern).search(text) is not None
     except RegexError as error:
         return CelError(str(error))
 
 
 def _estimate_contains(operands: Sequence[Sized]) -> CallEstimate:
     text, part = operands
-    return CallEstimate(text.size.scaled(TRAVERSAL_FACTOR) * part.size.scaled(TRAVERSAL_FACTOR))
+    return CallEstimate(text.size.scale_by(TRAVERSAL_FACTOR) * part.size.scale_by(TRAVERSAL_FACTOR))
 
 
 def _charge_contains(args: Sequence[Any], result: Any) -> int:
@@ -88,15 +88,15 @@ _READERS: Final[dict[str, _Reader]] = {
 }
 
 
-def _truncated(nanos: int, unit: int) -> int:
+def _truncate(nanos: int, unit: int) -> int:
     return nanos // unit if nanos >= 0 else -(-nanos // unit)
 
 
 _SPANS: Final[dict[str, Callable[[Duration], int]]] = {
-    "getHours": lambda span: _truncated(span.nanos, _HOUR),
-    "getMinutes": lambda span: _truncated(span.nanos, 60 * gotime.SECOND),
+    "getHours": lambda span: _truncate(span.nanos, _HOUR),
+    "getMinutes": lambda span: _truncate(span.nanos, 60 * gotime.SECOND),
     "getSeconds": lambda span: int(gotime.seconds(span)),
-    "getMilliseconds": lambda span: _truncated(span.nanos, 1_000_000),
+    "getMilliseconds": lambda span: _truncate(span.nanos, 1_000_000),
 }
 
 

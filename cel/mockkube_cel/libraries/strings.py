@@ -116,7 +116,7 @@ def quote(text: str) -> str:
 
 
 def _estimate_index(operands: Sequence[Sized]) -> CallEstimate:
-    return CallEstimate(operands[0].size.scaled(TRAVERSAL_FACTOR))
+    return CallEstimate(operands[0].size.scale_by(TRAVERSAL_FACTOR))
 
 
 def _estimate_replace(operands: Sequence[Sized]) -> CallEstimate:
@@ -124,7 +124,7 @@ def _estimate_replace(operands: Sequence[Sized]) -> CallEstimate:
     counts = Interval(_fewest_replacements(text, old, new), _most_replacements(text, old, new))
     kept_min = text.min if old.max == 0 or old.max <= new.min else 0
     kept_max = text.max if old.min == 0 or new.max <= old.min else 0
-    return CallEstimate(text.scaled(2 * TRAVERSAL_FACTOR), counts * new + Interval(kept_min, kept_max))
+    return CallEstimate(text.scale_by(2 * TRAVERSAL_FACTOR), counts * new + Interval(kept_min, kept_max))
 
 
 def _most_replacements(text: Size, old: Size, new: Size) -> int:
@@ -140,15 +140,15 @@ def _fewest_replacements(text: Size, old: Size, new: Size) -> int:
 
 
 def _ratio(number: int, divisor: int) -> int:
-    return costs.saturated(min(LARGEST, math.ceil(float(number) / float(divisor))))
+    return costs.to_uint64(min(LARGEST, math.ceil(float(number) / float(divisor))))
 
 
 def _estimate_split(operands: Sequence[Sized]) -> CallEstimate:
     text = operands[0].size
     most = text.max
     if len(operands) > 2 and type(operands[2].constant) is int:
-        most = costs.saturated(operands[2].constant)
-    return CallEstimate(text.scaled(2 * TRAVERSAL_FACTOR), Interval(0, most))
+        most = costs.to_uint64(operands[2].constant)
+    return CallEstimate(text.scale_by(2 * TRAVERSAL_FACTOR), Interval(0, most))
 
 
 def _estimate_join(operands: Sequence[Sized]) -> CallEstimate:
@@ -158,7 +158,7 @@ def _estimate_join(operands: Sequence[Sized]) -> CallEstimate:
     if len(operands) > 1:
         separators = Interval(max(0, elements.min - 1), max(0, elements.max - 1))
         size += operands[1].size * separators
-    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), size)
+    return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), size)
 
 
 def _charge_join(args: Sequence[Any], result: Any) -> int:
@@ -171,12 +171,12 @@ def _charge_index(args: Sequence[Any], result: Any) -> int:
 
 def _estimate_quote(operands: Sequence[Sized]) -> CallEstimate:
     size = operands[0].size
-    result = Interval(costs.saturated(size.min + 2), costs.saturated(size.max * 2 + 2))
-    return CallEstimate(size.scaled(TRAVERSAL_FACTOR), result)
+    result = Interval(costs.to_uint64(size.min + 2), costs.to_uint64(size.max * 2 + 2))
+    return CallEstimate(size.scale_by(TRAVERSAL_FACTOR), result)
 
 
-def _walked(name: str, *overloads: Overload) -> Function:
-    """Declare a function that walks over its target and gives back something of the same size."""
+def _traversal_function(name: str, *overloads: Overload) -> Function:
+    """Declare a function that traverses its target and returns something of the same size."""
     estimate = costs.estimate_traversal(keeps_size=True)
     return Function(name, overloads, estimate=estimate, charge=costs.charge_traversal())
 
@@ -208,7 +208,7 @@ FUNCTIONS: Final = (
         estimate=_estimate_index,
         charge=_charge_index,
     ),
-    _walked("lowerAscii", member_overload("string_lower_ascii", (STRING,), STRING, lower)),
+    _traversal_function("lowerAscii", member_overload("string_lower_ascii", (STRING,), STRING, lower)),
     Function(
         "replace",
         (
@@ -227,13 +227,13 @@ FUNCTIONS: Final = (
         estimate=_estimate_split,
         charge=costs.charge_traversal(0, walks=2),
     ),
-    _walked(
+    _traversal_function(
         "substring",
         member_overload("string_substring_int", (STRING, INT), STRING, substring),
         _member("string_substring_int_int", (STRING, INT, INT), STRING, substring_range),
     ),
-    _walked("trim", member_overload("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACES))),
-    _walked("upperAscii", member_overload("string_upper_ascii", (STRING,), STRING, upper)),
+    _traversal_function("trim", member_overload("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACES))),
+    _traversal_function("upperAscii", member_overload("string_upper_ascii", (STRING,), STRING, upper)),
     Function(
         "format",
         (

@@ -1,7 +1,7 @@
-"""What is wrong with a text that is no expression, in the words of cel-go's generated parser.
+"""Syntax errors in the words of cel-go's generated parser.
 
-Those words follow from the inner workings of ANTLR, which C++'s CEL shares with Go's; so its parser is asked. Only
-texts that our own parser refuses come here. `docs/adr/0004-cel-engine.md` says more.
+The words follow from the internals of ANTLR, which the C++ engine shares with Go's, so the C++ parser is asked. Only
+expressions that our own parser rejects come here; see `docs/adr/0004-cel-engine.md`.
 """
 
 import re
@@ -16,7 +16,7 @@ from mockkube_cel.issues import ISSUES_MAX, Located, Source
 _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
 _STAND_IN: Final = "\x01"
-"""Replaces NUL, at which C++ would end the text."""
+"""Replaces NUL, where C++ would end the text."""
 _QUESTION_MARK: Final = ("'\\u003F'", "'?'")
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 
@@ -27,7 +27,7 @@ def _parser() -> Any:
 
 
 def describe(source: Source) -> list[Located]:
-    """Return the complaints about a text; they are never none."""
+    """Return the syntax errors of an expression that does not parse; there is at least one."""
     try:
         _parser().compile(source.text.replace("\0", _STAND_IN), disable_check=True)
     except RuntimeError as error:
@@ -62,13 +62,13 @@ def _as_go(issue: Located, source: Source) -> Located:
     message = issue.message.replace(*_QUESTION_MARK)
     message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
     if message.startswith(_UNRECOGNIZED):
-        message = _unescaped(issue, message, source)
+        message = _unescape(issue, message, source)
     column = issue.column if source.text else -1
     return Located(issue.line, column, message.replace(_STAND_IN, "\0"))
 
 
-def _unescaped(issue: Located, message: str, source: Source) -> str:
-    """Quote the text itself, in which C++ shows line ends as escapes."""
+def _unescape(issue: Located, message: str, source: Source) -> str:
+    """Quote the original text, in which C++ prints line ends as escapes."""
     shown = message[len(_UNRECOGNIZED) : -1]
     start = sum(len(line) + 1 for line in source.lines[: issue.line - 1]) + issue.column
     length = len(shown)

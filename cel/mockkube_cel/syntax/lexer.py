@@ -1,4 +1,4 @@
-"""Tokens of an expression.
+"""Lexer: splits an expression into tokens.
 
 upstream 1.36: cel-go parser/gen/CEL.g4
 """
@@ -37,12 +37,12 @@ _KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
 
 
 class BadSyntax(Exception):
-    """The text is not an expression; what exactly is wrong with it is for `syntax_errors` to say."""
+    """The expression does not parse; `syntax.errors` describes why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text. For operators and keywords the kind is the text itself."""
+    """A token; for operators and keywords the kind is the text itself."""
 
     kind: str
     text: str
@@ -50,7 +50,7 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut the text into tokens, the last one of kind `end`."""
+    """Split the text into tokens, the last one of kind `end`."""
     tokens = []
     position = 0
     while position < len(text):

@@ -1,4 +1,4 @@
-"""Literals: what their text is worth.
+"""Values of literals.
 
 upstream 1.36: cel-go parser/unescape.go
 """
@@ -15,7 +15,7 @@ _PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 
 
 class BadLiteral(ValueError):
-    """A literal that the grammar allows but that stands for no value."""
+    """A literal that the grammar allows but that has no value."""
 
 
 def read_int(text: str) -> int:
@@ -35,7 +35,7 @@ def read_uint(text: str) -> UInt:
 
 
 def _number(text: str) -> int | None:
-    """Return the number, None if it is far too long (Python itself refuses thousands of digits)."""
+    """Return the number, or None if it is far too long (Python itself refuses thousands of digits)."""
     digits = text.removeprefix("-").removeprefix("0x").lstrip("0")
     if len(digits) > 40:
         return None

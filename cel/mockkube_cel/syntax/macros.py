@@ -1,4 +1,4 @@
-"""Macros: calls that stand for longer expressions.
+"""Macros: calls that the parser expands.
 
 upstream 1.36: cel-go parser/macro.go, cel/library.go, ext/comprehensions.go, ext/bindings.go, ext/lists.go
 """
@@ -14,11 +14,11 @@ _OLD_ACCUMULATOR: Final = "__result__"
 _SORT_INPUT: Final = "@__sortBy_input__"
 _UNUSED: Final = "#unused"
 _COPIED_NODES_MAX: Final = 20_000
-"""A chain of macros that copy their target doubles with each; what is larger than this is not copied any more."""
+"""Largest tree that is copied: a chain of macros that copy their target doubles with each."""
 
 
 class MacroError(Exception):
-    """A macro was called wrongly: where and how."""
+    """A macro was called wrongly: position and message."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class MacroError(Exception):
 
 
 class Expansion:
-    """Makes the nodes of one expansion, all placed where the macro was called."""
+    """Creates the nodes of one expansion, all at the position of the macro call."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -76,11 +76,11 @@ class Expansion:
 
 
 Macro = Callable[[Expansion, Node | None, list[Node]], Node | None]
-"""Expands a call; None leaves it a call."""
+"""Expands a call; None leaves the call as it is."""
 
 
-def _copied(node: Node, offset: int) -> Node:
-    """Return a copy of a tree in which no node is shared."""
+def _copy(node: Node, offset: int) -> Node:
+    """Return a copy of a tree that shares no node with it."""
     if sum(1 for _ in descendants(node)) > _COPIED_NODES_MAX:
         # differs: upstream goes on doubling until it runs out of memory.
         raise MacroError(offset, "expands to too many nodes")
@@ -143,7 +143,7 @@ def _exists_one(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Nod
     return make.literal(0), make.literal(True), step, make.call("_==_", make.accumulator(), make.literal(1))
 
 
-def _filtered(make: Expansion, predicate: Node | None, step: Node) -> Node:
+def _step_if(make: Expansion, predicate: Node | None, step: Node) -> Node:
     return step if predicate is None else make.call("_?_:_", predicate, step, make.accumulator())
 
 
@@ -151,7 +151,7 @@ def _map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     name = _variable(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
-    step = _filtered(make, args[1] if len(args) == 3 else None, step)
+    step = _step_if(make, args[1] if len(args) == 3 else None, step)
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
@@ -159,7 +159,7 @@ def _filter(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     name = _variable(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[0]))
-    step = _filtered(make, args[1], step)
+    step = _step_if(make, args[1], step)
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
@@ -167,7 +167,7 @@ def _transform_list(make: Expansion, target: Node | None, args: list[Node]) -> N
     assert target is not None, "a member macro has a target"
     names = _names(args, 2)
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
-    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.list(), make.literal(True), step, make.accumulator())
 
 
@@ -175,7 +175,7 @@ def _transform_map(make: Expansion, target: Node | None, args: list[Node]) -> No
     assert target is not None, "a member macro has a target"
     names = _names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), make.ident(names[0]), args[-1])
-    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
@@ -183,7 +183,7 @@ def _transform_map_entry(make: Expansion, target: Node | None, args: list[Node])
     assert target is not None, "a member macro has a target"
     names = _names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), args[-1])
-    step = _filtered(make, args[2] if len(args) == 4 else None, step)
+    step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
@@ -193,7 +193,7 @@ def _optional_map(name: str, *, wrapped: bool) -> Macro:
         if not isinstance(args[0], Ident):
             raise MacroError(args[0].offset, f"{name}() variable name must be a simple identifier")
         has_value = make.member_call("hasValue", target)
-        body = make.binding(args[0].name, make.member_call("value", _copied(target, make.offset)), args[1])
+        body = make.binding(args[0].name, make.member_call("value", _copy(target, make.offset)), args[1])
         if wrapped:
             body = make.call("optional.of", body)
         return make.call("_?_:_", has_value, body, make.call("optional.none"))
@@ -229,7 +229,7 @@ STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,
 }
-"""Name, number of arguments, whether called as a member."""
+"""Macros by name, number of arguments, and whether they are called as a member."""
 OPTIONAL: Final[dict[tuple[str, int, bool], Macro]] = {
     ("optMap", 2, True): _optional_map("optMap", wrapped=True),
     ("optFlatMap", 2, True): _optional_map("optFlatMap", wrapped=False),

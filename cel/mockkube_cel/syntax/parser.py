@@ -1,6 +1,6 @@
-"""From text to syntax tree, macros expanded.
+"""Parser: from text to syntax tree, macros expanded.
 
-A text that breaks the grammar raises `BadSyntax`; everything else that is wrong is collected in `issues`.
+Text that breaks the grammar raises `BadSyntax`; all other errors are collected in `issues`.
 upstream 1.36: cel-go parser/parser.go, parser/gen/CEL.g4
 """
 
@@ -15,7 +15,7 @@ from mockkube_cel.syntax.macros import Expansion, Macro, MacroError
 from mockkube_cel.syntax.tree import Call, Entry, FieldInit, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 
 DEPTH_MAX: Final = 250
-"""How deep rules may nest, and how deep the tree may be."""
+"""Maximum nesting of grammar rules and maximum depth of the tree."""
 CHARACTERS_MAX: Final = 100_000
 _RESERVED: Final = frozenset(
     [
@@ -65,7 +65,7 @@ class Parser:
         self._depths = {"expr": 0, "relation": 0, "calc": 0}
 
     def parse(self) -> Node:
-        """Return the tree; only to be used when there are no issues."""
+        """Return the tree; it is valid only if there are no issues."""
         if len(self.text) > CHARACTERS_MAX:
             size = len(self.text)
             return self._complain(
@@ -125,15 +125,15 @@ class Parser:
         while token := self._accept(operator):
             offsets.append(token.offset)
             terms.append(term())
-        return self._balanced(f"_{operator}_", terms, offsets)
+        return self._balance(f"_{operator}_", terms, offsets)
 
-    def _balanced(self, function: str, terms: list[Node], offsets: list[int]) -> Node:
-        """Join a chain to a tree of the least depth."""
+    def _balance(self, function: str, terms: list[Node], offsets: list[int]) -> Node:
+        """Join a chain of operands to a tree of minimal depth."""
         if len(terms) == 1:
             return terms[0]
         middle = len(offsets) // 2
-        left = self._balanced(function, terms[: middle + 1], offsets[:middle])
-        right = self._balanced(function, terms[middle + 1 :], offsets[middle + 1 :])
+        left = self._balance(function, terms[: middle + 1], offsets[:middle])
+        right = self._balance(function, terms[middle + 1 :], offsets[middle + 1 :])
         node = Call(offset=offsets[middle], function=function, target=None, args=[left, right])
         node.height = max(left.height, right.height)
         return node
@@ -201,7 +201,7 @@ class Parser:
         if not optional and name.kind == "ident" and (bracket := self._accept("(")):
             args = self._arguments()
             height = 1 + max(operand.height, *(arg.height for arg in args), 0)
-            return self._called(bracket.offset, name.text, operand, args, height)
+            return self._parse_call(bracket.offset, name.text, operand, args, height)
         field = name.text
         if name.kind == "escaped":
             self._complain(name.offset, "unsupported syntax: '`'")
@@ -212,7 +212,7 @@ class Parser:
         node.height = operand.height + 1
         return node
 
-    def _called(self, offset: int, name: str, target: Node | None, args: list[Node], height: int) -> Node:
+    def _parse_call(self, offset: int, name: str, target: Node | None, args: list[Node], height: int) -> Node:
         macro = self._macros.get((name, len(args), target is not None))
         node: Node | None = None
         if macro is not None:
@@ -245,7 +245,7 @@ class Parser:
         if token.kind == "{":
             return self._map()
         if token.kind in (".", "ident"):
-            return self._named()
+            return self._parse_named()
         return self._literal()
 
     def _literal(self) -> Node:
@@ -264,7 +264,7 @@ class Parser:
         except literals.BadLiteral as error:
             return self._complain(token.offset, str(error))
 
-    def _named(self) -> Node:
+    def _parse_named(self) -> Node:
         """Parse a name, a call of a global function or a message literal."""
         start = self._next
         dot = "." if self._accept(".") else ""
@@ -280,10 +280,10 @@ class Parser:
         if bracket is None:
             return Ident(offset=name.offset, name=dot + name.text)
         height = max((arg.height for arg in args), default=0)
-        return self._called(bracket.offset, dot + name.text, None, args, height)
+        return self._parse_call(bracket.offset, dot + name.text, None, args, height)
 
     def _message_end(self) -> int | None:
-        """Return where the brace of a message literal stands if that is what a name begins."""
+        """Return the position of the brace of a message literal, if the name begins one."""
         position = self._position
         while self._tokens[position].kind == "." and self._tokens[position + 1].kind == "ident":
             position += 2
@@ -293,7 +293,7 @@ class Parser:
         bracket = self._take()
         elements: list[Node] = []
         optional = set()
-        while not self._closed("]", first=not elements):
+        while not self._at_end("]", first=not elements):
             if self._accept("?"):
                 optional.add(len(elements))
             elements.append(self._expr())
@@ -301,8 +301,8 @@ class Parser:
         node.height = max((element.height for element in elements), default=0)
         return node
 
-    def _closed(self, bracket: str, *, first: bool) -> bool:
-        """Take what stands between two items, and say whether it was the end; a trailing comma is allowed."""
+    def _at_end(self, bracket: str, *, first: bool) -> bool:
+        """Consume a separator or the closing token; return True at the end. A trailing comma is allowed."""
         comma = self._accept(",")
         if self._accept(bracket):
             return True
@@ -313,7 +313,7 @@ class Parser:
     def _map(self) -> Node:
         brace = self._take()
         entries: list[Entry] = []
-        while not self._closed("}", first=not entries):
+        while not self._at_end("}", first=not entries):
             optional = self._accept("?") is not None
             key = self._expr()
             self._expect(":")
@@ -325,7 +325,7 @@ class Parser:
     def _message(self, name: str) -> Node:
         brace = self._take()
         fields: list[FieldInit] = []
-        while not self._closed("}", first=not fields):
+        while not self._at_end("}", first=not fields):
             optional = self._accept("?") is not None
             field = self._accept("ident", "escaped")
             if field is None:

@@ -1,4 +1,4 @@
-"""The syntax tree: what the parser builds, the checker annotates, the planner and the estimator read."""
+"""Syntax tree: built by the parser, annotated by the checker, read by planner and estimator."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mockkube_cel.types import ERROR, CelType
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Node:
-    """An expression; `offset` is where its errors point, in characters. The checker fills in the rest."""
+    """An expression; errors point at `offset`, in characters. The checker fills in the other fields."""
 
     offset: int
     type: CelType = ERROR
@@ -18,7 +18,7 @@ class Node:
     """How deep it nests, counting what the parser's limit counts."""
 
     def children(self) -> Iterator["Node"]:
-        """Yield the expressions directly inside, in order of evaluation."""
+        """Yield the direct subexpressions, in order of evaluation."""
         yield from ()
 
 
@@ -38,13 +38,13 @@ class Ident(Node):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Select(Node):
-    """A field of an operand, or with `test_only` whether it is there."""
+    """A field of an operand; with `test_only`, a test for its presence."""
 
     operand: Node
     field: str
     test_only: bool = False
     ident: str = ""
-    """The qualified name this turned out to be, instead of a field."""
+    """Qualified name, if the selection turned out to be one."""
 
     def children(self) -> Iterator[Node]:
         """Yield the operand."""
@@ -131,7 +131,7 @@ class StructNode(Node):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Comprehension(Node):
-    """A loop over a range with an accumulator: what the macros expand to."""
+    """A comprehension over a range with an accumulator; macros expand to it."""
 
     range: Node
     variable: str
@@ -152,7 +152,7 @@ class Comprehension(Node):
 
     @property
     def is_binding(self) -> bool:
-        """Whether it only binds a name, as `cel.bind` does."""
+        """Return whether the comprehension only binds a name, as `cel.bind` does."""
         return (
             isinstance(self.range, ListNode)
             and not self.range.elements

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel.environment import Compiled
-from mockkube_cel.object_literals import NotJson, misnamed, to_json
-from mockkube_cel.values import Built
+from mockkube_cel.object_literals import NotJson, to_json, type_name_errors
+from mockkube_cel.values import ObjectLiteral
 
 from mockkube.api.managed_fields.errors import TypeMismatch
 from mockkube.api.managed_fields.merge import merge
@@ -105,7 +105,7 @@ def _operation(patch: Any) -> dict[str, Any]:
 
 def _json(value: Any, prefix: str) -> Any:
     """The JSON of what an expression made."""
-    if isinstance(value, Built) and (wrong := list(misnamed(value, value.type_name))):
+    if isinstance(value, ObjectLiteral) and (wrong := list(type_name_errors(value, value.type_name))):
         raise Failed("type mismatch: " + "\n".join(wrong))
     try:
         return to_json(value)

@@ -87,8 +87,8 @@ def _validate(given: Format, text: str) -> Optional:
 
 
 def _estimate_validate(operands: Sequence[Sized]) -> CallEstimate:
-    cost = operands[1].size.scaled(TRAVERSAL_FACTOR)
-    return CallEstimate(cost.scaled(_ESTIMATED_PATTERN * REGEX_FACTOR))
+    cost = operands[1].size.scale_by(TRAVERSAL_FACTOR)
+    return CallEstimate(cost.scale_by(_ESTIMATED_PATTERN * REGEX_FACTOR))
 
 
 def _charge_validate(args: Sequence[Any], result: Any) -> int:

@@ -1,5 +1,5 @@
 import pytest
-from mockkube_cel.golang.goregexp import RegexError, compiled, find_all
+from mockkube_cel.golang.goregexp import RegexError, compile_pattern, find_all
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from mockkube_cel.golang.goregexp import RegexError, compiled, find_all
 )
 def test_a_bad_pattern_is_refused_in_gos_words(pattern: str, complaint: str) -> None:
     with pytest.raises(RegexError) as raised:
-        compiled(pattern)
+        compile_pattern(pattern)
     assert str(raised.value) == f"error parsing regexp: {complaint}"
 
 
@@ -52,7 +52,7 @@ def test_a_bad_pattern_is_refused_in_gos_words(pattern: str, complaint: str) -> 
     ],
 )
 def test_a_pattern_matches_as_gos_does(pattern: str, text: str, found: bool) -> None:
-    assert (compiled(pattern).search(text) is not None) is found
+    assert (compile_pattern(pattern).search(text) is not None) is found
 
 
 def test_an_empty_match_behind_another_does_not_count() -> None:
@@ -66,4 +66,4 @@ def test_finding_stops_at_the_limit() -> None:
 
 
 def test_time_grows_with_the_text_only() -> None:
-    assert compiled("(a*)*b").search("a" * 5000) is None
+    assert compile_pattern("(a*)*b").search("a" * 5000) is None

@@ -1,9 +1,9 @@
 """Objects and patches that expressions write out."""
 
 import pytest
-from mockkube_cel.object_literals import NotJson, misnamed, to_json
+from mockkube_cel.object_literals import NotJson, to_json, type_name_errors
 from mockkube_cel.schema import Schema
-from mockkube_cel.values import Built
+from mockkube_cel.values import ObjectLiteral
 
 from mockkube.matching.cel.environment import environment
 
@@ -50,13 +50,13 @@ def test_what_json_has_nothing_for_is_refused(text):
     ],
 )
 def test_a_part_is_named_for_its_place(text, names):
-    assert [complaint.split('"')[1] for complaint in misnamed(value_of(text))] == names
+    assert [complaint.split('"')[1] for complaint in type_name_errors(value_of(text))] == names
 
 
 def test_literals_of_different_types_are_different():
     assert value_of("Object{a: 1} == Object{a: 1}") is True
     assert value_of("dyn(Object{a: 1}) == dyn(Object.x{a: 1})") is False
-    assert isinstance(value_of("JSONPatch{op: 'add'}"), Built)
+    assert isinstance(value_of("JSONPatch{op: 'add'}"), ObjectLiteral)
 
 
 def test_elsewhere_there_are_none():

@@ -50,7 +50,7 @@ _intervals = st.builds(lambda a, b: Interval(min(a, b), max(a, b)), *(st.integer
 
 @given(_intervals, _intervals)
 def test_intervals_stop_at_the_largest_number(one: Interval, other: Interval) -> None:
-    for result in (one + other, one * other, one.scaled(0.1), one.scaled(3.0), one | other):
+    for result in (one + other, one * other, one.scale_by(0.1), one.scale_by(3.0), one | other):
         assert 0 <= result.min <= result.max <= LARGEST
 
 
@@ -62,8 +62,8 @@ def test_a_union_holds_both(one: Interval, other: Interval) -> None:
 
 
 def test_scaling_rounds_up() -> None:
-    assert fixed(1).scaled(0.1) == fixed(1)
-    assert fixed(30).scaled(0.1) == fixed(3)
+    assert fixed(1).scale_by(0.1) == fixed(1)
+    assert fixed(30).scale_by(0.1) == fixed(3)
 
 
 @pytest.mark.parametrize(
