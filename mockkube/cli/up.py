@@ -45,7 +45,9 @@ def _switch(names: str, *, text: str) -> Decorator:
 @_switch("--set-context", text="Make it the current context of that kubeconfig.")
 @_value("--ready-file", metavar="PATH", text="Write where the cluster is, as JSON, once it answers.")
 @_switch("--tls/--no-tls", text="Serve HTTPS, or plain HTTP on loopback. [--tls]")
-@_value("--token", metavar="TOKEN", text="The administrator's bearer token. [a random one]")
+@_value("--allowed-hosts", multiple=True, metavar="NAMES", text="Without TLS: names besides localhost to answer to.")
+@_value("--token", metavar="TOKEN", text="The administrator's bearer token; better kept in a file. [a random one]")
+@_value("--token-file", metavar="FILE", text="A file whose first line is the administrator's bearer token.")
 @_value("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
 @_value("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
 @_value("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")
@@ -62,8 +64,11 @@ def command(config: str | None, **flags: Any) -> Exit:
     Every flag can also be given as a variable, like MOCKKUBE_PORT, or in the --config file. Flags come first, then
     variables, then the file.
     """
+    from mockkube.cli.process_list import hide_argument
     from mockkube.cluster.configuration import resolve
 
+    if flags["token"]:
+        hide_argument(flags["token"])
     given = {name: value for name, value in flags.items() if value is not None and value != ()}
     path = None if config is None else Path(config).expanduser()
     configuration = resolve(given, os.environ, path)

@@ -162,7 +162,10 @@ class Cluster:
         basis = Basis(store, control, vault, configuration, credentials, self._clock, self._chance)
 
         def fronts(faults: "Faults") -> Fronts:
-            return Street(listening, configuration.bind, credentials.tls, faults, self._clock).front
+            hosts = configuration.allowed_hosts
+            return Street(
+                listening, configuration.bind, credentials.tls, faults, self._clock, self._machine, hosts
+            ).front
 
         interior = Interior(basis, self._build, fronts)
         await interior.enter(stack)

@@ -20,6 +20,7 @@ from mockkube.cluster.readings import (
     read_controllers,
     read_flag,
     read_gates,
+    read_hosts,
     read_log_level,
     read_name,
     read_nodes,
@@ -31,6 +32,7 @@ from mockkube.cluster.readings import (
     read_skew_policy,
     read_text,
     read_token,
+    read_token_file,
     read_trains,
     read_version,
     read_version_up_to,
@@ -66,6 +68,8 @@ class ClusterConfiguration:
     set_context: bool = False
     ready_file: Path | None = None
     tls: bool = True
+    allowed_hosts: tuple[str, ...] = ()
+    """Names, besides those of loopback, that clients may call a server by that has no TLS."""
     token: str | None = None  # None: a random one, kept with the cluster
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
@@ -137,7 +141,9 @@ SETTINGS: Final = (
     Setting("set_context", read_flag),
     Setting("ready_file", read_path),
     Setting("tls", read_flag),
+    Setting("allowed_hosts", read_hosts),
     Setting("token", read_token),
+    Setting("token_file", read_token_file),
     Setting("enable_admission_plugins", read_plugins),
     Setting("disable_admission_plugins", read_plugins),
     Setting("scheduler_config", read_scheduler_config),
@@ -170,7 +176,7 @@ def resolve(
 
 def _of_flags(flags: Mapping[str, Any]) -> Values:
     given = ((setting, flags[setting.name], _flag_place(setting)) for setting in SETTINGS if setting.name in flags)
-    return _one_database(_read_all(given), "--db and --ephemeral")
+    return _one_token(_one_database(_read_all(given), "--db and --ephemeral"), "--token and --token-file")
 
 
 def _flag_place(setting: Setting) -> str:
@@ -183,7 +189,8 @@ def _of_environment(environment: Mapping[str, str]) -> Values:
         for setting in SETTINGS
         if environment.get(setting.variable)
     )
-    return _one_database(_read_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
+    layer = _one_database(_read_all(given), "MOCKKUBE_DB and MOCKKUBE_EPHEMERAL")
+    return _one_token(layer, "MOCKKUBE_TOKEN and MOCKKUBE_TOKEN_FILE")
 
 
 def _of_file(path: Path | None) -> Values:
@@ -194,7 +201,8 @@ def _of_file(path: Path | None) -> Values:
         if (value := document.pop(key, None)) != expected:
             raise ConfigurationError(f"{path}: {key} is {value!r}: it must be {expected!r}")
     given = ((_setting_of(path, key), value, f"{path}: {key}") for key, value in document.items())
-    return _one_database(_read_all(given), f"{path}: db and ephemeral")
+    layer = _one_database(_read_all(given), f"{path}: db and ephemeral")
+    return _one_token(layer, f"{path}: token and tokenFile")
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -231,6 +239,15 @@ def _one_database(layer: Values, place: str) -> Values:
         raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
     if ephemeral is not None and "db" not in layer:
         layer["db"] = MEMORY if ephemeral else None
+    return layer
+
+
+def _one_token(layer: Values, place: str) -> Values:
+    """Take the token of a file as if it had been given itself; refuse both at once."""
+    if "token_file" in layer:
+        if "token" in layer:
+            raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
+        layer["token"] = layer.pop("token_file")
     return layer
 
 

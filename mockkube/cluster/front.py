@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from mockkube.apiserver.http.credential_pace import CredentialPace
+from mockkube.apiserver.http.cross_site import CrossSiteGuard
 from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.door import Door
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.interference import Interference
-from mockkube.cluster.listener import Listener, bind, url_of
+from mockkube.cluster.listener import Handler, Listener, bind
 from mockkube.cluster.servers import Server
 from mockkube.runtime.clock import Clock
 
@@ -73,28 +75,35 @@ class Street:
     tls: Callable[[], ssl.SSLContext | None]
     faults: Faults
     clock: Clock
+    pace_clock: Clock
+    """The time clients live in, whatever time it is in the cluster."""
+    allowed_hosts: tuple[str, ...] = ()
     _taken: bool = False
 
     def front(self, name: str) -> Front:
         """Return the front of an API server, not yet listening."""
         listening = bind(self.address, 0) if self._taken else self.first
         self._taken = True
-        return SocketFront(listening, self.tls(), Interference(name, self.faults, self.clock, spares=steers))
+        door = Door()
+        handler: Handler = CredentialPace(door, self.pace_clock)
+        if (tls := self.tls()) is None:
+            handler = CrossSiteGuard(handler, self.allowed_hosts)
+        interference = Interference(name, self.faults, self.clock, spares=steers)
+        return SocketFront(Listener(listening, handler, tls=tls), door, interference)
 
 
 class SocketFront:
     """A socket; behind it what faults do to requests; behind that a door."""
 
-    def __init__(self, listening: socket.socket, tls: ssl.SSLContext | None, interference: Interference) -> None:
-        self._url = url_of(listening, tls=tls is not None)
-        self._door = Door()
+    def __init__(self, listener: Listener, door: Door, interference: Interference) -> None:
+        self._listener = listener
+        self._door = door
         self._interference = interference
-        self._listener = Listener(listening, self._door, tls=tls)
 
     @property
     def url(self) -> str:
         """Where the server answers."""
-        return self._url
+        return self._listener.url
 
     def open(self, server: Server, *, running: bool) -> None:
         """Let requests in to this server."""

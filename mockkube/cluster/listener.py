@@ -61,6 +61,7 @@ class Listener:
     def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
         self._socket = listening
         self._tls = tls
+        self.url = url_of(listening, tls=tls is not None)
         self._web = protocol.Server(
             handler,
             access_log=None,

@@ -31,6 +31,8 @@ _GATE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PLUGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _TOKEN: Final = re.compile(r"[!-~]+")
+_TOKEN_LENGTH_MAX: Final = 16 << 10
+_HOST: Final = re.compile(r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?|[0-9a-f:]+")
 _TRUE: Final = frozenset({"1", "t", "true"})
 _FALSE: Final = frozenset({"0", "f", "false"})
 
@@ -158,6 +160,29 @@ def read_token(value: Any) -> str:
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
         raise ValueError("not a token (not shown here): use visible ASCII characters without spaces")
     return value
+
+
+def read_token_file(value: Any) -> str:
+    """Return the bearer token that is the first line of a file."""
+    path = read_path(value)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return read_token(file.readline(_TOKEN_LENGTH_MAX).strip())
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}: give a file that holds the token") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text: give a file whose first line is the token") from None
+    except ValueError as error:
+        raise ValueError(f"the first line of {path} is {error}") from None
+
+
+def read_hosts(value: Any) -> tuple[str, ...]:
+    """Return host names without ports, each once and in lower case."""
+    hosts = [host.lower() for host in _items(value)]
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise ValueError(f"{_shown(host)} is not the name of a host: give one without a port, like dev.example")
+    return tuple(dict.fromkeys(hosts))
 
 
 def read_clock(value: Any) -> str:

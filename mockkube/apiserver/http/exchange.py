@@ -1,5 +1,6 @@
 """One request and the making of its answer: what every handler is given."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,7 +11,7 @@ from multidict import CIMultiDict
 
 from mockkube.api import documents
 from mockkube.api.documents import NO_REPEATS, Repeats
-from mockkube.api.errors import ApiError, BadRequest, TooLarge
+from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering, warning_headers
@@ -23,6 +24,11 @@ from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.options import Query, first, flag
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+BODY_SECONDS_MAX: Final = 60.0
+"""Longest time for a body to arrive whole."""
+# upstream 1.36: apiserver/pkg/server/config.go, RequestTimeout
+BODY_PAUSE_SECONDS_MAX: Final = 20.0
+"""Longest pause of a client in the middle of a body."""
 GZIP_BYTES_MIN: Final = 128 * 1024
 LARGE_BYTES_MIN: Final = 64 * 1024
 TEXT: Final = "text/plain; charset=utf-8"
@@ -69,13 +75,19 @@ class Exchange:
             raise _too_large()
         parts, size = [], 0
         try:
-            async for part in request.content.iter_any():
-                size += len(part)
-                if size > BODY_BYTES_MAX:
-                    raise _too_large()
-                parts.append(part)
+            async with asyncio.timeout(BODY_PAUSE_SECONDS_MAX) as deadline:
+                now = asyncio.get_running_loop().time
+                ends_at = now() + BODY_SECONDS_MAX
+                async for part in request.content.iter_any():
+                    deadline.reschedule(min(now() + BODY_PAUSE_SECONDS_MAX, ends_at))
+                    size += len(part)
+                    if size > BODY_BYTES_MAX:
+                        raise _too_large()
+                    parts.append(part)
         except web.RequestPayloadError as error:
             raise BadRequest("the body ends too soon") from error
+        except TimeoutError as error:
+            raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from error
         return b"".join(parts)
 
     def respond(self, body: bytes | Sequence[Bulk], *, status: int = 200, media: str = JSON) -> web.Response:

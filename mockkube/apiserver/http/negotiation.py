@@ -14,6 +14,9 @@ _SERVED: Final = (JSON, YAML, PROTOBUF)
 _ROUTED: Final = (*_SERVED, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _TRANSFORMS: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 NONE_ACCEPTED: Final = f"only the following media types are accepted: {', '.join(_SERVED)}"
+UNKNOWN_FORMAT: Final = (
+    f"the body of the request was in an unknown format - accepted media types include: {', '.join(_SERVED)}"
+)
 _NONE_STREAMED: Final = (
     "only the following media types are accepted: application/json;stream=watch, "
     "application/vnd.kubernetes.protobuf;stream=watch"
@@ -127,10 +130,7 @@ def body_media(content_type: str) -> str:
     """The format of a request body: JSON, YAML or protobuf; UnsupportedMediaType for any other."""
     if content_type in ("", JSON):
         return JSON
-    media = content_type.partition(";")[0].strip()
+    media = content_type.partition(";")[0].strip().lower()
     if media in _SERVED:
         return media
-    listed = ", ".join(_SERVED)
-    raise UnsupportedMediaType(
-        f"the body of the request was in an unknown format - accepted media types include: {listed}"
-    )
+    raise UnsupportedMediaType(UNKNOWN_FORMAT)

@@ -1,6 +1,7 @@
-"""What a connection says to bytes that are no request a handler could be given."""
+"""What a connection says to bytes that are no request a handler could be given, and how long it waits for one."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -15,11 +16,44 @@ _REQUEST_LINE: Final = re.compile(r"b'[!#$%&*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.
 """How the parser shows a request of which it knows all but the method."""
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
+HEADER_SECONDS_MAX: Final = 32.0
+"""Longest time for the head of a request, from the connection or its own first byte on."""
+# upstream 1.36: apiserver/pkg/server/secure_serving.go, ReadHeaderTimeout
+_LOG: Final = logging.getLogger("mockkube.apiserver")
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 
 
 class RequestHandler(web.RequestHandler):
     """One connection. What its parser refuses is answered in upstream's words, and ends it."""
+
+    _header_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Serve the connection; it has a limited time for the head of its first request."""
+        super().connection_made(transport)
+        self._begin_head()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let go of the connection."""
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends; the head of a request that has begun must be complete in time."""
+        heads = self._request_count
+        super().data_received(data)
+        if self._request_count != heads:
+            self._end_head()
+        elif self._header_deadline is None and self._waiter is not None and not self._waiter.done():
+            self._begin_head()
+
+    def _begin_head(self) -> None:
+        self._header_deadline = self._loop.call_later(HEADER_SECONDS_MAX, self.force_close)
+
+    def _end_head(self) -> None:
+        if self._header_deadline is not None:
+            self._header_deadline.cancel()
+            self._header_deadline = None
 
     def handle_error(
         self,
@@ -31,8 +65,12 @@ class RequestHandler(web.RequestHandler):
         """Answer a request that could not be read.
 
         The parser ends at a method it does not know, so that nobody learns who asks: the answer is that for a user
-        who may. Anything else was never HTTP.
+        who may. Anything else was never HTTP. A client that has gone is no error of the server's: one line of the
+        debug log tells of it, and nothing is sent.
         """
+        if isinstance(exc, ConnectionError):
+            _LOG.debug("%s %s: the client has closed the connection", request.method, request.path)
+            return web.Response(status=HTTPStatus.BAD_REQUEST)
         if exc is None or not isinstance(exc, http_exceptions.HttpProcessingError):
             return super().handle_error(request, status, exc, message)
         response = _refusal(exc)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import pytest_asyncio
 
-from mockkube.apiserver.http import streaming
+from mockkube.apiserver.http import exchange, protocol, streaming
 
 if TYPE_CHECKING:
     from tests.contract.api.conftest import Api
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ANSWER_SECONDS_MAX: Final = 5.0
-READY: Final = b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+READY: Final = b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\n\r\n"
 
 
 class Connection:
@@ -78,29 +78,32 @@ async def _serving(api: "Api") -> AsyncIterator[None]:
         pytest.param(b"\x00" * 1000, id="zeros"),
         pytest.param(b"hello\r\n\r\n", id="a word"),
         pytest.param(b"GET\r\n\r\n", id="a method alone"),
-        pytest.param(b"GET /readyz HTTP/9.9\r\nHost: x\r\n\r\n", id="a version of the future"),
-        pytest.param(b"GET /readyz HTTP/1.1\r\nHost x\r\n\r\n", id="a header without a colon"),
-        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: x\r\nA: \x00\r\n\r\n", id="a NUL in a header"),
-        pytest.param(b"GET /ready\x00z HTTP/1.1\r\nHost: x\r\n\r\n", id="a NUL in the path"),
-        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", id="two hosts"),
-        pytest.param(b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", id="a length below nothing"),
-        pytest.param(b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n", id="a length in words"),
+        pytest.param(b"GET /readyz HTTP/9.9\r\nHost: [::1]\r\n\r\n", id="a version of the future"),
+        pytest.param(b"GET /readyz HTTP/1.1\r\nHost localhost\r\n\r\n", id="a header without a colon"),
+        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\nA: \x00\r\n\r\n", id="a NUL in a header"),
+        pytest.param(b"GET /ready\x00z HTTP/1.1\r\nHost: [::1]\r\n\r\n", id="a NUL in the path"),
+        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\nHost: 127.0.0.1\r\n\r\n", id="two hosts"),
+        pytest.param(b"POST /api HTTP/1.1\r\nHost: [::1]\r\nContent-Length: -5\r\n\r\n", id="a length below nothing"),
+        pytest.param(b"POST /api HTTP/1.1\r\nHost: [::1]\r\nContent-Length: many\r\n\r\n", id="a length in words"),
         pytest.param(
-            b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", id="two lengths"
+            b"POST /api HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+            id="two lengths",
         ),
         pytest.param(
-            b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"POST /api HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             id="a length and chunks",
         ),
         pytest.param(
-            b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", id="no chunk"
+            b"POST /api/v1/namespaces HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            id="no chunk",
         ),
-        pytest.param(b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\nHost: x\r\n\r\n", id="a line of a mebibyte"),
+        pytest.param(b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\nHost: [::1]\r\n\r\n", id="a line of a mebibyte"),
         pytest.param(
-            b"GET /readyz HTTP/1.1\r\nHost: x\r\nA: " + b"a" * (1 << 20) + b"\r\n\r\n", id="a header of a mebibyte"
+            b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\nA: " + b"a" * (1 << 20) + b"\r\n\r\n", id="a header of a mebibyte"
         ),
         pytest.param(
-            b"GET /readyz HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 100_000 + b"\r\n", id="a hundred thousand headers"
+            b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\n" + b"A: b\r\n" * 100_000 + b"\r\n",
+            id="a hundred thousand headers",
         ),
         pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2"),
     ],
@@ -117,12 +120,12 @@ async def test_what_is_not_http_is_refused_or_closed(api: "Api", data: bytes) ->
 
 async def test_a_request_for_the_server_as_such_is_answered(api: "Api") -> None:
     async with connected(api) as connection:
-        await connection.send(b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+        await connection.send(b"OPTIONS * HTTP/1.1\r\nHost: [::1]\r\n\r\n")
         assert await connection.status() in (200, 400, 404, 405)
 
 
 async def test_requests_sent_at_once_are_answered_in_order(api: "Api", lab: str) -> None:
-    missing = f"GET {lab}/secrets/none HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    missing = f"GET {lab}/secrets/none HTTP/1.1\r\nHost: [::1]\r\n\r\n".encode()
     async with connected(api) as connection:
         await connection.send(READY + missing + READY + missing)
         assert [await connection.status() for _ in range(4)] == [200, 404, 200, 404]
@@ -131,7 +134,8 @@ async def test_requests_sent_at_once_are_answered_in_order(api: "Api", lab: str)
 async def test_a_body_may_come_in_the_smallest_of_pieces(api: "Api", lab: str) -> None:
     body = b'{"metadata": {"name": "slow"}}'
     async with connected(api) as connection:
-        await connection.send(f"POST {lab}/secrets HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        length = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+        await connection.send(f"POST {lab}/secrets HTTP/1.1\r\nHost: [::1]\r\n{length}\r\n\r\n".encode())
         for byte in body:
             await connection.send(bytes([byte]))
             await api.ask("GET", "/readyz")  # others are answered meanwhile
@@ -143,10 +147,12 @@ async def test_a_body_may_come_in_the_smallest_of_pieces(api: "Api", lab: str) -
     [
         pytest.param(b"", id="nothing"),
         pytest.param(b"GET /readyz HT", id="half a line"),
-        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: x\r\nAcc", id="half a header"),
-        pytest.param(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", id="half a body"),
+        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\nAcc", id="half a header"),
         pytest.param(
-            b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+            b"POST /api/v1/namespaces HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 99\r\n\r\n{", id="half a body"
+        ),
+        pytest.param(
+            b"POST /api/v1/namespaces HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
             id="half a chunk",
         ),
     ],
@@ -169,8 +175,8 @@ async def test_a_client_that_has_half_closed_still_gets_its_answer(api: "Api") -
 async def test_a_client_that_goes_in_the_middle_of_its_body_creates_nothing(api: "Api", lab: str) -> None:
     body = b'{"metadata": {"name": "half"}}'
     async with connected(api) as connection:
-        head = f"POST {lab}/secrets HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body) + 1}\r\n\r\n"
-        await connection.send(head.encode() + body)
+        length = f"Content-Type: application/json\r\nContent-Length: {len(body) + 1}"
+        await connection.send(f"POST {lab}/secrets HTTP/1.1\r\nHost: [::1]\r\n{length}\r\n\r\n".encode() + body)
     assert (await api.get(f"{lab}/secrets"))["items"] == []
 
 
@@ -193,7 +199,7 @@ async def test_a_client_that_never_reads_its_watch_is_ended(
     monkeypatch.setattr(streaming, "_WRITE_SECONDS_MAX", 0.05)
     await api.create(f"{lab}/secrets", {"metadata": {"name": "large"}, "stringData": {"key": "x" * (512 << 10)}})
     async with connected(api) as connection:
-        await connection.send(f"GET {lab}/secrets?watch=true HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await connection.send(f"GET {lab}/secrets?watch=true HTTP/1.1\r\nHost: [::1]\r\n\r\n".encode())
         await connection.reader.readuntil(b"\r\n\r\n")
         await fill(api, f"{lab}/secrets", 60)
         seen = (await connection.rest()).count(b'{"type":')
@@ -203,7 +209,64 @@ async def test_a_client_that_never_reads_its_watch_is_ended(
 async def test_a_slow_reader_does_not_slow_the_others(api: "Api", lab: str) -> None:
     await api.create(f"{lab}/secrets", {"metadata": {"name": "large"}, "stringData": {"key": "x" * (200 << 10)}})
     async with connected(api) as connection, api.watch(f"{lab}/secrets") as other:
-        await connection.send(f"GET {lab}/secrets?watch=true HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await connection.send(f"GET {lab}/secrets?watch=true HTTP/1.1\r\nHost: [::1]\r\n\r\n".encode())
         await connection.reader.readuntil(b"\r\n\r\n")
         await fill(api, f"{lab}/secrets", 20)
         assert await other.take(21) == [("ADDED", "large"), *[("MODIFIED", "large")] * 20]
+
+
+HALF_A_BODY = (
+    b"POST /api/v1/namespaces HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+)
+
+
+async def test_a_body_that_does_not_go_on_is_given_up(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BODY_PAUSE_SECONDS_MAX", 0.05)
+    async with connected(api) as connection:
+        await connection.send(HALF_A_BODY)
+        assert await connection.status() == 504
+
+
+async def test_a_body_that_comes_drop_by_drop_is_given_up(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BODY_SECONDS_MAX", 0.0)
+    async with connected(api) as connection:
+        await connection.send(HALF_A_BODY + b" ")
+        await connection.send(b" ")
+        assert await connection.status() == 504
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET /readyz HT", id="half a line"),
+        pytest.param(b"GET /readyz HTTP/1.1\r\nHost: [::1]\r\nAcc", id="half a header"),
+    ],
+)
+async def test_a_head_that_is_not_completed_ends_the_connection(
+    api: "Api", monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "HEADER_SECONDS_MAX", 0.2)
+    async with connected(api) as connection:
+        await connection.send(data)
+        assert await connection.rest() == b""
+
+
+async def test_the_head_of_a_second_request_must_be_completed_too(api: "Api", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEADER_SECONDS_MAX", 0.2)
+    async with connected(api) as connection:
+        await connection.send(READY)
+        assert await connection.status() == 200
+        await connection.send(b"GET /rea")
+        assert await connection.rest() == b""
+
+
+async def test_clients_that_go_in_the_middle_of_their_bodies_are_no_errors(
+    api: "Api", caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(20):
+        async with connected(api) as connection:
+            await connection.send(HALF_A_BODY)
+            await api.ask("GET", "/readyz")
+    await api.ask("GET", "/readyz")
+    assert caplog.records == []

@@ -194,3 +194,12 @@ def test_the_limit_of_open_files_is_the_users(start: Start) -> None:
     [line] = [line for line in limits.read_text().splitlines() if line.startswith("Max open files")]
     soft, hard = line.split()[3:5]
     assert soft == hard
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the process list is read from /proc")
+def test_a_token_given_on_the_command_line_is_not_in_the_process_list(start: Start) -> None:
+    process = start("--no-tls", "--token", "a-secret-of-mine", "--name", "a-secret-of-mine-2")
+    said(process)
+    shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    assert b"a-secret-of-mine" not in shown
+    assert shown.count(b"\0") == len(process.args)

@@ -23,7 +23,8 @@ def test_nothing_said_is_the_defaults() -> None:
 
 
 def test_every_field_has_a_setting_and_the_other_way_round() -> None:
-    fields = set(ClusterConfiguration.__slots__) - {"given"} | {"ephemeral"}  # said in a word of its own, held as a db
+    fields = set(ClusterConfiguration.__slots__) - {"given"}
+    fields |= {"ephemeral", "token_file"}  # other words for a db and a token
     assert {setting.name for setting in SETTINGS} == fields
 
 
@@ -256,3 +257,50 @@ def test_loopback_may_do_without_tls(bind: str) -> None:
 
 def test_other_machines_are_served_over_tls() -> None:
     assert resolve({"bind": "0.0.0.0"}, {}).tls
+
+
+@pytest.mark.parametrize("text", ["secret", "secret\n", "  secret \nwhatever else\n"])
+def test_a_token_may_be_the_first_line_of_a_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "token").write_text(text)
+    assert resolve({"token_file": str(tmp_path / "token")}, {}).token == "secret"
+    assert resolve({}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "secret"
+
+
+def test_a_token_and_a_file_undo_each_other_across_layers(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("kept")
+    assert resolve({"token": "given"}, {"MOCKKUBE_TOKEN_FILE": str(tmp_path / "token")}).token == "given"
+    assert resolve({"token_file": str(tmp_path / "token")}, {"MOCKKUBE_TOKEN": "given"}).token == "kept"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(None, "--token-file: .*token cannot be read: No such file", id="no file"),
+        pytest.param(b"", "the first line of .* is not a token", id="nothing in it"),
+        pytest.param(b"two words", "the first line of .* is not a token", id="no token in it"),
+        pytest.param(b"\xff\xfe", "is no text", id="bytes"),
+    ],
+)
+def test_a_file_without_a_token_is_refused_and_not_shown(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "token").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message) as error:
+        resolve({"token_file": str(tmp_path / "token")}, {})
+    assert "words" not in str(error.value)
+
+
+def test_a_token_and_a_file_at_once_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("kept")
+    with pytest.raises(ConfigurationError, match="--token and --token-file: only one"):
+        resolve({"token": "given", "token_file": str(tmp_path / "token")}, {})
+
+
+@pytest.mark.parametrize("host", ["dev.example", "Dev.Example", "::2", "192.0.2.1"])
+def test_hosts_are_names_or_addresses(host: str) -> None:
+    assert resolve({"allowed_hosts": host}, {}).allowed_hosts == (host.lower(),)
+
+
+@pytest.mark.parametrize("host", ["*", "http://dev.example", "dev.example:80", ".example", "a/b"])
+def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"--allowed-hosts: .* is not the name of a host"):
+        resolve({"allowed_hosts": host}, {})

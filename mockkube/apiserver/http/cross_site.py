@@ -1,0 +1,100 @@
+"""Refusal of requests that a web page of another site makes a browser send to a server without TLS.
+
+Without TLS a browser needs neither a certificate nor a token to reach the server, so any page the user visits could
+read it (by pointing a name of its own at 127.0.0.1) or write to it (by a form or a simple fetch). Four facts give such
+requests away: the Host header, the Origin header, Sec-Fetch-Site, and a body without a type of the API.
+"""
+
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMediaType
+from mockkube.apiserver.http.negotiation import UNKNOWN_FORMAT
+from mockkube.apiserver.http.protocol import Handler
+
+_SIMPLE_MEDIA: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+"""What a page may send to any site without asking it first; the empty one is that of an untyped Blob."""
+_OTHER_SITES: Final = ("cross-site", "same-site")
+
+
+@dataclass(frozen=True, slots=True)
+class CrossSiteGuard:
+    """Passes requests on to `handler`, except those that a page of another site may have caused."""
+
+    handler: Handler
+    allowed_hosts: Collection[str] = ()
+    """Names, besides those of loopback, by which clients may call the server and from which pages may."""
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer the request, or refuse it with a Status."""
+        error = refusal(request, self.allowed_hosts)
+        if error is None:
+            return await self.handler(request)
+        return web.json_response(error.status(), status=error.code)
+
+
+def refusal(request: web.BaseRequest, allowed_hosts: Collection[str] = ()) -> ApiError | None:
+    """Return why a request is refused; None if no other site can have caused it."""
+    host = request.headers.get("Host")
+    if host is None:
+        # only HTTP/1.0 may leave it out, which no browser speaks
+        return None if request.version.minor == 0 else BadRequest("missing required Host header")
+    name = host_name(host)
+    if not (is_loopback(name) or name in allowed_hosts):
+        return _forbidden(
+            f"the Host header names {host!r}, and without TLS this server answers to loopback addresses only: "
+            "use 127.0.0.1 or localhost, give the name with --allowed-hosts, or serve TLS"
+        )
+    if (why := _from_another_site(request, host, allowed_hosts)) is not None:
+        return _forbidden(f"{why}, and without TLS this server refuses requests of other sites")
+    return _untyped_body(request)
+
+
+def _forbidden(why: str) -> Forbidden:
+    return Forbidden(f"forbidden: {why}", details={})
+
+
+def _from_another_site(request: web.BaseRequest, host: str, allowed_hosts: Collection[str]) -> str | None:
+    origin = request.headers.get("Origin")
+    if origin is not None and _authority(origin) != host.lower().removesuffix(":80"):
+        if host_name(origin.partition("://")[2]) in allowed_hosts:
+            return None  # the user has named that site
+        return f"the Origin header names {origin!r}"
+    site = request.headers.get("Sec-Fetch-Site", "")
+    return f"the Sec-Fetch-Site header says {site!r}" if site.lower() in _OTHER_SITES else None
+
+
+def _untyped_body(request: web.BaseRequest) -> ApiError | None:
+    """Return why a body is refused whose type a page may send without asking first."""
+    if not request.body_exists:
+        return None
+    media = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return UnsupportedMediaType(UNKNOWN_FORMAT) if media in _SIMPLE_MEDIA else None
+
+
+def host_name(host: str) -> str:
+    """Return the name or address of a Host header, without its port and the brackets of IPv6."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().removesuffix(".")
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a name can lead nowhere but to the machine it is used on."""
+    # RFC 6761, section 6.3: names that end in localhost are never looked up elsewhere
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _authority(origin: str) -> str:
+    """Return host and port of an origin over plain HTTP; empty for any other, like `null`."""
+    scheme, _, authority = origin.lower().partition("://")
+    return authority.removesuffix(":80") if scheme == "http" else ""
