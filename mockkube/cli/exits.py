@@ -11,4 +11,5 @@ class Exit(IntEnum):
     USAGE = 2
     NOT_STARTED = 3
     TIMED_OUT = 4
+    STUCK = 5  # asked to stop, it did not; the watchdog has ended it (`cluster.watchdog.STUCK_EXIT`)
     INTERRUPTED = 130

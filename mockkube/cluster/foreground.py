@@ -8,9 +8,15 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from mockkube.cluster.assembly import Cluster
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -23,7 +29,8 @@ def run_in_foreground(
 ) -> None:
     """Run the cluster until SIGINT or SIGTERM; `ready` gets its URL and kubeconfig once it answers.
 
-    Raises what `Cluster` raises. A signal that comes while it starts counts as soon as it has started.
+    Raises what `Cluster` raises. A signal that comes while it starts undoes what was begun. Where that or a later stop
+    takes too long, a watchdog ends the process.
     """
     logging.basicConfig(
         level=configuration.log_level.upper(),
@@ -43,16 +50,36 @@ async def _run(
     _load_aiohttp_without_roots()
     from mockkube.cluster.assembly import Cluster
 
-    stop = asyncio.Event()
-    for number in _STOPPING:  # from the first moment on: a signal while starting, too, undoes what was begun
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Cluster(configuration, directory) as running:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    watchdog = Watchdog(loop)
+
+    def request_stop(*_: object) -> None:
+        watchdog.begin_stop()
+        loop.call_soon_threadsafe(stop.set)
+
+    for number in _STOPPING:  # of the interpreter, not the loop: they are run also while the loop does not turn
+        signal.signal(number, request_stop)
+    watchdog.start()
+    serving = loop.create_task(_serve(Cluster(configuration, directory), ready), name="serving")
+    stopped = loop.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+    finally:
+        stopped.cancel()
+        watchdog.close()
+
+
+async def _serve(cluster: "Cluster", ready: Callable[[str, str], None]) -> None:
+    """Run the cluster until cancelled, also while it starts."""
+    async with cluster as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
         gc.set_threshold(*_COLLECTIONS)
         gc.enable()
-        if not stop.is_set():
-            ready(running.url, str(running.kubeconfig))
-        await stop.wait()
+        ready(running.url, str(running.kubeconfig))
+        await asyncio.Event().wait()
 
 
 def _allow_many_connections() -> None:

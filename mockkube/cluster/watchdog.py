@@ -1,0 +1,119 @@
+"""A thread that watches the event loop: it logs where a loop is stuck, and ends a process that does not stop."""
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.runtime.clock import Clock, RealClock
+
+STUCK_EXIT: Final = 5
+"""How a process ends that the watchdog had to end: what was acknowledged is kept, the rest is as after a kill."""
+_FRAMES_MAX: Final = 40
+
+_LOG: Final = logging.getLogger("mockkube.watchdog")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How patient a watchdog is."""
+
+    stall_seconds: float = 5.0
+    """How long the loop may not turn before its stack is logged; while stopping, before the process ends."""
+    stop_seconds: float = 5.0
+    """How long stopping may take, even if the loop turns."""
+    tick_seconds: float = 0.25
+
+
+class Watchdog:
+    """Watches one event loop from a thread of its own, until `close`."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        bounds: Bounds | None = None,
+        clock: Clock | None = None,
+        end: Callable[[int], object] = os._exit,
+    ) -> None:
+        """Watch the loop of the calling thread; `end` ends the process at once."""
+        self._loop = loop
+        self._bounds, self._clock, self._end = bounds or Bounds(), clock or RealClock(), end
+        self._watched = threading.get_ident()
+        self._asked_at: float | None = None
+        """When the loop was asked to answer; None once it has."""
+        self._stuck = False
+        self._stopping_since: float | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def begin_stop(self) -> None:
+        """From now on end the process if it does not end by itself; safe in a signal handler."""
+        if self._stopping_since is None:
+            self._stopping_since = self._clock.monotonic()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(self._bounds.tick_seconds):
+            self.look()
+
+    def look(self) -> None:
+        """Judge the loop once; called by the thread again and again."""
+        now = self._clock.monotonic()
+        if self._asked_at is None:
+            self._ask(now)
+        waited = 0.0 if self._asked_at is None else now - self._asked_at
+        if waited >= self._bounds.stall_seconds and not self._stuck:
+            self._stuck = True
+            _LOG.error("the event loop has not turned for %.1f s:\n%s", waited, self._stack())
+        stopping = None if self._stopping_since is None else now - self._stopping_since
+        if stopping is None:
+            return
+        if min(waited, stopping) >= self._bounds.stall_seconds or stopping >= self._bounds.stop_seconds:
+            _LOG.critical("stopping takes longer than %.1f s: the process is ended\n%s", stopping, self._stack())
+            self._end(STUCK_EXIT)
+
+    def _ask(self, now: float) -> None:
+        self._asked_at = now
+        try:
+            self._loop.call_soon_threadsafe(self._answer, now)
+        except RuntimeError:  # the loop is closed
+            self._asked_at = None
+
+    def _answer(self, asked_at: float) -> None:
+        self._asked_at = None
+        if self._stuck:
+            self._stuck = False
+            _LOG.error("the event loop turns again after %.1f s", self._clock.monotonic() - asked_at)
+
+    def _stack(self) -> str:
+        """Return where the watched thread is, and what the tasks of a loop that turns wait for."""
+        frame = sys._current_frames().get(self._watched)
+        lines = [] if frame is None else traceback.format_stack(frame, limit=_FRAMES_MAX)
+        return "".join([*lines, *(_task_line(task) for task in _tasks_of(self._loop))])
+
+
+def _tasks_of(loop: asyncio.AbstractEventLoop) -> list["asyncio.Task[object]"]:
+    try:
+        return sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())[:_FRAMES_MAX]
+    except RuntimeError:  # the set of tasks has changed under our eyes too often
+        return []
+
+
+def _task_line(task: "asyncio.Task[object]") -> str:
+    stack = task.get_stack(limit=1)
+    where = f'File "{stack[-1].f_code.co_filename}", line {stack[-1].f_lineno}' if stack else "not started"
+    return f"  task {task.get_name()}: {where}\n"

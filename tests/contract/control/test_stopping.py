@@ -1,0 +1,141 @@
+"""SIGTERM at any moment ends the process, on every engine, without the help of the watchdog."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mockkube_storage.engines.catalogue import ENGINES
+
+from mockkube.cluster.watchdog import STUCK_EXIT
+
+POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+STUCK = """
+import sys
+from mockkube.cluster.configuration import resolve
+from mockkube.cluster.foreground import run_in_foreground
+
+def ready(url, kubeconfig):
+    print("ready", flush=True)
+    while True:  # a loop that does not turn
+        pass
+
+run_in_foreground(resolve({"ephemeral": True, "port": 0, "tls": False}, {}), dict(HOME=sys.argv[1]), ready=ready)
+"""
+
+
+class Running:
+    """A cluster in a process of its own."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.state = home / "mockkube" / "default"
+        self.ready_file = home / "ready.json"
+        command = [sys.executable, "-m", "mockkube.cli", "up", "--port", "0", "--no-tls", "--ready-file"]
+        self.process = subprocess.Popen(
+            [*command, str(self.ready_file), *arguments],
+            env={**os.environ, "XDG_STATE_HOME": str(home)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_for(self, holds: Callable[[], Any]) -> None:
+        while not holds():
+            assert self.process.poll() is None, "it has ended by itself"
+
+    def ask(self, path: str, obj: object = None) -> Any:
+        ready = json.loads(self.ready_file.read_text())
+        data = None if obj is None else json.dumps(obj).encode()
+        headers = {"Authorization": f"Bearer {ready['token']}", "Content-Type": "application/json"}
+        return urllib.request.urlopen(urllib.request.Request(ready["url"] + path, data, headers))
+
+    def count(self, path: str) -> int:
+        with self.ask(path) as answer:
+            return len(json.load(answer)["items"])
+
+    def stop(self) -> tuple[int, str]:
+        self.process.send_signal(signal.SIGTERM)
+        _, said = self.process.communicate(timeout=60)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> Running:
+        running = Running(tmp_path, *arguments)
+        processes.append(running.process)
+        return running
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+async def empty_postgres() -> None:
+    import asyncpg
+
+    connection = await asyncpg.connect(POSTGRES)
+    try:
+        await connection.execute("DROP TABLE IF EXISTS entries, meta")
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(params=[engine.name for engine in ENGINES])
+def kept(request: pytest.FixtureRequest) -> list[str]:
+    """The arguments that keep a cluster with one of the engines."""
+    if request.param == "postgresql":
+        if not POSTGRES:
+            pytest.skip("MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied")
+        asyncio.run(empty_postgres())
+        return ["--db", POSTGRES]
+    return ["--ephemeral"] if request.param == "memory" else []
+
+
+@pytest.mark.parametrize("replicas", [2000, 2**31 - 1])
+def test_in_the_middle_of_a_rollout_with_watchers(up, kept, replicas) -> None:
+    cluster = up(*kept, "--nodes", "3")
+    cluster.wait_for(cluster.ready_file.exists)
+    watches = [cluster.ask("/api/v1/pods?watch=1") for _ in range(20)]
+    spec = {"replicas": replicas, "podManagementPolicy": "Parallel", "serviceName": "s"}
+    spec |= {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    stateful = {"metadata": {"name": "many"}, "spec": spec}
+    cluster.ask("/apis/apps/v1/namespaces/default/statefulsets", stateful).close()
+    cluster.wait_for(lambda: cluster.count("/api/v1/namespaces/default/pods") > 50)
+    code, said = cluster.stop()
+    assert code == 0, said
+    assert "Traceback" not in said
+    for watch in watches:
+        watch.read()  # to its end: it has one
+
+
+@pytest.mark.parametrize("moment", ["lock", "token", "cluster.db", "control.db", "kubeconfig"])
+def test_while_it_starts(up, moment) -> None:
+    cluster = up("--nodes", "3")
+    cluster.wait_for((cluster.state / moment).exists)
+    code, said = cluster.stop()
+    assert code == 0
+    assert "Traceback" not in said
+    assert not cluster.ready_file.exists()
+
+
+def test_the_watchdog_ends_a_process_whose_loop_does_not_turn(tmp_path) -> None:
+    command = [sys.executable, "-c", STUCK, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == STUCK_EXIT
+    assert "in ready" in said, "the stack names the function that does not return"
