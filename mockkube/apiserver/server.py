@@ -48,8 +48,8 @@ from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.service_account_reviewer import ServiceAccountReviewer
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State
-from mockkube.features.standing import Standing
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.devices import device_expression
@@ -127,7 +127,7 @@ class ApiServer:
         if options.beside is not None:
             self.registry.adopt(options.beside)
         self.metrics = Metrics()
-        describe(self.metrics.registry, Standing.of(options.caps.version), options.gates)
+        describe(self.metrics.registry, EffectiveVersion.of(options.caps.version), options.gates)
         self._ready = False
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
         authorizer = Authorizer(self.registry)

@@ -12,7 +12,7 @@ from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import read_gates, read_version
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
-from mockkube.features.flags import judge_gates
+from mockkube.features.flags import validate_gates
 from mockkube.features.gates import effective
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
@@ -69,7 +69,7 @@ def capabilities_of(
 ) -> Capabilities:
     """Return what a component can do; ConfigurationError, in upstream's words, for gates it would not start with."""
     try:
-        parsed = judge_gates(gates, component, version, trains=trains)
+        parsed = validate_gates(gates, component, version, trains=trains)
     except FlagError as error:
         raise ConfigurationError(f"{flag}: {error}") from None
     return Capabilities(version, effective(version, parsed.overrides, trains, component=component), trains)

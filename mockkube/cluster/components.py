@@ -13,12 +13,12 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import ComponentConfiguration
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
-from mockkube.features.flags import Notice, judge_gates
+from mockkube.features.flags import Notice, validate_gates
 from mockkube.features.gates import State, effective, registry, states
-from mockkube.features.skew import outside
+from mockkube.features.skew import unsupported
 from mockkube.features.stages import Maturity
-from mockkube.features.standing import Standing
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -83,7 +83,7 @@ def _states(told: _Told) -> tuple[State, ...]:
 @lru_cache(maxsize=_REMEMBERED_MAX)
 def _judged(told: _Told) -> tuple[Notice, ...]:
     component, version, gates, trains = told
-    return judge_gates(dict(gates), component, version, trains=trains).warnings
+    return validate_gates(dict(gates), component, version, trains=trains).warnings
 
 
 def settings_of(configuration: ClusterConfiguration, component: str) -> Settings:
@@ -131,7 +131,7 @@ def _judge_skew(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
 
 def skews(versions: Mapping[str, Version], component: str | None = None) -> list[str]:
     """Return what is outside the version skew policy, of all components or of one."""
-    return [finding.reason for finding in outside(versions, component)]
+    return [finding.reason for finding in unsupported(versions, component)]
 
 
 def left_out(configuration: ClusterConfiguration, component: str) -> bool:
@@ -148,7 +148,7 @@ def _followed(
     gates: Mapping[str, bool], component: str, version: Version, trains: tuple[ReleaseTrain, ...]
 ) -> Mapping[str, bool]:
     """Return the gates that the component, at its version, can be given without a refusal."""
-    known, at = registry(version, trains, component), Standing.of(version)
+    known, at = registry(version, trains, component), EffectiveVersion.of(version)
     followed = {}
     for gate, value in known.canonical(gates).items():
         stage = known.stage(gate, at) if gate in known.histories else None

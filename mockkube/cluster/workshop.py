@@ -16,7 +16,7 @@ from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import End, Line
 from mockkube.cluster.parts import BUILDERS, Flags, PartContext
 from mockkube.cluster.stage import Stage
-from mockkube.features.standing import Standing
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import schema_for
 from mockkube.runtime.chance import Chance
@@ -64,7 +64,7 @@ class Workshop:
         end = End(_identity_of(name, settings.version), Sight(schema), instructed)
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
         metrics = CollectorRegistry()
-        describe(metrics, Standing.of(settings.version), settings.states())
+        describe(metrics, EffectiveVersion.of(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
         board = self._boards[name] = LoopBoard(self.looping)

@@ -1,5 +1,6 @@
-"""Versions, feature gates, release trains, skew: tables and look-ups, no behaviour.
+"""Versions, feature gates, release trains and version skew: tables and lookups.
 
-Read `gates` first: which gates are on at a version. `flags` judges what somebody asks for, `standing` the versions a
-component emulates, `skew` the versions side by side; `table` holds upstream's history, `trains` that of the proposals.
+Read `gates` first: which gates are enabled at a version. `flags` validates the flags of a component,
+`effective_version` holds the versions it emulates, `skew` compares versions of components; `table` holds upstream's
+history, `trains` that of proposals.
 """

@@ -1,4 +1,4 @@
-"""What one component can do: its version and the gates that are on, fixed while it runs."""
+"""Capabilities of one component: its version and its enabled gates, fixed while it runs."""
 
 from dataclasses import dataclass, field
 
@@ -8,17 +8,17 @@ from mockkube.features.versions import DEFAULT, Version
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A component's version and effective gates. Read once, at start, into the tables an algorithm uses."""
+    """A component's version and effective gates, read once at start into the tables of its algorithms."""
 
     version: Version = DEFAULT
     gates: frozenset[str] = field(default_factory=frozenset)
     trains: tuple[ReleaseTrain, ...] = ()
-    """How features travel in this cluster; empty: as usual."""
+    """Release trains of this cluster; empty for the usual ones."""
 
     def enabled(self, gate: str) -> bool:
-        """Whether the gate exists at this version and is on."""
+        """Return whether the gate exists at this version and is enabled."""
         return gate in self.gates
 
-    def rerouted(self, gate: str) -> bool:
-        """Whether a train gives the gate another history than the releases did."""
+    def has_train(self, gate: str) -> bool:
+        """Return whether a release train replaces the gate's history."""
         return any(train.gate == gate for train in self.trains)

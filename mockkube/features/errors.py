@@ -1,10 +1,10 @@
-"""What a component's flags are refused with."""
+"""Errors of component flags."""
 
 import json
 
 
 class FlagError(ValueError):
-    """Flags with which a component does not start; `errors` are upstream's texts, one per fault, sorted."""
+    """A component does not start with these flags; `errors` holds upstream's texts, sorted."""
 
     def __init__(self, *errors: str) -> None:
         self.errors = tuple(sorted(set(errors)))

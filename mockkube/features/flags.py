@@ -1,7 +1,7 @@
-"""The flags by which a component is told its gates and versions, judged as the real binary judges them.
+"""Flags for gates and versions, validated as the real binaries do.
 
-Read `parse_feature_gates` for the value of `--feature-gates`, `judge_gates` for the same as a mapping, `settle` for a
-whole command line. What upstream finds in random order comes sorted here.
+`parse_feature_gates` parses the value of `--feature-gates`, `judge_gates` takes the same as a mapping, `settle` a whole
+command line. Errors that upstream reports in random order are sorted here.
 """
 
 # upstream 1.36: staging/src/k8s.io/component-base/featuregate/feature_gate.go (its texts changed in 1.35 and 1.36)
@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.features.effective_version import KUBE, EffectiveVersion, parse_effective_version
 from mockkube.features.errors import FlagError, quoted
 from mockkube.features.gates import Registry, registry
 from mockkube.features.stages import Maturity
-from mockkube.features.standing import KUBE, Standing, parse_standing
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -33,7 +33,7 @@ _BOOLEANS: Final = {  # what Go's strconv.ParseBool reads
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line in the log of a component that starts nevertheless."""
+    """A log line of a component that starts in spite of its flags."""
 
     severity: str  # info or warning
     text: str
@@ -43,34 +43,34 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """Gates that can be set as asked, under their own names."""
+class ParsedGates:
+    """Gates that can be set as requested, under their own names."""
 
     overrides: Mapping[str, bool]
     warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a command line comes to."""
+class ParsedFlags:
+    """Effective settings of a command line."""
 
-    standing: Standing
-    gates: Parsed
+    standing: EffectiveVersion
+    gates: ParsedGates
 
 
-def settle(
+def parse_flags(
     component: str, binary: Version, flags: Mapping[str, Sequence[str]], trains: tuple[ReleaseTrain, ...] = PROPOSED
-) -> Settled:
-    """Judge a component's flags by name, each with the values it was given; FlagError as the binary would exit.
+) -> ParsedFlags:
+    """Validate a component's flags, each with its values; raise FlagError where the binary would exit.
 
-    A flag without a value means `true`, as a switch does. Gates are judged before ranges of versions.
+    A flag without a value means `true`, like a switch. Gates are validated before ranges of versions.
     """
     _check_known(component, binary, flags)
-    standing = parse_standing(binary, flags.get(_EMULATED, ()), flags.get(_MINIMUM, ()))
+    standing = parse_effective_version(binary, flags.get(_EMULATED, ()), flags.get(_MINIMUM, ()))
     gates = parse_feature_gates(flags.get(_GATES, ()), component, binary, standing=standing, trains=trains)
     if errors := (*standing.errors(), *_forward_errors(flags, standing)):
         raise FlagError(*errors)
-    return Settled(standing, gates)
+    return ParsedFlags(standing, gates)
 
 
 def parse_feature_gates(
@@ -78,36 +78,36 @@ def parse_feature_gates(
     component: str,
     version: Version,
     *,
-    standing: Standing | None = None,
+    standing: EffectiveVersion | None = None,
     trains: tuple[ReleaseTrain, ...] = PROPOSED,
-) -> Parsed:
-    """Read `[component:]Gate=bool,...`; FlagError with upstream's text for what the component would not start with."""
+) -> ParsedGates:
+    """Parse `[component:]Gate=bool,...`; raise FlagError with upstream's text if the component would not start."""
     text = values if isinstance(values, str) else ",".join(values)
     given = dict(_pairs(text) if component.partition(".")[0] in _ON_NODES else _prefixed_pairs(text))
-    return judge_gates(given, component, version, standing=standing, trains=trains)
+    return validate_gates(given, component, version, standing=standing, trains=trains)
 
 
-def judge_gates(
+def validate_gates(
     given: Mapping[str, bool],
     component: str,
     version: Version,
     *,
-    standing: Standing | None = None,
+    standing: EffectiveVersion | None = None,
     trains: tuple[ReleaseTrain, ...] = PROPOSED,
-) -> Parsed:
-    """Return gates that a component of that version may be started with; FlagError if it may not."""
-    at = standing or Standing.of(version)
+) -> ParsedGates:
+    """Return the gates that a component of this version can be started with, or raise FlagError."""
+    at = standing or EffectiveVersion.of(version)
     known = registry(version, trains, component)
     overrides = known.canonical(given)
     for gate in overrides:
         if gate not in known.histories:
             raise FlagError(f"unrecognized feature gate: {gate}")
-    if errors := (*_refusals(overrides, known, at),) or (*_lacks(overrides, known, at),):
+    if errors := (*_gate_errors(overrides, known, at),) or (*_dependency_errors(overrides, known, at),):
         raise FlagError(*errors)
-    notices = [*_farewells(overrides, known, at)]
+    notices = [*_removal_warnings(overrides, known, at)]
     if component.partition(".")[0] not in _ON_NODES:
-        notices += _alpha_notices(overrides, known, at)
-    return Parsed(overrides, tuple(notices))
+        notices += _alpha_warnings(overrides, known, at)
+    return ParsedGates(overrides, tuple(notices))
 
 
 def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[str]]) -> None:
@@ -122,7 +122,7 @@ def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[s
             raise FlagError(f"unknown flag: --{flag}")
 
 
-def _forward_errors(flags: Mapping[str, Sequence[str]], standing: Standing) -> Iterator[str]:
+def _forward_errors(flags: Mapping[str, Sequence[str]], standing: EffectiveVersion) -> Iterator[str]:
     if standing.emulated == standing.binary:
         for flag, field in _FORWARD.items():
             if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
@@ -167,8 +167,8 @@ def _not_a_bool(value: str) -> str:
     return f"strconv.ParseBool: parsing {quoted(value)}: invalid syntax"
 
 
-def _refusals(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[str]:
-    """Yield why single gates cannot be set."""
+def _gate_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
+    """Yield errors about single gates."""
     for gate, value in overrides.items():
         stage = known.stage(gate, at)
         refusal = f"cannot set feature gate {gate} to {_shown(value)}, feature is"
@@ -179,8 +179,8 @@ def _refusals(overrides: Mapping[str, bool], known: Registry, at: Standing) -> I
             yield f"{refusal} PreAlpha at emulated version {at.emulated}{minimum}"
 
 
-def _lacks(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[str]:
-    """Yield which gates would be on without what they depend on."""
+def _dependency_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
+    """Yield errors about enabled gates whose dependencies are disabled."""
     switches = known.switches(overrides, at)
     for gate, needs in known.dependencies.items():
         missing = [need for need in needs if not switches.get(need, False)]
@@ -188,8 +188,8 @@ def _lacks(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iter
             yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
 
 
-def _farewells(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[Notice]:
-    """Yield a notice for each gate named that will be removed."""
+def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
+    """Yield a warning for each named gate that will be removed."""
     for gate, value in overrides.items():
         maturity = known.stage(gate, at).maturity
         if maturity not in (Maturity.GA, Maturity.DEPRECATED):
@@ -203,8 +203,8 @@ def _farewells(overrides: Mapping[str, bool], known: Registry, at: Standing) -> 
             yield Notice("warning", f"Setting {kind} feature gate {gate}={_shown(value)}. {end}")
 
 
-def _alpha_notices(overrides: Mapping[str, bool], known: Registry, at: Standing) -> Iterator[Notice]:
-    """Yield a notice of alpha gates that are on, where upstream takes the binary for one that emulates.
+def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
+    """Yield a warning for alpha gates where upstream treats the binary as emulating.
 
     It compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
     count as emulating 1.37.

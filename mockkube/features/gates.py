@@ -1,7 +1,7 @@
-"""The gates of one component: what its binary knows, and what is on at a version.
+"""Gates of one component: those its binary knows, and those enabled at a version.
 
-Read `effective` for the answer a component is built with, `states` for what it reports, `Registry` for how both are
-found. Nothing here refuses anything: `flags` judges what somebody asks for.
+`effective` returns the gates that a component is built with, `states` those it reports; `Registry` computes both.
+Nothing here rejects anything: `flags` validates.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.stages import Maturity, Stage, stage_at
-from mockkube.features.standing import Standing
-from mockkube.features.table import ALL_ALPHA, ALL_BETA, SPECIAL, History, dependencies, histories, retired
+from mockkube.features.table import ALL_ALPHA, ALL_BETA, SPECIAL, History, dependencies, histories, removed_gates
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -40,17 +40,17 @@ class Registry:
     graduated: frozenset[str]  # gates no longer known, because their feature cannot be turned off any more
 
     def canonical(self, overrides: Mapping[str, bool]) -> dict[str, bool]:
-        """Return the overrides under the gates' own names; of two names for one gate the later counts."""
+        """Return the overrides under the gates' own names; of two names for one gate the later wins."""
         return {self.aliases.get(name, name): value for name, value in overrides.items()}
 
-    def stage(self, gate: str, at: Standing) -> Stage:
+    def stage(self, gate: str, at: EffectiveVersion) -> Stage:
         """Return the stage of a known gate."""
         return stage_at(self.histories[gate], at.emulated, at.minimum)
 
-    def switches(self, overrides: Mapping[str, bool], at: Standing) -> dict[str, bool]:
-        """Return each known gate that exists there, with whether it is on.
+    def switches(self, overrides: Mapping[str, bool], at: EffectiveVersion) -> dict[str, bool]:
+        """Return each known gate of that version with whether it is enabled.
 
-        An override that cannot be followed (unknown, not yet born, locked) has no effect.
+        Overrides that a component would refuse (unknown, too new, locked) have no effect.
         """
         given = self.canonical(overrides)
         return {
@@ -78,13 +78,13 @@ def _switch(gate: str, stage: Stage, given: Mapping[str, bool]) -> bool:
 def registry(
     release: Version, trains: tuple[ReleaseTrain, ...] = PROPOSED, component: str = "kube-apiserver"
 ) -> Registry:
-    """Return what a component's binary of that release knows; of two trains for one gate the later counts."""
+    """Return the gates that a component's binary of this release knows; of two trains for one gate the later wins."""
     running = {train.gate: train for train in trains}
-    waiting = {gate for gate, train in running.items() if not train.departed(release)}
+    waiting = {gate for gate, train in running.items() if not train.includes_gate(release)}
     lacking = _LACKING.get(component.partition(".")[0], frozenset()) | waiting
     tables = (histories(release), {gate: train.stages for gate, train in running.items()})
     known = {gate: history for table in tables for gate, history in table.items() if gate not in lacking}
-    gone = {gate for gate, last in retired(release).items() if _for_good(last)}
+    gone = {gate for gate, last in removed_gates(release).items() if _for_good(last)}
     return Registry(
         histories=known,
         dependencies={gate: needs for gate, needs in dependencies(release).items() if gate in known},
@@ -104,13 +104,13 @@ def effective(
     *,
     component: str = "kube-apiserver",
 ) -> frozenset[str]:
-    """Return the gates that are on: the defaults of a release, plus overrides.
+    """Return the enabled gates: the defaults of a release, plus overrides.
 
-    Features that graduated so long ago that their gate was removed are on as well: code that asks for them may ask at
-    any version.
+    Gates of features that graduated so long ago that they were removed count as enabled: code may ask for them at any
+    version.
     """
     known = registry(version, trains, component)
-    switches = known.switches(overrides, Standing.of(version))
+    switches = known.switches(overrides, EffectiveVersion.of(version))
     return known.graduated.union(gate for gate, on in switches.items() if on)
 
 
@@ -120,10 +120,10 @@ def states(
     trains: tuple[ReleaseTrain, ...] = PROPOSED,
     *,
     component: str = "kube-apiserver",
-    standing: Standing | None = None,
+    standing: EffectiveVersion | None = None,
 ) -> list[State]:
-    """Return every gate a component reports, by name: the lines of `kubernetes_feature_enabled`, and its status."""
-    at = standing or Standing.of(version)
+    """Return every gate a component reports, by name, for `kubernetes_feature_enabled` and its status."""
+    at = standing or EffectiveVersion.of(version)
     known = registry(version, trains, component)
     switches = known.switches(overrides, at)
     return [State(gate, known.stage(gate, at).maturity.metric, switches[gate]) for gate in sorted(switches)]

@@ -1,7 +1,7 @@
-"""The version skew policy: how far apart the versions of two components may be.
+"""Version skew policy: how far apart the versions of two components may be.
 
-Read `RULES` for the policy as published, `findings` for what it says of a cluster. With several API servers every
-component is measured against each of them, which narrows its window exactly as the policy's examples do.
+`RULES` is the published policy, `findings` applies it to a cluster. With several API servers every component is
+compared with each of them, which narrows its range exactly as the policy's examples do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _TWO_MINORS_BEFORE: Final = Version(1, 25)  # a kubelet or kube-proxy older than
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How many minors one kind of component may be newer or older than another."""
+    """Minor versions that one kind of component may be newer or older than another."""
 
     component: str
     other: str
@@ -44,7 +44,7 @@ RULES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of one pair of components; `reason` tells both versions, and what would be allowed."""
+    """Verdict of a rule on one pair of components; `reason` names both versions and the allowed range."""
 
     component: str
     other: str
@@ -54,22 +54,22 @@ class Finding:
 
 
 def findings(versions: Mapping[str, Version]) -> list[Finding]:
-    """Judge every pair that a rule is about, in the order of RULES, then of names.
+    """Check every pair that a rule is about, in the order of RULES, then of names.
 
-    Names are those of components: `kube-apiserver.1` is another replica, `kubelet.n1` the kubelet of a node. What has
-    no rule (etcd, an add-on) is left out.
+    Names are those of components: `kube-apiserver.1` is a replica, `kubelet.n1` the kubelet of a node. Components
+    without a rule (etcd, an add-on) are left out.
     """
     return [
         _judge(rule, component, other, versions)
         for rule in RULES
-        for component in _named(rule.component, versions)
-        for other in _named(rule.other, versions)
+        for component in _components_of(rule.component, versions)
+        for other in _components_of(rule.other, versions)
         if _meet(rule, component, other, versions)
     ]
 
 
-def outside(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
-    """Return the findings that are not supported, of all components or of one."""
+def unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
+    """Return the findings that are not supported, for all components or for one."""
     return [
         finding
         for finding in findings(versions)
@@ -77,7 +77,7 @@ def outside(versions: Mapping[str, Version], component: str | None = None) -> li
     ]
 
 
-def _named(kind: str, versions: Mapping[str, Version]) -> Iterator[str]:
+def _components_of(kind: str, versions: Mapping[str, Version]) -> Iterator[str]:
     return (name for name in sorted(versions) if _kind(name) == kind)
 
 
@@ -86,7 +86,7 @@ def _kind(name: str) -> str:
 
 
 def _meet(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
-    """Whether the two are a pair: each pair of replicas once, a kube-proxy with the kubelet next to it."""
+    """Return whether two components are a pair: each pair of replicas once, a kube-proxy with its node's kubelet."""
     if rule.component == rule.other:
         return component < other
     if rule.other != KUBELET:

@@ -1,4 +1,4 @@
-"""One stage of a gate's life, and which stage holds at a version."""
+"""Stages of a gate, and the stage in force at a version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mockkube.features.versions import Version
 
 
 class Maturity(StrEnum):
-    """How finished a feature is, as upstream's tables spell it."""
+    """Maturity of a feature, spelled as in upstream's tables."""
 
     PRE_ALPHA = "PreAlpha"  # the gate is known, and comes later
     ALPHA = "Alpha"
@@ -19,13 +19,13 @@ class Maturity(StrEnum):
 
     @property
     def metric(self) -> str:
-        """The stage label of `kubernetes_feature_enabled`: upper case, empty for GA."""
+        """Stage label of `kubernetes_feature_enabled`: upper case, empty for GA."""
         return "" if self is Maturity.GA else self.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What holds from `version` on, until a later stage; `minimum` is the min compatibility version it asks for."""
+    """A stage that lasts from `version` to the next one; `minimum` is its minimum compatibility version."""
 
     version: Version
     maturity: Maturity

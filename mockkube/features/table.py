@@ -1,8 +1,8 @@
-"""Upstream's gates, release by release: which binary knows which gate, with what history, and what it depends on.
+"""Upstream's gates by release: which binary knows which gate, its history, and its dependencies.
 
-The facts are in `data/gates.json`, a line per gate: from which release to which a binary knows it, and its stages as
-`version:maturity:default[:locked][:min=version]`. A gate has a second row where a release rewrote the past. The table
-of the newest release also serves what is younger, that of the oldest what is older.
+The facts are in `data/gates.json`, a line per gate: the releases whose binaries know it, and its stages as
+`version:maturity:default[:locked][:min=version]`. A gate has a second row where a release rewrote its history. The
+newest release's table also serves newer versions, the oldest one's older versions.
 """
 
 import pkgutil
@@ -23,22 +23,22 @@ SPECIAL: Final[Mapping[str, History]] = {
     ALL_ALPHA: (Stage(Version(0, 0), Maturity.ALPHA, False),),
     ALL_BETA: (Stage(Version(0, 0), Maturity.BETA, False),),
 }
-"""Gates that set every gate of their maturity which is not set by name."""
+"""Gates that set every gate of their maturity that is not set by name."""
 
 
 def histories(release: Version) -> Mapping[str, History]:
-    """Return the history of each gate a binary of that release knows, AllAlpha and AllBeta included."""
+    """Return the history of each gate that a binary of this release knows, with AllAlpha and AllBeta."""
     return _histories(_nearest(release))
 
 
 def dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
-    """Return which gates must be on for which, sorted; before 1.35 nothing says so."""
+    """Return the gates that each gate depends on, sorted; there are none before 1.35."""
     return _dependencies(_nearest(release))
 
 
-def retired(release: Version) -> Mapping[str, Stage]:
+def removed_gates(release: Version) -> Mapping[str, Stage]:
     """Return the last stage of each gate that an earlier release knew and this one does not."""
-    return _retired(_nearest(release))
+    return _removed_gates(_nearest(release))
 
 
 def _nearest(release: Version) -> Version:
@@ -56,7 +56,7 @@ def _dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def _retired(release: Version) -> Mapping[str, Stage]:
+def _removed_gates(release: Version) -> Mapping[str, Stage]:
     rows = ((gate, rows[-1]) for gate, rows in _facts()["gates"].items())
     return {gate: _read(row[2])[-1] for gate, row in rows if Version.parse(row[1]) < release}
 

@@ -1,7 +1,7 @@
-"""Release trains: how proposed features travel through the releases, and what if one took another train.
+"""Release trains: the history of proposed gates, and other histories for upstream's gates.
 
-A train gives a gate its history. Those of proposals stand in PROPOSED; a cluster's configuration may replace them or
-give a gate of upstream another history (`what if CEL went beta in 1.38?`): `read_trains` reads those.
+PROPOSED holds the trains of proposals. A cluster's configuration may replace them, or give a gate of upstream another
+history ("what if CEL went beta in 1.38?"); `read_trains` parses it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ _MATURITIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTrain:
-    """A gate, the other names it goes by, and its stages in order of version."""
+    """A gate, its aliases, and its stages in order of version."""
 
     gate: str
     aliases: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
 
-    def departed(self, release: Version) -> bool:
-        """Whether a binary of that release has the code at all."""
+    def includes_gate(self, release: Version) -> bool:
+        """Return whether a binary of this release contains the gate."""
         return bool(self.stages) and self.stages[0].version <= release
 
 
@@ -43,10 +43,10 @@ PROPOSED: Final = (
 
 
 def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple[ReleaseTrain, ...]:
-    """Return the usual trains with those of a configuration over them; ValueError with what is wrong and what is right.
+    """Return the usual trains overlaid with those of a configuration; raise ValueError for invalid ones.
 
-    `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be left out
-    (alpha and deprecated off, beta and GA on), `locked` too, and aliases stay those of the train that is replaced.
+    `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be omitted
+    (alpha and deprecated off, beta and GA on), and so may `locked`. Aliases stay those of the replaced train.
     """
     given = {train.gate: train for train in map(_read_train, _listed(value, "release trains"))}
     known = {train.gate: train for train in usual}
@@ -88,7 +88,7 @@ def _read_stage(gate: str, value: Any) -> Stage:
 
 
 def _read_version(gate: str, value: Any) -> Version:
-    """Return a version that was given as text: as a number, YAML would read 1.40 as 1.4."""
+    """Return a version given as text: as a number, YAML would parse 1.40 as 1.4."""
     try:
         return Version.parse(value)
     except (AttributeError, ValueError):

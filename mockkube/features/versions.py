@@ -9,14 +9,14 @@ _TEXT: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A release line: `1.36`. Patch releases differ in nothing this project models."""
+    """A minor release: `1.36`. The simulation does not distinguish patch releases."""
 
     major: int
     minor: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `1.36`, `v1.36` or `1.36.4`; ValueError for anything else."""
+        """Parse `1.36`, `v1.36` or `1.36.4`; raise ValueError for anything else."""
         match = _TEXT.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a version: expected MAJOR.MINOR, like 1.36")
@@ -26,7 +26,7 @@ class Version:
         return f"{self.major}.{self.minor}"
 
     def earlier(self, minors: int) -> Self:
-        """Return the version that many minors before, not below the first of its major."""
+        """Return the version that many minors earlier, but not below the first of its major."""
         return type(self)(self.major, max(self.minor - minors, 0))
 
 
@@ -44,5 +44,5 @@ _BINARIES: Final = {
 
 
 def binary_text(version: Version) -> str:
-    """Return the full version of the binary that stands for a release line, as `/version` and metrics name it."""
+    """Return the full version of a binary of this release, as `/version` and metrics show it."""
     return _BINARIES.get(version, f"{version}.0")

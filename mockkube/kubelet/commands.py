@@ -19,13 +19,16 @@ def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, 
             return given
         if not has_command(container):
             return unsaid
-        from mockkube.shell.reading import End, read  # loaded for the first container that has a command
-        from mockkube.shell.surroundings import Start
+        from mockkube.shell.environment import ContainerStart
+        from mockkube.shell.interpreter import (  # loaded for the first container that has a command
+            ContainerEnd,
+            interpret,
+        )
 
-        said = read(pod, container, Start(run, began))
-        if said.end is End.EXITS:
+        said = interpret(pod, container, ContainerStart(run, began))
+        if said.end is ContainerEnd.EXITS:
             return Exit(said.code, said.seconds, said.message)
-        if said.end is End.RUNS or unsaid is None:
+        if said.end is ContainerEnd.RUNS or unsaid is None:
             return None
         return Exit(unsaid.code, said.seconds + unsaid.after_seconds)
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api.validation.extensions import Check, FieldRule, OperatorRule
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import registry
 from mockkube.features.stages import Maturity
-from mockkube.features.standing import Standing
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching import taints
@@ -68,5 +68,5 @@ class Proposal:
         known = registry(version, trains)
         if self.gate not in known.histories:
             return self.gate in known.graduated
-        stage = known.stage(self.gate, Standing.of(version))
+        stage = known.stage(self.gate, EffectiveVersion.of(version))
         return _REACHED.index(stage.maturity) >= _REACHED.index(self.since)

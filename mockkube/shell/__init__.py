@@ -1,6 +1,6 @@
-"""What a container's command says it does: when it ends, with which code, what it prints. It is read, never executed.
+"""Interpreter for the commands of simulated containers: exit time, exit code, output. Nothing is executed.
 
-`reading.py` asks about a container of a pod; `surroundings.py` is its environment. Shell: `parser.py` makes the tree of
-`syntax.py`, `shell.py` follows it with the words of `expansion.py`; `programs.py` has the programs that are known.
-Time passes only by `sleep`; steps and output are bounded.
+`interpreter.py` answers for a container of a pod; `environment.py` builds its environment. `parser.py` parses a
+script into the tree of `syntax.py`, `shell.py` interprets it with the words of `expansion.py`; `programs.py` lists
+the known programs. Only `sleep` takes time; the number of steps and the size of the output are bounded.
 """

@@ -1,10 +1,10 @@
-"""Whole-number expressions of a shell: `$((...))` and `((...))`."""
+"""Integer expressions of a shell: `$((...))` and `((...))`."""
 
 import re
 from collections.abc import Callable, MutableMapping
 from typing import Final
 
-from mockkube.shell.syntax import Unread
+from mockkube.shell.syntax import Unsupported
 
 _TOKEN: Final = re.compile(
     r"\s*(0[xX][0-9a-fA-F]+|\d+|\$?[A-Za-z_]\w*|\+\+|--|\*\*|<<=?|>>=?|[<>=!+\-*/%&|^]=|&&|\|\||[-+*/%<>=!~&|^?:()])"
@@ -21,12 +21,12 @@ _TOKENS_MAX: Final = 200
 
 
 def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
-    """Return the value of an expression, and assign what it assigns; Unread if it is not understood."""
+    """Return the value of an expression and make its assignments; raise Unread if it does not parse."""
     tokens, at, text = list[str](), 0, text.strip()
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None or len(tokens) == _TOKENS_MAX:
-            raise Unread
+            raise Unsupported
         tokens.append(found[1])
         at = found.end()
     if not tokens:
@@ -34,25 +34,25 @@ def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
     reader = _Reader(tokens, variables)
     value = reader.assignment()
     if reader.tokens:
-        raise Unread
+        raise Unsupported
     return value
 
 
-def divided(left: int, right: int) -> int:
+def divide(left: int, right: int) -> int:
     """Return the quotient, rounded towards zero."""
     if right == 0:
-        raise Unread
+        raise Unsupported
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
 def remainder(left: int, right: int) -> int:
-    """Return what is left of a division that rounds towards zero."""
-    return left - right * divided(left, right)
+    """Return the remainder of a division that rounds towards zero."""
+    return left - right * divide(left, right)
 
 
-def wrapped(value: int) -> int:
-    """Return the value as 64 bits hold it."""
+def to_int64(value: int) -> int:
+    """Return the value as a signed 64-bit integer."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -73,19 +73,19 @@ _BINARY: Final[dict[str, Callable[[int, int], int]]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
-    "/": divided,
+    "/": divide,
     "%": remainder,
 }
 
 
 class _Reader:
-    """Takes tokens from the front and computes as it goes."""
+    """Consumes tokens from the front and computes the result."""
 
     def __init__(self, tokens: list[str], variables: MutableMapping[str, str]) -> None:
         self.tokens, self.variables = tokens, variables
 
     def assignment(self) -> int:
-        """Read an assignment, or a choice."""
+        """Parse an assignment or a conditional expression."""
         if len(self.tokens) > 1 and _NAME.match(self.tokens[0]) and self.tokens[1] in _ASSIGNING:
             name, operator = self._take(), self._take()
             value = self.assignment()
@@ -101,7 +101,7 @@ class _Reader:
         self._take()
         first = self.assignment()
         if self._take() != ":":
-            raise Unread
+            raise Unsupported
         second = self.assignment()
         return first if condition else second
 
@@ -111,7 +111,7 @@ class _Reader:
         left = self._binary(level + 1)
         while self._peek() in _LEVELS[level]:
             operator = self._take()
-            left = wrapped(_BINARY[operator](left, self._binary(level + 1)))
+            left = to_int64(_BINARY[operator](left, self._binary(level + 1)))
         return left
 
     def _unary(self) -> int:
@@ -128,7 +128,7 @@ class _Reader:
             case "(":
                 value = self.assignment()
                 if self._take() != ")":
-                    raise Unread
+                    raise Unsupported
                 return value
             case "++" | "--":
                 name = self._take()
@@ -146,31 +146,31 @@ class _Reader:
     def _value(self, name: str) -> int:
         text = self.variables.get(name.lstrip("$"), "") or "0"
         if not _NUMBER.match(text):
-            raise Unread
+            raise Unsupported
         return _number(text)
 
     def _assign(self, name: str, value: int) -> int:
         if not _NAME.match(name):
-            raise Unread
-        self.variables[name.lstrip("$")] = str(wrapped(value))
-        return wrapped(value)
+            raise Unsupported
+        self.variables[name.lstrip("$")] = str(to_int64(value))
+        return to_int64(value)
 
     def _peek(self) -> str:
         return self.tokens[0] if self.tokens else ""
 
     def _take(self) -> str:
         if not self.tokens:
-            raise Unread
+            raise Unsupported
         return self.tokens.pop(0)
 
 
 def _number(text: str) -> int:
     digits = text.strip().lstrip("+-")
     if not digits[:1].isdigit():
-        raise Unread
+        raise Unsupported
     octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
     try:
         value = int(digits, 8) if octal else int(digits, 0)
     except ValueError:
-        raise Unread from None
-    return wrapped(-value if text.strip().startswith("-") else value)
+        raise Unsupported from None
+    return to_int64(-value if text.strip().startswith("-") else value)

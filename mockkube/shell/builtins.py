@@ -1,31 +1,31 @@
-"""What a shell does itself."""
+"""Built-in commands of the shell."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockkube.shell import conditions
-from mockkube.shell.expansion import known
+from mockkube.shell.expansion import require_known
 from mockkube.shell.shell import Exits, Leaves, Program, Shell
-from mockkube.shell.syntax import Unread
+from mockkube.shell.syntax import Unsupported
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
 _FLAGS: Final = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "f"}
 
 
 def read_all(shell: Shell) -> str:
-    """Return all there is to read; Unread if the container is given an input: nobody knows what will be said there."""
+    """Return the standard input; raise Unread if it comes from outside the script."""
     if shell.stdin is not None:
         return shell.stdin
     if shell.machine.given.stdin:
-        raise Unread
+        raise Unsupported
     return ""
 
 
 def flag_of(option: str) -> str:
-    """Return the letter of a long option; Unread for one that changes more than is read."""
+    """Return the letter of a long option; raise Unread for an option that is not supported."""
     if option not in _FLAGS:
-        raise Unread
+        raise Unsupported
     return _FLAGS[option]
 
 
@@ -38,17 +38,17 @@ def apply_flags(shell: Shell, flags: str) -> None:
 
 
 def bracket(shell: Shell, words: Sequence[str]) -> int:
-    """Test, up to the closing bracket."""
+    """Evaluate `[ ... ]`."""
     if not words or words[-1] != "]":
-        raise Unread
+        raise Unsupported
     return conditions.test(shell, words[:-1])
 
 
 def _number(words: Sequence[str], default: int) -> int:
     if not words:
         return default
-    if not re.fullmatch(r"\d+", known(words[0])):
-        raise Unread
+    if not re.fullmatch(r"\d+", require_known(words[0])):
+        raise Unsupported
     return int(words[0])
 
 
@@ -70,7 +70,7 @@ def _return(shell: Shell, words: Sequence[str]) -> int:
 
 def _exec(shell: Shell, words: Sequence[str]) -> int:
     if not words or words[0].startswith("-"):
-        raise Unread
+        raise Unsupported
     raise Exits(shell.run(words))
 
 
@@ -81,7 +81,7 @@ def _set(shell: Shell, words: Sequence[str]) -> int:
         if flags.endswith("o") and rest:
             flags = f"{flags[:-1]}{flag_of(rest.pop(0))}"
         if not re.fullmatch(r"[-+][euxf]+", flags):
-            raise Unread
+            raise Unsupported
         apply_flags(shell, flags)
     if rest:
         shell.arguments = rest[1:] if rest[0] == "--" else rest
@@ -92,7 +92,7 @@ def _export(shell: Shell, words: Sequence[str]) -> int:
     for word in words:
         name, assigned, value = word.partition("=")
         if not _NAME.match(name):
-            raise Unread
+            raise Unsupported
         if assigned:
             shell.variables[name] = value
         shell.exported[name] = None
@@ -100,11 +100,11 @@ def _export(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _assign(shell: Shell, words: Sequence[str]) -> int:
-    """Do as `local` and `readonly`; what is local stays, which only recursion could tell."""
+    """Run `local` and `readonly`. Locals are not restored at the end of a function; only recursion would notice."""
     for word in words:
         name, assigned, value = word.partition("=")
         if not _NAME.match(name):
-            raise Unread
+            raise Unsupported
         if assigned:
             shell.variables[name] = value
     return 0
@@ -124,7 +124,7 @@ def _shift(shell: Shell, words: Sequence[str]) -> int:
 
 def _wait(shell: Shell, words: Sequence[str]) -> int:
     if words and len(shell.tasks) != 1:
-        raise Unread
+        raise Unsupported
     code = shell.wait()
     return code if words else 0
 

@@ -1,11 +1,11 @@
-"""What `test`, `[` and `[[` say."""
+"""Conditions: `test`, `[` and `[[`."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.shell.expansion import fits, known, pattern_of, text_of
-from mockkube.shell.syntax import Text, Unread, Word
+from mockkube.shell.expansion import matches, pattern_of, require_known, text_of
+from mockkube.shell.syntax import Text, Unsupported, Word
 
 if TYPE_CHECKING:
     from mockkube.shell.shell import Shell
@@ -25,39 +25,39 @@ _OF_TEXTS: Final = ("-n", "-z")
 
 
 def test(shell: "Shell", words: Sequence[str]) -> int:
-    """Return the code of `test` with these words: 0 if it holds."""
+    """Return the exit code of `test` with these words."""
     for word in words:
-        known(word)
+        require_known(word)
     return int(not _Reader(shell, list(words)).whole()) if words else 1
 
 
 def holds_in_brackets(shell: "Shell", words: Sequence[Word]) -> bool:
-    """Whether `[[ words ]]` holds."""
+    """Return whether `[[ words ]]` is true."""
     texts: list[str] = []
     for index, word in enumerate(words):
         is_pattern = index > 0 and texts[-1] in ("=", "==", "!=")
-        texts.append(known(pattern_of(shell, word) if is_pattern else text_of(shell, word)))
+        texts.append(require_known(pattern_of(shell, word) if is_pattern else text_of(shell, word)))
         if texts[-1] == "=~":
-            raise Unread
+            raise Unsupported
     signs = [len(word) == 1 and isinstance(word[0], Text) and not word[0].quoted for word in words]
     return _Reader(shell, texts, signs).whole()
 
 
 class _Reader:
-    """Takes words from the front, and says what holds."""
+    """Consumes words from the front and evaluates the condition."""
 
     def __init__(self, shell: "Shell", words: list[str], signs: list[bool] | None = None) -> None:
         self._shell, self._words = shell, words
         self._patterns = signs is not None
         self._signs = signs or [True] * len(words)
-        """Which words may be operators."""
+        """For each word, whether it may be an operator."""
         self._at = 0
 
     def whole(self) -> bool:
-        """Read all; Unread if something is left."""
+        """Evaluate all words; raise Unread if some are left over."""
         held = self._either()
         if self._at < len(self._words):
-            raise Unread
+            raise Unsupported
         return held
 
     def _either(self) -> bool:
@@ -83,35 +83,35 @@ class _Reader:
 
     def _next(self) -> str:
         if not self._left():
-            raise Unread
+            raise Unsupported
         self._at += 1
         return self._words[self._at - 1]
 
     def _one(self) -> bool:
         if self._left() >= 3 and self._signs[self._at + 1] and self._words[self._at + 1] in (*_TEXTS, *_NUMBERS):
-            return self._compared(self._next(), self._next(), self._next())
+            return self._compare(self._next(), self._next(), self._next())
         if self._left() >= 2 and self._takes("!"):
             return not self._one()
         if self._left() >= 2 and self._takes("("):
             held = self._either()
             if not self._takes(")"):
-                raise Unread
+                raise Unsupported
             return held
         if self._left() >= 2 and self._signs[self._at] and self._words[self._at] in (*_OF_FILES, *_OF_TEXTS):
             return self._of_one(self._next(), self._next())
         word = self._next()
         if self._left() and word.startswith("-"):
-            raise Unread
+            raise Unsupported
         return word != ""
 
-    def _compared(self, left: str, operator: str, right: str) -> bool:
+    def _compare(self, left: str, operator: str, right: str) -> bool:
         if operator in _NUMBERS:
             if not (_NUMBER.match(left) and _NUMBER.match(right)):
-                raise Unread
+                raise Unsupported
             return _NUMBERS[operator](int(left), int(right))
         if operator in "<>":
             return left < right if operator == "<" else left > right
-        same = fits(left, right) if self._patterns else left == right
+        same = matches(left, right) if self._patterns else left == right
         return same if operator != "!=" else not same
 
     def _of_one(self, operator: str, word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which containers have a command that can be read: asked of every container, so it loads nothing."""
+"""Containers whose command can be interpreted. It is asked for every container, so it imports nothing heavy."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ PAUSE: Final = "/pause"
 
 
 def has_command(container: ReadOnlyObject) -> bool:
-    """Whether a container says what it does, or its image is known to."""
+    """Return whether a container has a command, or an image with a known one."""
     return bool(container.get("command") or container.get("args") or entrypoint_of(container.get("image", "")))
 
 
 def entrypoint_of(image: str) -> str:
-    """Return the program an image starts; empty if nobody knows."""
+    """Return the program that an image starts; empty if it is not known."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return {AGNHOST: AGNHOST, "pause": PAUSE}.get(name, "")

@@ -1,4 +1,4 @@
-"""Words of a script to the texts they stand for."""
+"""Expansion of the words of a script to text."""
 
 import fnmatch
 import re
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockkube.shell import arithmetic
-from mockkube.shell.machine import UNKNOWN, bounded
-from mockkube.shell.syntax import Arithmetic, Parameter, Substitution, Text, Unread, Word
+from mockkube.shell.machine import UNKNOWN, check_length
+from mockkube.shell.syntax import Arithmetic, Parameter, Substitution, Text, Unsupported, Word
 from mockkube.shell.words import LENGTH
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SPECIAL: Final = "?#@*$!-"
 
 
 class Failed(Exception):
-    """`${NAME:?text}` of a variable that is not set."""
+    """`${NAME:?text}` with an unset variable."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -29,12 +29,12 @@ class Failed(Exception):
 
 
 def text_of(shell: "Shell", word: Word) -> str:
-    """Return the text of a word that is not split."""
-    return bounded("".join(_part(shell, part) for part in word))
+    """Return the text of a word without field splitting."""
+    return check_length("".join(_part(shell, part) for part in word))
 
 
 def pattern_of(shell: "Shell", word: Word) -> str:
-    """Return the text of a word as a pattern: what is quoted stands for itself."""
+    """Return a word as a pattern; quoted characters match themselves."""
     parts = []
     for part in word:
         text = _part(shell, part)
@@ -42,21 +42,21 @@ def pattern_of(shell: "Shell", word: Word) -> str:
     return "".join(parts)
 
 
-def fits(text: str, pattern: str) -> bool:
-    """Whether a text fits a shell pattern."""
+def matches(text: str, pattern: str) -> bool:
+    """Return whether a text matches a shell pattern."""
     if UNKNOWN in text or UNKNOWN in pattern:
-        raise Unread
+        raise Unsupported
     return fnmatch.fnmatchcase(text, re.sub(r"\[\^", "[!", pattern))
 
 
 def fields_of(shell: "Shell", words: Sequence[Word]) -> list[str]:
-    """Return the texts of words, those of unquoted expansions split; what is not known only if it is but printed."""
+    """Return the fields of words after splitting; unknown text is only allowed in output."""
     printed = bool(words) and words[0] == _ECHO
     fields: list[str] = []
     for word in words:
         fields.extend(_fields(shell, word, printed=printed))
         if len(fields) > FIELDS_MAX:
-            raise Unread
+            raise Unsupported
     shell.machine.step(len(fields) // 16)
     return fields
 
@@ -65,7 +65,7 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
     if shell.is_bash and len(word) == 1 and isinstance(word[0], Text) and (found := _RANGE.match(word[0].text)):
         first, last = int(found[1]), int(found[2])
         if abs(last - first) > FIELDS_MAX:
-            raise Unread
+            raise Unsupported
         return [str(number) for number in range(first, last + (1 if last >= first else -1), 1 if last >= first else -1)]
     if len(word) == 1 and isinstance(word[0], Parameter) and word[0].name == "@" and not word[0].operator:
         return list(shell.arguments)
@@ -75,11 +75,11 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
         text = _part(shell, part)
         if part.quoted or isinstance(part, Text):
             if not part.quoted and "*" in text and text != "[":
-                raise Unread  # which files there are is not known
+                raise Unsupported  # which files there are is not known
             current = (current or "") + text
             continue
         if "*" in text or (UNKNOWN in text and not printed):
-            raise Unread  # nobody knows into what it splits
+            raise Unsupported  # nobody knows into what it splits
         pieces = text.split()
         if current is not None and text[:1].isspace():
             fields.append(current)
@@ -93,7 +93,7 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
             fields.append(current)
             current = None
     if current is not None:
-        fields.append(bounded(current))
+        fields.append(check_length(current))
     return fields
 
 
@@ -113,7 +113,7 @@ def number_of(shell: "Shell", expression: Word) -> int:
     """Return the value of an arithmetic expression."""
     text = text_of(shell, expression)
     if UNKNOWN in text:
-        raise Unread
+        raise Unsupported
     if "RANDOM" in text and "RANDOM" not in shell.variables:
         text = re.sub(r"\bRANDOM\b", lambda _: str(shell.machine.random()), text)
     return arithmetic.evaluate(text, shell.variables)
@@ -123,7 +123,7 @@ def _parameter(shell: "Shell", part: Parameter) -> str:
     value = _value(shell, part.name)
     operator = part.operator
     if operator == LENGTH:
-        return str(len(known(value or "")))
+        return str(len(require_known(value or "")))
     if operator[:1] == ":" and value == "":
         value = None
     match operator.lstrip(":"):
@@ -143,26 +143,26 @@ def _parameter(shell: "Shell", part: Parameter) -> str:
             if value is None:
                 raise Failed(f"{part.name}: {text_of(shell, part.word) or 'parameter null or not set'}")
             return value
-    return _trimmed(shell, known(value or ""), operator, pattern_of(shell, part.word))
+    return _trim(shell, require_known(value or ""), operator, pattern_of(shell, part.word))
 
 
-def known(text: str) -> str:
-    """Return a text in which nothing is unknown; Unread otherwise."""
+def require_known(text: str) -> str:
+    """Return the text; raise Unread if a part of it is unknown."""
     if UNKNOWN in text:
-        raise Unread
+        raise Unsupported
     return text
 
 
-def _trimmed(shell: "Shell", value: str, operator: str, pattern: str) -> str:
-    """Return the value without what fits at its beginning (`#`) or its end (`%`); doubled: as much as possible."""
+def _trim(shell: "Shell", value: str, operator: str, pattern: str) -> str:
+    """Return the value without the shortest matching prefix (`#`) or suffix (`%`); doubled: the longest."""
     if len(value) > TRIMMED_MAX:
-        raise Unread
+        raise Unsupported
     shell.machine.step(len(value) // 16)
     at_front = operator[0] == "#"
     lengths = range(len(value) + 1)
     for length in reversed(lengths) if len(operator) == 2 else lengths:
         piece = value[:length] if at_front else value[len(value) - length :]
-        if fits(piece, pattern):
+        if matches(piece, pattern):
             return value[length:] if at_front else value[: len(value) - length]
     return value
 

@@ -1,11 +1,11 @@
-"""Agnhost, the image which Kubernetes tests itself with: what its program does."""
+"""The agnhost image of Kubernetes' own tests."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockkube.shell.entrypoints import AGNHOST
-from mockkube.shell.machine import ENDLESS, Endless, Late
-from mockkube.shell.syntax import Unread
+from mockkube.shell.machine import ENDLESS, Endless, PastHorizon
+from mockkube.shell.syntax import Unsupported
 
 if TYPE_CHECKING:
     from mockkube.shell.shell import Shell
@@ -16,22 +16,22 @@ _SERVERS: Final = frozenset(
         "serve-hostname", "test-webserver", "webhook",
     }
 )  # fmt: skip
-"""What serves until it is stopped."""
+"""Subcommands that serve until they are stopped."""
 
 
 def is_agnhost(path: str) -> bool:
-    """Whether a path is agnhost's."""
+    """Return whether a path is that of agnhost."""
     return path.rpartition("/")[2] in (AGNHOST, f"{AGNHOST}-2")
 
 
 def agnhost(shell: "Shell", words: Sequence[str]) -> int:
-    """Serve until stopped, or print the command line."""
+    """Run until stopped, or print the command line."""
     if not words or words[0] == "pause":
         shell.print("Paused\n")
     if not words or words[0] in _SERVERS:
-        raise Endless if shell.machine.horizon == ENDLESS else Late
+        raise Endless if shell.machine.horizon == ENDLESS else PastHorizon
     if words[0] == "entrypoint-tester":
         path = f"/{AGNHOST}" if shell.name == AGNHOST else shell.name
         shell.print(f"[{' '.join((path, *words))}]\n")
         return 0
-    raise Unread
+    raise Unsupported

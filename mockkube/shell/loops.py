@@ -1,9 +1,8 @@
-"""Loops that go on until they are stopped, whatever the programs in them do."""
+"""Detection of endless loops."""
 
 from typing import Final
 
 from mockkube.shell.syntax import (
-    Beyond,
     Case,
     Command,
     Define,
@@ -13,6 +12,7 @@ from mockkube.shell.syntax import (
     Script,
     Simple,
     Text,
+    UnsupportedRest,
     While,
     Word,
 )  # fmt: skip
@@ -22,19 +22,19 @@ _TRUE: Final = (("true",), (":",), ("/bin/true",), ("[", "1", "]"), ("[", "true"
 _FALSE: Final = (("false",), ("/bin/false",))
 
 
-def goes_on_for_ever(loop: While) -> bool:
-    """Whether nothing in a loop ends it."""
+def is_endless(loop: While) -> bool:
+    """Return whether no command in a loop can end it."""
     if len(loop.condition) != 1 or loop.condition[0].rest or len(loop.condition[0].first.commands) != 1:
         return False
     kind = loop.condition[0].first.commands[0].kind
     if not isinstance(kind, Simple) or loop.condition[0].first.negated:
         return False
     said = tuple(_literal(word) for word in kind.words)
-    return said in (_FALSE if loop.until else _TRUE) and _stays(loop.body)
+    return said in (_FALSE if loop.until else _TRUE) and _cannot_leave(loop.body)
 
 
-def _stays(script: Script) -> bool:
-    """Whether a script certainly comes to its end, if at all."""
+def _cannot_leave(script: Script) -> bool:
+    """Return whether a script cannot leave the loop around it."""
     return all(
         _stays_in(command)
         for chain in script
@@ -49,14 +49,16 @@ def _stays_in(command: Command) -> bool:
             name = _literal(words[0]) if words else ":"
             return name is not None and name not in _LEAVING
         case If(branches=branches):
-            return all(_stays(body) and (condition is None or _stays(condition)) for condition, body in branches)
+            return all(
+                _cannot_leave(body) and (condition is None or _cannot_leave(condition)) for condition, body in branches
+            )
         case While(condition=condition, body=body):
-            return _stays(condition) and _stays(body)
+            return _cannot_leave(condition) and _cannot_leave(body)
         case For(body=body) | Group(body=body):
-            return _stays(body)
+            return _cannot_leave(body)
         case Case(arms=arms):
-            return all(_stays(body) for _, body in arms)
-        case Define() | Beyond():
+            return all(_cannot_leave(body) for _, body in arms)
+        case Define() | UnsupportedRest():
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""What a script works with beside its variables: time, output and files, all bounded, all made up."""
+"""Time, output and files of one container run, all bounded and simulated."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -6,91 +6,91 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockkube.shell.syntax import Unread
+from mockkube.shell.syntax import Unsupported
 
 UNKNOWN: Final = "\ue000"
-"""Stands in a text for what is not known; it may be printed, but nothing can be decided by it."""
+"""Marks unknown text; it may be printed, but no condition may depend on it."""
 STEPS_MAX: Final = 4_000
-"""How many commands are followed to learn how a container ends."""
+"""Commands interpreted to find how a container ends."""
 STEPS_SHOWN_MAX: Final = 20_000
-"""How many are followed to learn what it has printed up to a moment."""
+"""Commands interpreted to find what a container has printed so far."""
 OUTPUT_MAX: Final = 1 << 20
-"""Characters; what a container prints beyond them is not kept."""
+"""Characters of output that are kept."""
 FILES_MAX: Final = 1000
 TEXT_MAX: Final = 1 << 16
-"""Characters of a variable, a file, or what a program prints for another."""
+"""Characters of a variable, a file, or the output of a substituted command."""
 ENDLESS: Final = float("inf")
 _SCRATCH: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
 _SINKS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
 
 
 class Endless(Exception):
-    """It goes on until it is stopped."""
+    """The command runs until it is stopped."""
 
 
-class Late(Exception):
-    """It goes on beyond the moment of interest."""
+class PastHorizon(Exception):
+    """The command runs past the time of interest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Text a container prints, and when, in seconds since its start."""
+    """A line of output and its time, in seconds since the container's start."""
 
     at: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a container is given."""
+class ContainerEnvironment:
+    """Environment of a container."""
 
     variables: Mapping[str, str]
     others: bool
-    """Whether it may have variables that are not known."""
+    """True if the container may have variables that are not known."""
     hostname: str = ""
     began: datetime | None = None
     empty: tuple[str, ...] = ()
-    """Directories that are empty at first, are its own, and outlast it."""
+    """Directories of its own that start empty and survive restarts."""
     foreign: tuple[str, ...] = ()
-    """Directories whose contents are not known."""
+    """Directories with unknown contents."""
     stdin: bool = False
     seed: str = ""
-    """What the numbers it draws follow from."""
+    """Seed of its random numbers."""
 
 
 @dataclass(slots=True)
 class Machine:
     """Time, output and files of one run."""
 
-    given: Surroundings
+    given: ContainerEnvironment
     horizon: float = ENDLESS
-    """Until when it is followed, in seconds."""
+    """Time up to which the command is interpreted, in seconds."""
     files: dict[str, str] = field(default_factory=dict)
     now: float = 0.0
     steps: int = 0
     depth: int = 0
-    """How many commands we are in."""
+    """Current nesting of commands."""
     draws: int = 0
-    """How often something was read that is never the same."""
+    """Number of reads whose value differs each time."""
     output: list[Printed] = field(default_factory=list)
     _printed: int = 0
 
     def step(self, steps: int = 1) -> None:
-        """Count a step, or as many as something is worth; Unread after too many."""
+        """Count steps; raise Unread after too many."""
         self.steps += steps
         if self.steps > (STEPS_MAX if self.horizon == ENDLESS else STEPS_SHOWN_MAX):
-            raise Unread
+            raise Unsupported
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         if seconds == ENDLESS:
-            raise Late if self.horizon != ENDLESS else Endless
+            raise PastHorizon if self.horizon != ENDLESS else Endless
         if self.now + seconds > self.horizon:
-            raise Late
+            raise PastHorizon
         self.now += seconds
 
     def print(self, text: str) -> None:
-        """Keep what goes to the log."""
+        """Append to the log."""
         self._printed += len(text)
         if text and self._printed <= OUTPUT_MAX:
             self.output.append(Printed(self.now, text))
@@ -101,50 +101,50 @@ class Machine:
         return None if self.given.began is None else self.given.began + timedelta(seconds=self.now)
 
     def random(self) -> int:
-        """Return a number below 32,768, always the same in the same place."""
+        """Return a number below 32,768, the same for each run of the same script."""
         self.draws += 1
         return zlib.crc32(f"{self.given.seed}/{self.draws}".encode()) % 32_768
 
     def read(self, path: str) -> str | None:
-        """Return the text of a file; None if there is none; Unread if that is not known."""
+        """Return the text of a file, None if it does not exist; raise Unread if that is not known."""
         if path in self.files:
             return self.files[path]
         if _below(path, self.given.foreign) or not (_below(path, (*self.given.empty, _SCRATCH))):
-            raise Unread
+            raise Unsupported
         return None
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory; Unread if that is not known."""
+        """Return whether a directory exists; raise Unread if that is not known."""
         bare = path.rstrip("/") or "/"
         if bare in (*self.given.empty, *self.given.foreign, _SCRATCH, "/"):
             return True
         return self.read(bare) is not None and any(one.startswith(f"{bare}/") for one in self.files)
 
     def write(self, path: str, text: str, *, appended: bool = False) -> None:
-        """Write a file; what goes to the container's own output is printed."""
+        """Write a file; writes to the container's standard output are printed."""
         if path in _SINKS:
             self.print(text)
             return
         if path == "/dev/null":
             return
         if not path.startswith("/") or path.startswith(("/dev/tcp", "/proc/", "/sys/")):
-            raise Unread
+            raise Unsupported
         before = self.files.get(path, "") if appended else ""
         if appended and not before and _below(path, self.given.foreign):
             before = UNKNOWN
-        self.files[path] = bounded(before + text)
+        self.files[path] = check_length(before + text)
         if len(self.files) > FILES_MAX:
-            raise Unread
+            raise Unsupported
 
-    def kept(self) -> dict[str, str]:
-        """Return the files that are there when the container starts again."""
+    def files_kept(self) -> dict[str, str]:
+        """Return the files that survive a restart of the container."""
         return {path: text for path, text in self.files.items() if _below(path, self.given.empty)}
 
 
-def bounded(text: str) -> str:
-    """Return a text that is not too long; Unread if it is."""
+def check_length(text: str) -> str:
+    """Return the text; raise Unread if it is too long."""
     if len(text) > TEXT_MAX:
-        raise Unread
+        raise Unsupported
     return text
 
 

@@ -1,4 +1,4 @@
-"""Shell text to its tree. What is not understood ends it: there the tree says `Beyond`."""
+"""Parser for shell scripts. At a construct it does not support, the tree ends with `Beyond`."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from typing import Final
 
 from mockkube.shell import words
 from mockkube.shell.syntax import (
-    Beyond,
     Case,
     Chain,
     Command,
@@ -23,7 +22,8 @@ from mockkube.shell.syntax import (
     Simple,
     Test,
     Text,
-    Unread,
+    Unsupported,
+    UnsupportedRest,
     While,
     Word,
 )  # fmt: skip
@@ -40,7 +40,7 @@ _EMPTY: Final = re.compile(r"(?:(?:[ \t\n]|\\\n)+|#[^\n]*)*")
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> Script:
-    """Return the tree of a script, up to what is not understood."""
+    """Return the tree of a script, up to the first unsupported construct."""
     if len(text) > CHARACTERS_MAX:
         return (_BEYOND,)
     parser = Parser(text)
@@ -48,40 +48,40 @@ def parse(text: str) -> Script:
     try:
         while not parser.at_end():
             chains.append(parser.chain())
-    except Unread:
+    except Unsupported:
         chains.append(_BEYOND)
     return tuple(chains)
 
 
-_BEYOND: Final = Chain(Pipeline((Command(Beyond()),)))
+_BEYOND: Final = Chain(Pipeline((Command(UnsupportedRest()),)))
 
 
 class Parser:
-    """Reads a script from its beginning to its end; Unread where it is not understood."""
+    """Parses a script; raises Unread at unsupported constructs."""
 
     def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
         self.text, self.at, self.depth = text, at, depth
 
     def at_end(self) -> bool:
-        """Whether nothing but space and comments follows."""
+        """Return whether only white space and comments follow."""
         self.at = _match(_EMPTY, self.text, self.at).end()
         return self.at >= len(self.text)
 
     def until(self, *closers: str) -> Script:
-        """Read up to one of these words or signs, which is not taken."""
+        """Parse up to one of these words or operators, without consuming it."""
         self.depth += 1
         if self.depth > DEPTH_MAX:
-            raise Unread
+            raise Unsupported
         chains = []
         while not self.at_end() and not any(self._is_next(closer) for closer in closers):
             chains.append(self.chain())
         self.depth -= 1
         if self.at_end() or not chains:
-            raise Unread
+            raise Unsupported
         return tuple(chains)
 
     def chain(self) -> Chain:
-        """Read pipelines joined by `&&` and `||`, with what ends them."""
+        """Parse pipelines joined by `&&` and `||`, with their terminator."""
         first, rest = self._pipeline(), []
         while (operator := self._sign("&&", "||")) is not None:
             self.at_end()
@@ -114,11 +114,11 @@ class Parser:
 
     def _compound(self) -> Kind | None:
         if self._sign("((") is not None:
-            return Let(self._balanced())
+            return Let(self._parse_balanced())
         if self._sign("(") is not None:
-            return self._closed(")", lambda body: Group(body, apart=True))
+            return self._parse_group(")", lambda body: Group(body, apart=True))
         readers: dict[str, Callable[[], Kind]] = {
-            "{": lambda: self._closed("}", lambda body: Group(body, apart=False)),
+            "{": lambda: self._parse_group("}", lambda body: Group(body, apart=False)),
             "[[": self._test,
             "if": self._if,
             "while": lambda: self._loop(until=False),
@@ -130,19 +130,19 @@ class Parser:
             if self._keyword(name):
                 return reader()
         if any(self._is_next(closer) for closer in _CLOSERS):
-            raise Unread
+            raise Unsupported
         if (found := _FUNCTION.match(self.text, self.at)) is not None:
             self.at = found.end()
             self.at_end()
             return Define(found[1], self._command())
         return None
 
-    def _closed(self, closer: str, make: Callable[[Script], Kind]) -> Kind:
+    def _parse_group(self, closer: str, make: Callable[[Script], Kind]) -> Kind:
         body = self.until(closer)
         self.at += len(closer)
         return make(body)
 
-    def _balanced(self) -> Word:
+    def _parse_balanced(self) -> Word:
         expression, self.at = words.arithmetic(self.text, self.at, self._inner)
         return expression
 
@@ -157,7 +157,7 @@ class Parser:
             if self._keyword("else"):
                 branches.append((None, self.until("fi")))
             if not self._keyword("fi"):
-                raise Unread
+                raise Unsupported
             return If(tuple(branches))
 
     def _loop(self, *, until: bool) -> While:
@@ -166,7 +166,7 @@ class Parser:
 
     def _body(self) -> Script:
         if not self._keyword("do"):
-            raise Unread
+            raise Unsupported
         body = self.until("done")
         self._keyword("done")
         return body
@@ -175,7 +175,7 @@ class Parser:
         self._blank()
         found = _NAME.match(self.text, self.at)
         if found is None:
-            raise Unread
+            raise Unsupported
         self.at = found.end()
         self.at_end()
         listed = None
@@ -198,7 +198,7 @@ class Parser:
         subject = self._word()
         self.at_end()
         if subject is None or not self._keyword("in"):
-            raise Unread
+            raise Unsupported
         arms = []
         while not self.at_end() and not self._is_next("esac"):
             self._sign("(")
@@ -206,13 +206,13 @@ class Parser:
             while self._sign("|") is not None:
                 patterns.append(self._word())
             if self._sign(")") is None:
-                raise Unread
+                raise Unsupported
             self.at_end()
             body = () if self._is_next(";;") else self.until(";;", "esac")
             self._sign(";;")
             arms.append((tuple(one for one in patterns if one is not None), body))
         if not self._keyword("esac"):
-            raise Unread
+            raise Unsupported
         return Case(subject, tuple(arms))
 
     def _test(self) -> Test:
@@ -224,7 +224,7 @@ class Parser:
             sign = self._sign("&&", "||", "(", ")", "<", ">")
             word = (Text(sign),) if sign is not None else self._word()
             if word is None:
-                raise Unread
+                raise Unsupported
             found.append(word)
 
     def _simple(self) -> Command:
@@ -243,7 +243,7 @@ class Parser:
             else:
                 break
         if not (assignments or found or redirects):
-            raise Unread
+            raise Unsupported
         return Command(Simple(tuple(assignments), tuple(found)), tuple(redirects))
 
     def _redirect(self) -> Redirect | None:
@@ -251,11 +251,11 @@ class Parser:
         if found is None:
             return None
         if found[2].startswith("<<"):
-            raise Unread
+            raise Unsupported
         self.at = found.end()
         target = self._word()
         if target is None:
-            raise Unread
+            raise Unsupported
         both = found[1] == "&"
         descriptor = -1 if both else int(found[1] or (0 if found[2][0] == "<" else 1))
         return Redirect(descriptor, found[2].removesuffix("|"), target)
@@ -277,7 +277,7 @@ class Parser:
         return self.at
 
     def _sign(self, *signs: str) -> str | None:
-        """Take a sign if it is next."""
+        """Consume an operator if it is next."""
         self._blank()
         for sign in signs:
             if self.text.startswith(sign, self.at):
@@ -291,7 +291,7 @@ class Parser:
         return alone and self.text.startswith(closer, self.at)
 
     def _keyword(self, name: str) -> bool:
-        """Take a reserved word if it is next."""
+        """Consume a reserved word if it is next."""
         self._blank()
         end = self.at + len(name)
         if not self.text.startswith(name, self.at) or (end < len(self.text) and self.text[end] not in words.ENDS):

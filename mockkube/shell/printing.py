@@ -1,11 +1,11 @@
-"""`echo` and `printf`."""
+"""The commands `echo` and `printf`."""
 
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mockkube.shell.machine import bounded
-from mockkube.shell.syntax import Unread
+from mockkube.shell.machine import check_length
+from mockkube.shell.syntax import Unsupported
 
 if TYPE_CHECKING:
     from mockkube.shell.shell import Shell
@@ -25,62 +25,62 @@ def echo(shell: "Shell", words: Sequence[str]) -> int:
     while rest and _FLAGS.match(rest[0]):
         flags += rest.pop(0)
     text = " ".join(rest)
-    shell.print((_unescaped(text) if "e" in flags else text) + ("" if "n" in flags else "\n"))
+    shell.print((_unescape(text) if "e" in flags else text) + ("" if "n" in flags else "\n"))
     return 0
 
 
 def printf(shell: "Shell", words: Sequence[str]) -> int:
-    """Print a format with its words, again and again while words are left."""
+    """Print a format with its words, repeating it while words are left."""
     if not words or words[0].startswith("-"):
-        raise Unread
+        raise Unsupported
     form, rest, texts = words[0], list(words[1:]), list[str]()
     while True:
         before = len(rest)
-        texts.append(_formatted(form, rest))
+        texts.append(_format(form, rest))
         if not rest or len(rest) == before:
             break
-    shell.print(bounded("".join(texts)))
+    shell.print(check_length("".join(texts)))
     return 0
 
 
-def _formatted(form: str, rest: list[str]) -> str:
+def _format(form: str, rest: list[str]) -> str:
     texts, at = [], 0
     for place in _PLACE.finditer(form):
         literal = form[at : place.start()]
         if "%" in literal:
-            raise Unread
-        texts.append(_unescaped(literal))
-        texts.append(_placed(place, rest))
+            raise Unsupported
+        texts.append(_unescape(literal))
+        texts.append(_format_argument(place, rest))
         at = place.end()
     if "%" in form[at:]:
-        raise Unread
-    return "".join((*texts, _unescaped(form[at:])))
+        raise Unsupported
+    return "".join((*texts, _unescape(form[at:])))
 
 
-def _placed(place: re.Match[str], rest: list[str]) -> str:
+def _format_argument(place: re.Match[str], rest: list[str]) -> str:
     flags, width, precision, kind = place.groups()
     if kind == "%":
         return "%"
     word = rest.pop(0) if rest else ""
     match kind:
         case "s" | "b":
-            text = _unescaped(word) if kind == "b" else word
+            text = _unescape(word) if kind == "b" else word
             text = text if precision is None else text[: int(precision)]
         case "c":
             text = word[:1]
         case "d" | "i" | "u":
             if not re.fullmatch(r"[-+]?\d*", word):
-                raise Unread
+                raise Unsupported
             text = f"{int(word or 0):+d}" if "+" in flags else str(int(word or 0))
         case _:
-            raise Unread
+            raise Unsupported
     size = int(width or 0)
     if "-" in flags:
         return text.ljust(size)
     return text.zfill(size) if "0" in flags and kind in "diu" else text.rjust(size)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def character(found: re.Match[str]) -> str:
         code = found[1]
         if code[0] == "x" and len(code) > 1:

@@ -1,17 +1,17 @@
-"""The programs whose doings are known, by name."""
+"""Programs the interpreter knows, by name."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockkube.shell import builtins, conditions, images, printing
-from mockkube.shell.arithmetic import divided, remainder, wrapped
+from mockkube.shell.arithmetic import divide, remainder, to_int64
 from mockkube.shell.entrypoints import PAUSE
-from mockkube.shell.expansion import fits, known
-from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Late, bounded
+from mockkube.shell.expansion import matches, require_known
+from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, PastHorizon, check_length
 from mockkube.shell.parser import parse
 from mockkube.shell.shell import Program, Shell
-from mockkube.shell.syntax import Unread
+from mockkube.shell.syntax import Unsupported
 
 _FOLDERS: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
 _SPAN: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)$")
@@ -23,12 +23,12 @@ _OPTION: Final = re.compile(r"-[a-zA-Z]+$")
 
 
 def program_of(name: str) -> Program | None:
-    """Return what a command of a shell does; None if nobody knows."""
+    """Return the implementation of a command, None if it is not known."""
     return executable(name) or builtins.BUILTINS.get(name)
 
 
 def executable(path: str) -> Program | None:
-    """Return what a program does that is run by its path or name; None if nobody knows."""
+    """Return the implementation of a program run by path or name, None if it is not known."""
     if images.is_agnhost(path):
         return images.agnhost
     folder, slash, bare = path.rpartition("/")
@@ -40,7 +40,7 @@ def executable(path: str) -> Program | None:
 def _sleep(shell: Shell, words: Sequence[str]) -> int:
     seconds = 0.0
     for word in words:
-        known(word)
+        require_known(word)
         if word in ("infinity", "inf"):
             seconds = ENDLESS
             continue
@@ -57,13 +57,13 @@ def _sleep(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _for_ever(shell: Shell, words: Sequence[str]) -> int:
-    raise Endless if shell.machine.horizon == ENDLESS else Late
+    raise Endless if shell.machine.horizon == ENDLESS else PastHorizon
 
 
 def _tail(shell: Shell, words: Sequence[str]) -> int:
     if any(_OPTION.match(word) and word[-1] in "fF" for word in words) or "--follow" in words:
         return _for_ever(shell, words)
-    raise Unread
+    raise Unsupported
 
 
 def _cat(shell: Shell, words: Sequence[str]) -> int:
@@ -72,9 +72,9 @@ def _cat(shell: Shell, words: Sequence[str]) -> int:
         if word == "-":
             shell.print(builtins.read_all(shell))
         elif word.startswith("-"):
-            raise Unread
+            raise Unsupported
         elif word != "/dev/null":
-            text = shell.machine.read(known(word))
+            text = shell.machine.read(require_known(word))
             if text is None:
                 shell.print(f"cat: can't open '{word}': No such file or directory\n", 2)
                 code = 1
@@ -87,33 +87,33 @@ def _tee(shell: Shell, words: Sequence[str]) -> int:
     appended = "-a" in words
     for word in words:
         if word != "-a":
-            shell.machine.write(known(word), text, appended=appended)
+            shell.machine.write(require_known(word), text, appended=appended)
     shell.print(text)
     return 0
 
 
 def _touch(shell: Shell, words: Sequence[str]) -> int:
     for word in words:
-        if known(word).startswith("-"):
-            raise Unread
+        if require_known(word).startswith("-"):
+            raise Unsupported
         shell.machine.write(word, "", appended=True)
     return 0
 
 
 def _mkdir(shell: Shell, words: Sequence[str]) -> int:
     if "-p" not in words:
-        raise Unread
+        raise Unsupported
     for word in words:
-        if not known(word).startswith("-"):
+        if not require_known(word).startswith("-"):
             shell.machine.write(f"{word.rstrip('/')}/.", "", appended=True)
     return 0
 
 
 def _rm(shell: Shell, words: Sequence[str]) -> int:
     if not any(_OPTION.match(word) and "f" in word for word in words):
-        raise Unread
+        raise Unsupported
     for word in words:
-        if not known(word).startswith("-"):
+        if not require_known(word).startswith("-"):
             folder = f"{word.rstrip('/')}/"
             files = shell.machine.files
             for path in [one for one in files if one == word or one.startswith(folder)]:
@@ -123,14 +123,14 @@ def _rm(shell: Shell, words: Sequence[str]) -> int:
 
 def _seq(shell: Shell, words: Sequence[str]) -> int:
     try:
-        numbers = [int(known(word)) for word in words]
+        numbers = [int(require_known(word)) for word in words]
     except ValueError:
-        raise Unread from None
+        raise Unsupported from None
     if not 1 <= len(numbers) <= 3:
-        raise Unread
+        raise Unsupported
     first, step = (numbers[0] if len(numbers) > 1 else 1), (numbers[1] if len(numbers) > 2 else 1)
     if step == 0 or abs(numbers[-1] - first) // abs(step) > _SEQUENCE_MAX:
-        raise Unread
+        raise Unsupported
     shell.machine.step((abs(numbers[-1] - first) // abs(step)) // 16)
     listed = range(first, numbers[-1] + (1 if step > 0 else -1), step)
     shell.print("".join(f"{number}\n" for number in listed))
@@ -141,7 +141,7 @@ def _date(shell: Shell, words: Sequence[str]) -> int:
     arguments = [word for word in words if word not in ("-u", "--utc")]
     moment = shell.machine.moment()
     if len(arguments) > 1 or (arguments and not arguments[0].startswith("+")):
-        raise Unread
+        raise Unsupported
     if moment is None:
         shell.print(f"{UNKNOWN}\n")
         return 0
@@ -154,7 +154,7 @@ def _date(shell: Shell, words: Sequence[str]) -> int:
 
     def field(found: re.Match[str]) -> str:
         if found[1] not in fields:
-            raise Unread
+            raise Unsupported
         return fields[found[1]]
 
     form = arguments[0][1:] if arguments else "%a %b %e %H:%M:%S %Z %Y"
@@ -170,7 +170,7 @@ def _env(shell: Shell, words: Sequence[str]) -> int:
         other.exported[name] = None
     if rest:
         if rest[0].startswith("-"):
-            raise Unread
+            raise Unsupported
         return other.run(rest)
     shell.print("".join(f"{name}={other.variables[name]}\n" for name in other.exported if name in other.variables))
     if shell.machine.given.others:
@@ -186,7 +186,7 @@ def _printenv(shell: Shell, words: Sequence[str]) -> int:
         if word in shell.exported and word in shell.variables:
             shell.print(f"{shell.variables[word]}\n")
         elif shell.machine.given.others:
-            raise Unread
+            raise Unsupported
         else:
             code = 1
     return code
@@ -194,16 +194,16 @@ def _printenv(shell: Shell, words: Sequence[str]) -> int:
 
 def _hostname(shell: Shell, words: Sequence[str]) -> int:
     if words or not shell.machine.given.hostname:
-        raise Unread
+        raise Unsupported
     shell.print(f"{shell.machine.given.hostname}\n")
     return 0
 
 
 def _expr(shell: Shell, words: Sequence[str]) -> int:
-    rest = [known(word) for word in words]
+    rest = [require_known(word) for word in words]
     value = _expr_level(rest, 0)
     if rest:
-        raise Unread
+        raise Unsupported
     shell.print(f"{value}\n")
     return int(value in ("", "0"))
 
@@ -223,17 +223,17 @@ def _expr_level(rest: list[str], level: int) -> str:
 
 def _expr_operand(rest: list[str]) -> str:
     if not rest:
-        raise Unread
+        raise Unsupported
     word = rest.pop(0)
     if word == "(":
         value = _expr_level(rest, 0)
         if not rest or rest.pop(0) != ")":
-            raise Unread
+            raise Unsupported
         return value
     if word == "length" and rest:
         return str(len(rest.pop(0)))
     if word in ("match", "substr", "index") or (rest and rest[0] == ":"):
-        raise Unread
+        raise Unsupported
     return word
 
 
@@ -245,8 +245,8 @@ def _expr_of(operator: str, left: str, right: str) -> str:
     numbers = [int(one) for one in (left, right) if re.fullmatch(r"-?\d+", one)]
     if operator in ("+", "-", "*", "/", "%"):
         if len(numbers) != 2:
-            raise Unread
-        return str(wrapped(_CALCULATED[operator](*numbers)))
+            raise Unsupported
+        return str(to_int64(_CALCULATED[operator](*numbers)))
     one, other = numbers if len(numbers) == 2 else (left, right)
     order = (one > other) - (one < other)  # type: ignore[operator]  # both are numbers, or both texts
     return str(int(order in _ORDERS[operator]))
@@ -256,7 +256,7 @@ _CALCULATED: Final = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
-    "/": divided,
+    "/": divide,
     "%": remainder,
 }
 _ORDERS: Final[Mapping[str, tuple[int, ...]]] = {
@@ -265,7 +265,7 @@ _ORDERS: Final[Mapping[str, tuple[int, ...]]] = {
 
 
 def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
-    """Run `sh`: with `-c`, or with nothing to read."""
+    """Run `sh`, with `-c` or with a script on standard input."""
     other, rest, script = shell.child(), list(words), None
     other.variables = {name: shell.variables[name] for name in shell.exported if name in shell.variables}
     other.functions, other.arguments, other.is_bash = {}, [], bash
@@ -278,28 +278,28 @@ def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
         if flags == "-o" and rest:
             flags = f"-{builtins.flag_of(rest.pop(0))}"
         if not re.fullmatch(r"[-+][ceuxilf]+", flags):
-            raise Unread
+            raise Unsupported
         builtins.apply_flags(other, flags)
         script = "" if "c" in flags else script
     if script is None:
         if rest or builtins.read_all(shell):
-            raise Unread
+            raise Unsupported
         return 0
     if not rest:
-        raise Unread
+        raise Unsupported
     script, *other.arguments = rest
     if other.arguments:
         other.name = other.arguments.pop(0)
-    code = other.finish(parse(known(script)))
+    code = other.finish(parse(require_known(script)))
     shell.machine.step()
     return code
 
 
 def _timeout(shell: Shell, words: Sequence[str]) -> int:
-    """End what runs for longer than it may."""
-    found = _SPAN.match(known(words[0])) if words else None
+    """Stop a command after a time."""
+    found = _SPAN.match(require_known(words[0])) if words else None
     if found is None or len(words) < 2:
-        raise Unread
+        raise Unsupported
     machine = shell.machine
     before, ends = machine.horizon, machine.now + float(found[1]) * _UNITS[found[2]]
     if ends >= before:
@@ -307,7 +307,7 @@ def _timeout(shell: Shell, words: Sequence[str]) -> int:
     machine.horizon = ends
     try:
         return shell.child().run(words[1:])
-    except Late:
+    except PastHorizon:
         machine.now = ends
         return 124
     finally:
@@ -316,18 +316,18 @@ def _timeout(shell: Shell, words: Sequence[str]) -> int:
 
 def _basename(shell: Shell, words: Sequence[str]) -> int:
     if len(words) != 1:
-        raise Unread
-    shell.print(f"{bounded(known(words[0])).rstrip('/').rpartition('/')[2]}\n")
+        raise Unsupported
+    shell.print(f"{check_length(require_known(words[0])).rstrip('/').rpartition('/')[2]}\n")
     return 0
 
 
 def _grep(shell: Shell, words: Sequence[str]) -> int:
-    """Look for a plain text in what is read: `grep -q text`."""
+    """Search standard input for a plain text: `grep -q text`."""
     quiet = [word for word in words if word in ("-q", "-F", "-qF", "-Fq")]
     rest = [word for word in words if word not in quiet]
-    if len(rest) != 1 or shell.stdin is None or re.search(r"[\\^$.*+?()\[\]{}|]", known(rest[0])):
-        raise Unread
-    lines = [line for line in known(shell.stdin).splitlines() if fits(line, f"*{rest[0]}*")]
+    if len(rest) != 1 or shell.stdin is None or re.search(r"[\\^$.*+?()\[\]{}|]", require_known(rest[0])):
+        raise Unsupported
+    lines = [line for line in require_known(shell.stdin).splitlines() if matches(line, f"*{rest[0]}*")]
     if not any("q" in word for word in quiet):
         shell.print("".join(f"{line}\n" for line in lines))
     return int(not lines)

@@ -1,15 +1,14 @@
-"""A shell that follows the tree of a script: what it prints, how long it takes, how it ends. Nothing is executed."""
+"""Shell interpreter: walks the tree of a script and records output, time and exit code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mockkube.shell import conditions
-from mockkube.shell.expansion import Failed, fields_of, fits, known, number_of, pattern_of, text_of
-from mockkube.shell.loops import goes_on_for_ever
-from mockkube.shell.machine import ENDLESS, Endless, Late, Machine, Printed, bounded
+from mockkube.shell.expansion import Failed, fields_of, matches, number_of, pattern_of, require_known, text_of
+from mockkube.shell.loops import is_endless
+from mockkube.shell.machine import ENDLESS, Endless, Machine, PastHorizon, Printed, check_length
 from mockkube.shell.syntax import (
-    Beyond,
     Case,
     Chain,
     Command,
@@ -23,19 +22,20 @@ from mockkube.shell.syntax import (
     Script,
     Simple,
     Test,
-    Unread,
+    Unsupported,
+    UnsupportedRest,
     While,
 )  # fmt: skip
 
 DEPTH_MAX: Final = 40
-"""How deep commands stand in one another; beyond that a script is not read."""
+"""Maximum nesting of commands."""
 Program = Callable[["Shell", Sequence[str]], int]
-"""What a program does with its arguments; its exit code."""
+"""Runs a program with its arguments and returns its exit code."""
 Programs = Callable[[str], Program | None]
 
 
 class Exits(Exception):
-    """The shell ends with a code."""
+    """The shell exits with a code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -43,7 +43,7 @@ class Exits(Exception):
 
 
 class Leaves(Exception):
-    """A loop is left (`break`) or goes on with its next turn (`continue`); a function is left (`return`)."""
+    """A loop ends (`break`) or continues (`continue`), or a function returns (`return`)."""
 
     def __init__(self, how: str, levels: int = 1) -> None:
         super().__init__(how)
@@ -52,14 +52,14 @@ class Leaves(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What runs in the background: when it is done (ENDLESS: never), with which code; None: nobody knows."""
+    """A background command: its end (ENDLESS: never) and exit code; None if unknown."""
 
     done_at: float | None
     code: int = 0
 
 
 class Shell:
-    """One shell: its variables, its arguments, where its output goes."""
+    """One shell: its variables, arguments and output."""
 
     def __init__(self, machine: Machine, programs: Programs, variables: Mapping[str, str]) -> None:
         self.machine, self.programs = machine, programs
@@ -71,23 +71,23 @@ class Shell:
         self.is_bash = False
         self.stops_on_error = False
         self.strict = False
-        """Whether a variable that is not set is an error."""
+        """True if an unset variable is an error (`set -u`)."""
         self.status = 0
         self.tasks: list[Task] = []
         self.stdin: str | None = None
-        """What is to be read; None: what the container is given."""
+        """Standard input; None for that of the container."""
         self._sinks: dict[int, Callable[[str], None]] = {1: machine.print, 2: machine.print}
         self._substituted = 0
-        """The code of the last `$(...)`."""
+        """Exit code of the last `$(...)`."""
         self._guarded = 0
-        """Within how many conditions we are: there nothing is an error."""
+        """Number of enclosing conditions, in which `set -e` does not apply."""
 
     def print(self, text: str, descriptor: int = 1) -> None:
-        """Write to where a descriptor leads."""
+        """Write to a file descriptor."""
         self._sinks[descriptor](text)
 
     def child(self) -> "Shell":
-        """Return a shell with copies of all that this one has."""
+        """Return a subshell with a copy of this shell's state."""
         other = Shell(self.machine, self.programs, self.variables)
         other.exported, other.functions = dict(self.exported), dict(self.functions)
         other.arguments, other.name, other.is_bash = list(self.arguments), self.name, self.is_bash
@@ -97,11 +97,11 @@ class Shell:
         return other
 
     def unguard(self) -> None:
-        """Begin anew: what calls us may stand in a condition, which is nothing to us."""
+        """Apply `set -e` again although the caller may stand in a condition."""
         self._guarded = 0
 
     def finish(self, script: Script) -> int:
-        """Follow a script to its end; return the shell's exit code."""
+        """Interpret a script to its end; return the exit code of the shell."""
         try:
             self.follow(script)
         except Exits as end:
@@ -114,14 +114,14 @@ class Shell:
         return self.status
 
     def capture(self, script: Script) -> str:
-        """Return what a script prints, as `$(...)` does."""
+        """Return the output of a script, as `$(...)` does."""
         other, texts = self.child(), list[str]()
         other._sinks[1] = texts.append
         self._substituted = other.finish(script)
-        return bounded("".join(texts))
+        return check_length("".join(texts))
 
     def follow(self, script: Script) -> int:
-        """Follow a script in this shell."""
+        """Interpret a script in this shell."""
         for chain in script:
             if chain.background:
                 self._begin(chain)
@@ -131,25 +131,25 @@ class Shell:
         return self.status
 
     def _begin(self, chain: Chain) -> None:
-        """Run something beside; time goes on from here for us."""
+        """Start a background command without advancing the time of this shell."""
         other, began = self.child(), self.machine.now
         try:
             other._chain(chain)
             task = Task(self.machine.now, other.status)
         except Exits as end:
             task = Task(self.machine.now, end.code & 255)
-        except (Endless, Late):
+        except (Endless, PastHorizon):
             task = Task(ENDLESS)
-        except Unread:
+        except Unsupported:
             task = Task(None)
         self.machine.now = began
         self.tasks.append(task)
 
     def wait(self) -> int:
-        """Wait for all that runs in the background."""
+        """Wait for all background commands."""
         for task in self.tasks:
             if task.done_at is None:
-                raise Unread
+                raise Unsupported
             self.machine.sleep(max(0.0, task.done_at - self.machine.now))
         code = self.tasks[-1].code if self.tasks else 0
         self.tasks = []
@@ -178,7 +178,7 @@ class Shell:
             raise Exits(self.status)
 
     def _pass_on(self, commands: Sequence[Command]) -> None:
-        """Give what each prints to the next."""
+        """Connect the commands of a pipeline."""
         text = self.stdin
         for command in commands:
             other, texts = self.child(), list[str]()
@@ -186,16 +186,16 @@ class Shell:
             if command is not commands[-1]:
                 other._sinks[1] = texts.append
             self.status = other.finish((Chain(Pipeline((command,))),))
-            text = bounded("".join(texts))
+            text = check_length("".join(texts))
 
     def command(self, command: Command) -> int:
-        """Follow one command with its redirections; return its exit code."""
+        """Interpret one command with its redirections; return its exit code."""
         self.machine.step()
         before = self._sinks, self.stdin
         self.machine.depth += 1
         try:
             if self.machine.depth > DEPTH_MAX:
-                raise Unread
+                raise Unsupported
             if command.redirects:
                 self._sinks = dict(self._sinks)
             for redirect in command.redirects:
@@ -206,12 +206,12 @@ class Shell:
             self.machine.depth -= 1
 
     def _redirect(self, redirect: Redirect) -> None:
-        target = known(text_of(self, redirect.target))
+        target = require_known(text_of(self, redirect.target))
         machine = self.machine
         if redirect.operator == "<":
             text = "" if target == "/dev/null" else machine.read(target)
             if text is None:
-                raise Unread
+                raise Unsupported
             self.stdin = text
             return
         if redirect.operator in (">&", "<&"):
@@ -220,7 +220,7 @@ class Shell:
             elif target.isdigit() and int(target) in self._sinks:
                 self._sinks[redirect.descriptor] = self._sinks[int(target)]
             else:
-                raise Unread
+                raise Unsupported
             return
         if redirect.operator == ">":
             machine.write(target, "")
@@ -249,8 +249,8 @@ class Shell:
             case Define(name=name, body=body):
                 self.functions[name] = body
                 return 0
-            case Beyond():
-                raise Unread
+            case UnsupportedRest():
+                raise Unsupported
 
     def _simple(self, simple: Simple) -> int:
         self._substituted = 0
@@ -266,17 +266,17 @@ class Shell:
             other.variables[name] = text_of(self, word)
             other.exported[name] = None
         if fields[0] in self.functions or fields[0] in ("exit", "export", "exec", "set"):
-            raise Unread
+            raise Unsupported
         return other.run(fields)
 
     def run(self, fields: Sequence[str]) -> int:
-        """Run a function or a program; Unread if nobody knows what it does."""
-        name = known(fields[0])
+        """Run a function or a program; raise Unread if it is not known."""
+        name = require_known(fields[0])
         if (body := self.functions.get(name)) is not None:
             return self._call(body, fields[1:])
         program = self.programs(name)
         if program is None:
-            raise Unread
+            raise Unsupported
         return program(self, fields[1:])
 
     def _call(self, body: Command, arguments: Sequence[str]) -> int:
@@ -304,7 +304,7 @@ class Shell:
         return 0
 
     def _while(self, loop: While) -> int:
-        if self.machine.horizon == ENDLESS and goes_on_for_ever(loop) and not self.stops_on_error:
+        if self.machine.horizon == ENDLESS and is_endless(loop) and not self.stops_on_error:
             raise Endless
         code, before = 0, None
         while self._holds(loop.condition) != loop.until:
@@ -316,7 +316,7 @@ class Shell:
             try:
                 code = self.follow(loop.body)
             except Leaves as leaving:
-                if self._is_left(leaving):
+                if self._ends_loop(leaving):
                     return 0
             self.machine.step()
         return code
@@ -329,12 +329,12 @@ class Shell:
             try:
                 code = self.follow(loop.body)
             except Leaves as leaving:
-                if self._is_left(leaving):
+                if self._ends_loop(leaving):
                     return 0
         return code
 
-    def _is_left(self, leaving: Leaves) -> bool:
-        """Whether a loop ends for it, rather than going on with its next turn."""
+    def _ends_loop(self, leaving: Leaves) -> bool:
+        """Return whether the loop ends rather than continues."""
         if leaving.how == "return":
             raise leaving
         if leaving.levels > 1:
@@ -344,11 +344,11 @@ class Shell:
     def _case(self, choice: Case) -> int:
         text = text_of(self, choice.word)
         for patterns, body in choice.arms:
-            if any(fits(text, pattern_of(self, pattern)) for pattern in patterns):
+            if any(matches(text, pattern_of(self, pattern)) for pattern in patterns):
                 return self.follow(body)
         return 0
 
 
 def in_order(printed: Sequence[Printed]) -> list[Printed]:
-    """Return what was printed side by side in the order of time."""
+    """Return the output of concurrent commands in order of time."""
     return sorted(printed, key=lambda one: one.at)

@@ -1,15 +1,15 @@
-"""The tree of a shell script, as far as it is read."""
+"""Syntax tree of a shell script."""
 
 from dataclasses import dataclass
 
 
-class Unread(Exception):
-    """The command does not say what happens from here on: it is beyond what is read."""
+class Unsupported(Exception):
+    """The interpreter does not support or cannot know what happens from here on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Literal text; what is quoted is neither split nor matched with files."""
+    """Literal text; quoted text is neither split nor matched against files."""
 
     text: str
     quoted: bool = False
@@ -17,7 +17,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`$NAME`, `${NAME}`, `${NAME:-word}`; the operator is empty, or what stands between name and word."""
+    """`$NAME`, `${NAME}`, `${NAME:-word}`; the operator stands between name and word, or is empty."""
 
     name: str
     operator: str = ""
@@ -46,7 +46,7 @@ Word = tuple[Text | Parameter | Arithmetic | Substitution, ...]
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Where a descriptor goes: to a file, or to another descriptor."""
+    """Target of a file descriptor: a file, or another descriptor."""
 
     descriptor: int
     operator: str
@@ -77,14 +77,14 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Conditions with what follows from each; an `else` has no condition."""
+    """Conditions with their bodies; an `else` has no condition."""
 
     branches: tuple[tuple["Script | None", "Script"], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """A loop while a condition holds, or until it does."""
+    """A loop that runs while, or until, a condition is true."""
 
     condition: "Script"
     body: "Script"
@@ -93,7 +93,7 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """A loop over words; None: over the arguments."""
+    """A loop over words; None stands for the arguments."""
 
     name: str
     words: tuple[Word, ...] | None
@@ -102,7 +102,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A word, and patterns with what follows from each."""
+    """A word, and patterns with their bodies."""
 
     word: Word
     arms: tuple[tuple[tuple[Word, ...], "Script"], ...]
@@ -125,11 +125,11 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
-    """What could not be read: nothing is known once it is reached."""
+class UnsupportedRest:
+    """An unsupported construct: nothing after it is known."""
 
 
-Kind = Simple | Test | Let | If | While | For | Case | Group | Define | Beyond
+Kind = Simple | Test | Let | If | While | For | Case | Group | Define | UnsupportedRest
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands, each reading what the one before prints."""
+    """Commands, each reading the output of the one before."""
 
     commands: tuple[Command, ...]
     negated: bool = False
@@ -150,7 +150,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Pipelines joined by `&&` and `||`, maybe in the background."""
+    """Pipelines joined by `&&` and `||`, possibly in the background."""
 
     first: Pipeline
     rest: tuple[tuple[str, Pipeline], ...] = ()

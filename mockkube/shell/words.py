@@ -1,16 +1,16 @@
-"""Words of a shell script: quotes, parameters, substitutions."""
+"""Parser for words of a script: quotes, parameters, substitutions."""
 
 import re
 from collections.abc import Callable
 from typing import Final
 
-from mockkube.shell.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unread, Word
+from mockkube.shell.syntax import Arithmetic, Parameter, Script, Substitution, Text, Unsupported, Word
 
 Scripts = Callable[[str, int], tuple[Script, int]]
-"""Reads a script from there in a text to its closing parenthesis, and says where it stands."""
+"""Parses the script at a position up to its closing parenthesis, and returns the position."""
 
 ENDS: Final = frozenset(" \t\n;&|()<>")
-"""What ends a word that is not quoted."""
+"""Characters that end an unquoted word."""
 _PLAIN: Final = re.compile(r"[^\s;&|()<>'\"\\$`]+")
 _IN_QUOTES: Final = re.compile(r"[^\"\\$`]+")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*|[0-9?#@*$!-]")
@@ -22,36 +22,36 @@ LENGTH: Final = "length"
 
 
 def assignment(text: str, at: int) -> re.Match[str] | None:
-    """Return what is assigned to here, if anything."""
+    """Return the name an assignment at this position assigns to, if there is one."""
     return _ASSIGNMENT.match(text, at)
 
 
 def word(text: str, at: int, scripts: Scripts) -> tuple[Word | None, int]:
-    """Read one word; None if none is there. Return where it ends, too."""
+    """Parse one word, or None, and return it with its end."""
     reader = _Reader(text, at, scripts)
-    found = reader.unquoted(ENDS)
+    found = reader.parse_unquoted(ENDS)
     return (found if reader.at > at else None), reader.at
 
 
 def arithmetic(text: str, at: int, scripts: Scripts) -> tuple[Word, int]:
-    """Read up to the `))` that ends an expression, and past it."""
+    """Parse an arithmetic expression up to and including its `))`."""
     level, end = 0, at
     while level or not text.startswith("))", end):
         if end >= len(text):
-            raise Unread
+            raise Unsupported
         level += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    return _Reader(text[at:end], 0, scripts).quoted(""), end + 2
+    return _Reader(text[at:end], 0, scripts).parse_quoted(""), end + 2
 
 
 class _Reader:
-    """Reads parts of words."""
+    """Parses the parts of a word."""
 
     def __init__(self, text: str, at: int, scripts: Scripts) -> None:
         self.text, self.at, self.scripts = text, at, scripts
 
-    def unquoted(self, ends: frozenset[str]) -> Word:
-        """Read up to one of the ends."""
+    def parse_unquoted(self, ends: frozenset[str]) -> Word:
+        """Parse up to one of the end characters."""
         parts: list[Text | Parameter | Arithmetic | Substitution] = []
         while self.at < len(self.text) and self.text[self.at] not in ends:
             match self.text[self.at]:
@@ -59,7 +59,7 @@ class _Reader:
                     parts.append(Text(self._single(), quoted=True))
                 case '"':
                     self.at += 1
-                    parts.extend(self.quoted('"') or (Text("", quoted=True),))
+                    parts.extend(self.parse_quoted('"') or (Text("", quoted=True),))
                     self._take('"')
                 case "\\":
                     escaped = self.text[self.at + 1 : self.at + 2]
@@ -77,8 +77,8 @@ class _Reader:
                     parts.append(Text(plain))
         return tuple(parts)
 
-    def quoted(self, end: str) -> Word:
-        """Read up to the end as between double quotes; to the end of the text if there is none."""
+    def parse_quoted(self, end: str) -> Word:
+        """Parse up to the closing double quote, or to the end of a text without one."""
         parts: list[Text | Parameter | Arithmetic | Substitution] = []
         while self.at < len(self.text) and not (end and self.text[self.at] == end):
             char = self.text[self.at]
@@ -99,13 +99,13 @@ class _Reader:
     def _single(self) -> str:
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise Unread
+            raise Unsupported
         begin, self.at = self.at + 1, end + 1
         return self.text[begin:end]
 
     def _take(self, sign: str) -> None:
         if not self.text.startswith(sign, self.at):
-            raise Unread
+            raise Unsupported
         self.at += len(sign)
 
     def _dollar(self, *, quoted: bool) -> Text | Parameter | Arithmetic | Substitution:
@@ -119,11 +119,11 @@ class _Reader:
             return self._substitution(quoted=quoted)
         if self.text.startswith("{", self.at):
             self.at += 1
-            return self._braced(quoted=quoted)
+            return self._parse_braced(quoted=quoted)
         found = _NAME.match(self.text, self.at)
         if found is None:
             if self.text.startswith("'", self.at):
-                raise Unread
+                raise Unsupported
             return Text("$", quoted)
         self.at = found.end()
         return Parameter(found[0], quoted=quoted)
@@ -136,20 +136,20 @@ class _Reader:
     def _ticks(self, *, quoted: bool) -> Substitution:
         end = self.text.find("`", self.at + 1)
         if end < 0 or "\\" in self.text[self.at : end]:
-            raise Unread
+            raise Unsupported
         script, _ = self.scripts(f"{self.text[self.at + 1 : end]})", 0)
         self.at = end + 1
         return Substitution(script, quoted)
 
-    def _braced(self, *, quoted: bool) -> Parameter:
+    def _parse_braced(self, *, quoted: bool) -> Parameter:
         found = _BRACED.match(self.text, self.at)
         if found is None:
-            raise Unread
+            raise Unsupported
         self.at = found.end()
         operator = _OPERATOR.match(self.text, self.at)
         if operator is None or (found[1] and operator[0]):
-            raise Unread
+            raise Unsupported
         self.at = operator.end()
-        alternative = self.quoted("}") if quoted else self.unquoted(frozenset("}"))
+        alternative = self.parse_quoted("}") if quoted else self.parse_unquoted(frozenset("}"))
         self._take("}")
         return Parameter(found[2], LENGTH if found[1] else operator[0], alternative, quoted)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mockkube.features.errors import FlagError
-from mockkube.features.flags import Settled, settle
+from mockkube.features.flags import ParsedFlags, parse_flags
 from mockkube.features.gates import states
 from mockkube.features.stages import Maturity, Stage, stage_at
 from mockkube.features.table import dependencies, histories
@@ -127,8 +127,8 @@ def cases() -> list[Any]:
     ]
 
 
-def settled(case: dict[str, Any]) -> Settled:
-    return settle(case["component"], Version.parse(case["version"]), flags_of(case["flags"]))
+def settled(case: dict[str, Any]) -> ParsedFlags:
+    return parse_flags(case["component"], Version.parse(case["version"]), flags_of(case["flags"]))
 
 
 @pytest.mark.parametrize("case", cases())

@@ -66,7 +66,7 @@ _LOCKED: Final = {
 
 def is_on(caps: Capabilities, gate: str) -> bool:
     """Whether the gate is on, or its feature has become a part of Kubernetes."""
-    locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.rerouted(gate)
+    locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.has_train(gate)
     return locked or caps.enabled(gate)
 
 

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State
-from mockkube.features.standing import Standing
 from mockkube.features.versions import binary_text
 
 _BUCKETS = (
@@ -90,7 +90,7 @@ class Metrics:
         return render(self.registry)
 
 
-def describe(registry: CollectorRegistry, standing: Standing, gates: Iterable[State]) -> None:
+def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[State]) -> None:
     """Tell the versions and every gate, once, when the server starts."""
     # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
     versions = Gauge(

@@ -19,7 +19,7 @@ from mockkube.apiserver.http.metrics import Metrics
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.zpages import Pages, Subject
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.features.standing import Standing
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version, binary_text
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ _GO: Final = "go1.25.5"
 
 def version_info(version: Version) -> Object:
     """What `/version` says: the version this server speaks as."""
-    standing = Standing.of(version)
+    standing = EffectiveVersion.of(version)
     return {
         "major": str(version.major),
         "minor": str(version.minor),

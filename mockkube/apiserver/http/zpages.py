@@ -18,7 +18,7 @@ from mockkube.api.types import Object
 from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, YAML, Clause, Representation, clauses
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.standing import Standing
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version, binary_text
 from mockkube.runtime.clock import Clock
 
@@ -106,7 +106,7 @@ class Pages:
         return text if self._subject.caps.version < _PATHS_SINCE else f"{text}{paths}\n"
 
     def _facts(self) -> Object:
-        standing = Standing.of(self._subject.caps.version)
+        standing = EffectiveVersion.of(self._subject.caps.version)
         folders = {f"/{path.split('/')[1]}" for path in self._paths() if path.strip("/")}
         return {
             "startTime": render_time(self._subject.started),

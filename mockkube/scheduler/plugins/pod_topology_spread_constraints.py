@@ -74,7 +74,7 @@ class Able:
     @classmethod
     def of(cls, caps: Capabilities) -> "Able":
         """Return it for a version with gates; policies are a part of Kubernetes unless a train says otherwise."""
-        return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.rerouted(_POLICIES_GATE))
+        return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.has_train(_POLICIES_GATE))
 
 
 def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
-from mockkube.features.flags import judge_gates, parse_feature_gates, settle
+from mockkube.features.flags import parse_feature_gates, parse_flags, validate_gates
 from mockkube.features.stages import Maturity, Stage
-from mockkube.features.standing import Standing
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -81,18 +81,18 @@ def test_every_locked_gate_is_told() -> None:
 def test_a_gate_needs_what_it_depends_on_since_135() -> None:
     expected = "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"
     assert refusal("GangScheduling=true", version=V135) == (expected,)
-    assert judge_gates({"GangScheduling": True, "GenericWorkload": True}, "kube-apiserver", V135)
+    assert validate_gates({"GangScheduling": True, "GenericWorkload": True}, "kube-apiserver", V135)
 
 
 def test_a_gate_of_the_future_is_refused_in_the_words_of_the_release() -> None:
     expected = f"cannot set feature gate {COMPARISON} to true, feature is PreAlpha at emulated version 1.34"
-    old = Standing.of(V136).emulating(V134)
+    old = EffectiveVersion.of(V136).emulating(V134)
     with pytest.raises(FlagError) as raised:
-        judge_gates({COMPARISON: True}, "kube-apiserver", V136, standing=old)
+        validate_gates({COMPARISON: True}, "kube-apiserver", V136, standing=old)
     assert raised.value.errors == (f"{expected}, min compatibility version 1.33",)
-    old = Standing.of(V134).emulating(Version(1, 33))
+    old = EffectiveVersion.of(V134).emulating(Version(1, 33))
     with pytest.raises(FlagError) as raised:
-        judge_gates({"HostnameOverride": False}, "kube-apiserver", V134, standing=old)
+        validate_gates({"HostnameOverride": False}, "kube-apiserver", V134, standing=old)
     (error,) = raised.value.errors
     assert error.endswith("to false, feature is PreAlpha at emulated version 1.33")
 
@@ -104,7 +104,7 @@ def test_an_older_binary_has_never_heard_of_a_proposal() -> None:
 def test_what_a_train_locked_cannot_be_set() -> None:
     locked = ReleaseTrain("TaintTolerationCEL", stages=(Stage(V136, Maturity.GA, True, True),))
     with pytest.raises(FlagError, match="to false, feature is locked to true"):
-        judge_gates({"TaintTolerationCEL": False}, "kube-scheduler", V136, trains=(locked,))
+        validate_gates({"TaintTolerationCEL": False}, "kube-scheduler", V136, trains=(locked,))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_alpha_gates_are_called_unsupported(version: Version, component: str, wa
 
 
 def test_alpha_gates_are_called_unsupported_where_a_candidate_emulates() -> None:
-    old = Standing.of(V137).emulating(V136)
-    (said,) = judge_gates({COMPARISON: True}, "kube-apiserver", V137, standing=old).warnings
+    old = EffectiveVersion.of(V137).emulating(V136)
+    (said,) = validate_gates({COMPARISON: True}, "kube-apiserver", V137, standing=old).warnings
     assert said.text.endswith(f"features=[{COMPARISON}]")
 
 
@@ -163,25 +163,25 @@ def test_the_kubelet_reads_its_flag_in_its_own_way() -> None:
 )
 def test_an_unknown_flag(component: str, version: Version, flag: str) -> None:
     with pytest.raises(FlagError, match=f"^unknown flag: --{flag}$"):
-        settle(component, version, {flag: ["1.36"]})
+        parse_flags(component, version, {flag: ["1.36"]})
 
 
 def test_gates_are_judged_at_the_emulated_version() -> None:
     flags = {"emulated-version": ["1.34"], "feature-gates": ["PodObservedGenerationTracking=false"]}
-    settled = settle("kube-apiserver", V136, flags)
-    assert settled.standing == Standing(V136, V134, Version(1, 33))
+    settled = parse_flags("kube-apiserver", V136, flags)
+    assert settled.standing == EffectiveVersion(V136, V134, Version(1, 33))
     assert settled.gates.overrides == {"PodObservedGenerationTracking": False}
 
 
 def test_gates_are_judged_before_the_range_of_versions() -> None:
     with pytest.raises(FlagError, match=r"^unrecognized feature gate: X$"):
-        settle("kube-apiserver", V136, {"emulated-version": ["1.30"], "feature-gates": ["X=true"]})
+        parse_flags("kube-apiserver", V136, {"emulated-version": ["1.30"], "feature-gates": ["X=true"]})
 
 
 @pytest.mark.parametrize("values", [[], ["true"]], ids=["as a switch", "with a value"])
 def test_forward_compatibility_needs_an_emulated_version(values: list[str]) -> None:
     flags = {"emulation-forward-compatible": values}
     with pytest.raises(FlagError, match="EmulationForwardCompatible cannot be set to true"):
-        settle("kube-apiserver", V136, flags)
-    assert settle("kube-apiserver", V136, {**flags, "emulated-version": ["1.35"]}).standing.emulated == V135
-    assert settle("kube-apiserver", V136, {"emulation-forward-compatible": ["false"]})
+        parse_flags("kube-apiserver", V136, flags)
+    assert parse_flags("kube-apiserver", V136, {**flags, "emulated-version": ["1.35"]}).standing.emulated == V135
+    assert parse_flags("kube-apiserver", V136, {"emulation-forward-compatible": ["false"]})

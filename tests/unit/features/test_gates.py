@@ -2,9 +2,9 @@
 
 import pytest
 
+from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State, effective, registry, states
 from mockkube.features.stages import Maturity, Stage
-from mockkube.features.standing import Standing
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 
@@ -115,7 +115,7 @@ def test_states_name_the_stage_as_the_metric_does() -> None:
 
 
 def test_states_leave_out_what_is_younger_than_the_emulated_version() -> None:
-    old = Standing(Version(1, 36), Version(1, 34), Version(1, 33))
+    old = EffectiveVersion(Version(1, 36), Version(1, 34), Version(1, 33))
     names = {state.name for state in states(Version(1, 36), standing=old)}
     assert COMPARISON not in names
     assert "HostnameOverride" in names
@@ -128,6 +128,6 @@ def test_the_scheduler_lacks_a_gate_of_the_controller_managers() -> None:
 
 
 def test_a_minimum_compatibility_version_can_turn_a_default_on() -> None:
-    alone = Standing(Version(1, 37), Version(1, 37), Version(1, 37))
+    alone = EffectiveVersion(Version(1, 37), Version(1, 37), Version(1, 37))
     found = {state.name: state.enabled for state in states(Version(1, 37), standing=alone)}
     assert found["DRAFractionalCapacityRange"] is True

@@ -14,7 +14,7 @@ from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.shell.entrypoints import has_command
 
 if TYPE_CHECKING:
-    from mockkube.shell.reading import Reading
+    from mockkube.shell.interpreter import CommandResult
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
 _SECOND: Final = timedelta(seconds=0.999)
@@ -113,14 +113,14 @@ def _said(pods: Resource, pod: ReadOnlyObject, container: str, run: _Run) -> lis
     spec = next(one for key in _LISTS for one in pod["spec"].get(key, ()) if one["name"] == container)
     if not has_command(spec):
         return None
-    from mockkube.shell.reading import End, read  # loaded when somebody first reads a log
-    from mockkube.shell.surroundings import Start
+    from mockkube.shell.environment import ContainerStart  # imported for the first log: most servers serve none
+    from mockkube.shell.interpreter import ContainerEnd, interpret
 
     until = run.ended + _SECOND if run.ended is not None else pods.services.clock.now()
-    start = Start(run.number, run.began, lambda kind, namespace, name: _found(pods, kind, namespace, name))
-    said = read(pod, spec, start, until=(until - run.began).total_seconds())
+    start = ContainerStart(run.number, run.began, lambda kind, namespace, name: _found(pods, kind, namespace, name))
+    said = interpret(pod, spec, start, until=(until - run.began).total_seconds())
     lines = list(_in_lines(said, run.began))
-    return None if said.end is End.UNSAID and not lines else lines
+    return None if said.end is ContainerEnd.UNSAID and not lines else lines
 
 
 def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
@@ -129,7 +129,7 @@ def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObje
     return None if record is None else {**record.load(), "kind": kind}
 
 
-def _in_lines(said: "Reading", began: datetime) -> Iterator[Line]:
+def _in_lines(said: "CommandResult", began: datetime) -> Iterator[Line]:
     """Put what was printed piece by piece into lines."""
     begun, text = began, ""
     for printed in said.printed:

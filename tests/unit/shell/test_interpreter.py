@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from mockkube.shell.environment import ContainerStart
+from mockkube.shell.interpreter import CommandResult, ContainerEnd, interpret
 from mockkube.shell.machine import ENDLESS
-from mockkube.shell.reading import End, Reading, read
-from mockkube.shell.surroundings import Start
 
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -17,16 +17,16 @@ def pod_of(container: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {"containers": [container], **spec}, "status": {"podIP": "10.0.0.7"}}
 
 
-def said(*command: str, run: int = 0, until: float = ENDLESS, volumes: Any = (), **container: Any) -> Reading:
+def said(*command: str, run: int = 0, until: float = ENDLESS, volumes: Any = (), **container: Any) -> CommandResult:
     whole = {"name": "main", "image": "busybox", "command": list(command), **container}
-    return read(pod_of(whole, volumes=list(volumes)), whole, Start(run, BEGAN), until=until)
+    return interpret(pod_of(whole, volumes=list(volumes)), whole, ContainerStart(run, BEGAN), until=until)
 
 
-def script(text: str, **how: Any) -> Reading:
+def script(text: str, **how: Any) -> CommandResult:
     return said("sh", "-c", text, **how)
 
 
-def log(reading: Reading) -> str:
+def log(reading: CommandResult) -> str:
     return "".join(printed.text for printed in reading.printed)
 
 
@@ -43,7 +43,7 @@ def log(reading: Reading) -> str:
     ],
 )
 def test_a_program_ends(command: list[str], code: int, seconds: float) -> None:
-    assert said(*command) == Reading(End.EXITS, code, seconds, said(*command).printed)
+    assert said(*command) == CommandResult(ContainerEnd.EXITS, code, seconds, said(*command).printed)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_program_ends(command: list[str], code: int, seconds: float) -> None:
 )
 def test_a_script_ends(text: str, code: int, seconds: float) -> None:
     reading = script(text)
-    assert (reading.end, reading.code, reading.seconds) == (End.EXITS, code, seconds)
+    assert (reading.end, reading.code, reading.seconds) == (ContainerEnd.EXITS, code, seconds)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_script_ends(text: str, code: int, seconds: float) -> None:
     ],
 )
 def test_a_script_runs_until_it_is_stopped(text: str) -> None:
-    assert script(text).end is End.RUNS
+    assert script(text).end is ContainerEnd.RUNS
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_a_script_runs_until_it_is_stopped(text: str) -> None:
     ],
 )
 def test_a_script_does_not_say(text: str) -> None:
-    assert script(text).end is End.UNSAID
+    assert script(text).end is ContainerEnd.UNSAID
 
 
 def test_what_is_said_before_is_kept() -> None:
     reading = script("echo hello; sleep 5; nginx")
-    assert (reading.end, reading.seconds, log(reading)) == (End.UNSAID, 5, "hello\n")
+    assert (reading.end, reading.seconds, log(reading)) == (ContainerEnd.UNSAID, 5, "hello\n")
 
 
 @pytest.mark.parametrize(
@@ -191,12 +191,12 @@ def test_variables_have_the_values_the_pod_says(word: str, shown: str) -> None:
 
 
 def test_nothing_is_decided_by_what_is_not_known() -> None:
-    assert script('[ "$SECRET" = x ]', env=ENV).end is End.UNSAID
-    assert script("exit $SECRET", env=ENV).end is End.UNSAID
+    assert script('[ "$SECRET" = x ]', env=ENV).end is ContainerEnd.UNSAID
+    assert script("exit $SECRET", env=ENV).end is ContainerEnd.UNSAID
     shown = script("for one in $SECRET; do sleep 1; done", env=ENV)
-    assert (shown.end, shown.seconds) == (End.UNSAID, 0)
+    assert (shown.end, shown.seconds) == (ContainerEnd.UNSAID, 0)
     printed = script("echo $SECRET; sleep 1", env=ENV)
-    assert (printed.end, printed.seconds, printed.printed) == (End.EXITS, 1, ())
+    assert (printed.end, printed.seconds, printed.printed) == (ContainerEnd.EXITS, 1, ())
 
 
 def test_env_prints_the_values_of_objects_that_are_known() -> None:
@@ -206,33 +206,37 @@ def test_env_prints_the_values_of_objects_that_are_known() -> None:
     }
     container = {"name": "main", "image": "busybox", "command": ["env"], "env": ENV, "resources": RESOURCES,
                  "envFrom": [{"prefix": "x_", "configMapRef": {"name": "c"}}]}  # fmt: skip
-    start = Start(0, BEGAN, lambda kind, namespace, name: data.get(kind))
-    assert {"SECRET=hidden", "x_a=b", "LITERAL=one"} <= set(log(read(pod_of(container), container, start)).splitlines())
+    start = ContainerStart(0, BEGAN, lambda kind, namespace, name: data.get(kind))
+    assert {"SECRET=hidden", "x_a=b", "LITERAL=one"} <= set(
+        log(interpret(pod_of(container), container, start)).splitlines()
+    )
 
 
 def test_env_ends_even_if_not_every_value_is_known() -> None:
     reading = said("env", envFrom=[{"secretRef": {"name": "s"}}])
-    assert (reading.end, reading.code) == (End.EXITS, 0)
+    assert (reading.end, reading.code) == (ContainerEnd.EXITS, 0)
 
 
 @pytest.mark.parametrize(
     ("container", "end"),
     [
-        pytest.param({"args": ["sleep", "5"]}, End.EXITS, id="a program"),
-        pytest.param({"args": ["--config=x"]}, End.UNSAID, id="options of an unknown entrypoint"),
+        pytest.param({"args": ["sleep", "5"]}, ContainerEnd.EXITS, id="a program"),
+        pytest.param({"args": ["--config=x"]}, ContainerEnd.UNSAID, id="options of an unknown entrypoint"),
         pytest.param(
-            {"args": ["netexec", "--port=80"], "image": "k8s.gcr.io/e2e/agnhost:2.53"}, End.RUNS, id="agnhost"
+            {"args": ["netexec", "--port=80"], "image": "k8s.gcr.io/e2e/agnhost:2.53"}, ContainerEnd.RUNS, id="agnhost"
         ),
-        pytest.param({"args": ["pause"]}, End.RUNS, id="pause"),
-        pytest.param({"image": "registry.k8s.io/pause:3.10"}, End.RUNS, id="the image that does nothing"),
-        pytest.param({}, End.UNSAID, id="nothing"),
-        pytest.param({"command": ["exit", "1"]}, End.UNSAID, id="no program of that name"),
-        pytest.param({"command": ["cat"], "stdin": True}, End.UNSAID, id="an input nobody knows"),
+        pytest.param({"args": ["pause"]}, ContainerEnd.RUNS, id="pause"),
+        pytest.param({"image": "registry.k8s.io/pause:3.10"}, ContainerEnd.RUNS, id="the image that does nothing"),
+        pytest.param({}, ContainerEnd.UNSAID, id="nothing"),
+        pytest.param({"command": ["exit", "1"]}, ContainerEnd.UNSAID, id="no program of that name"),
+        pytest.param({"command": ["cat"], "stdin": True}, ContainerEnd.UNSAID, id="an input nobody knows"),
     ],
 )
-def test_arguments_alone_are_a_command_if_they_begin_with_a_program(container: dict[str, Any], end: End) -> None:
+def test_arguments_alone_are_a_command_if_they_begin_with_a_program(
+    container: dict[str, Any], end: ContainerEnd
+) -> None:
     whole = {"name": "main", "image": "busybox", **container}
-    assert read(pod_of(whole), whole, Start()).end is end
+    assert interpret(pod_of(whole), whole, ContainerStart()).end is end
 
 
 def test_a_container_that_starts_again_finds_its_files() -> None:
@@ -243,7 +247,7 @@ def test_a_container_that_starts_again_finds_its_files() -> None:
 
 def test_the_image_that_tests_kubernetes_says_that_it_pauses() -> None:
     container = {"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59"}
-    assert log(read(pod_of(container), container, Start())) == "Paused\n"
+    assert log(interpret(pod_of(container), container, ContainerStart())) == "Paused\n"
 
 
 def test_chance_is_always_the_same() -> None:

@@ -1,4 +1,4 @@
-"""What a container is given: its environment as the pod says, its directories, its name.
+"""Environment of a container: variables, directories and host name.
 
 upstream 1.36: pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables), third_party/forked/golang/expansion
 """
@@ -13,10 +13,10 @@ from typing import Final
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.shell.machine import UNKNOWN, Surroundings
+from mockkube.shell.machine import UNKNOWN, ContainerEnvironment
 
 Lookup = Callable[[str, str, str], ReadOnlyObject | None]
-"""Finds an object by kind, namespace and name."""
+"""Returns an object by kind, namespace and name."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()]*)\))")
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]$")
 _FIELDS: Final = {
@@ -33,16 +33,16 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """One run of a container: the how manyth, since when, and who knows the objects its pod refers to."""
+class ContainerStart:
+    """One run of a container: its number, its start time, and a lookup for objects its pod refers to."""
 
     run: int = 0
     began: datetime | None = None
     lookup: Lookup = lambda kind, namespace, name: None
 
 
-def expanded(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with `$(NAME)` replaced where the name is known; `$$` stands for `$`."""
+def expand_references(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with `$(NAME)` replaced for known names; `$$` becomes `$`."""
 
     def value(found: re.Match[str]) -> str:
         return "$" if found[1] is None else variables.get(found[1], found[0])
@@ -50,21 +50,21 @@ def expanded(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
-def surroundings_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: Start) -> Surroundings:
-    """Return what a container is given in one of its runs."""
+def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> ContainerEnvironment:
+    """Return the environment of one run of a container."""
     metadata, spec = pod["metadata"], pod["spec"]
     hostname = (spec.get("nodeName") if spec.get("hostNetwork") else spec.get("hostname")) or metadata["name"][:63]
     variables = {"PATH": _PATH, "HOSTNAME": hostname, "HOME": "/root"}
     others = False
     for source in container.get("envFrom") or ():
-        found = _imported(source, metadata["namespace"], start.lookup)
+        found = _env_from(source, metadata["namespace"], start.lookup)
         others = others or found is None
         variables |= found or {}
     for one in container.get("env") or ():
         if (value := _value(one, pod, container, variables, start.lookup)) is not None:
             variables[one["name"]] = value
     empty, foreign = _directories(pod, container)
-    return Surroundings(
+    return ContainerEnvironment(
         variables=variables,
         others=others,
         hostname=hostname,
@@ -76,8 +76,8 @@ def surroundings_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: Start
     )
 
 
-def _imported(source: ReadOnlyObject, namespace: str, lookup: Lookup) -> dict[str, str] | None:
-    """Return the variables of a whole object; None if they are not known."""
+def _env_from(source: ReadOnlyObject, namespace: str, lookup: Lookup) -> dict[str, str] | None:
+    """Return the variables of an `envFrom` source; None if they are not known."""
     for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
         if field in source:
             found = lookup(kind, namespace, source[field].get("name", ""))
@@ -103,10 +103,10 @@ def _value(
     variables: Mapping[str, str],
     lookup: Lookup,
 ) -> str | None:
-    """Return the value of a variable; None if it is not set."""
+    """Return the value of a variable; None if it is unset."""
     source = one.get("valueFrom")
     if not source:
-        return expanded(one.get("value", ""), variables)
+        return expand_references(one.get("value", ""), variables)
     if (field := source.get("fieldRef")) is not None:
         return _field(pod, field["fieldPath"])
     if (resource := source.get("resourceFieldRef")) is not None:
@@ -133,7 +133,7 @@ def _field(pod: ReadOnlyObject, path: str) -> str:
 
 
 def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyObject, lookup: Lookup) -> str:
-    """Return an amount a container has, in units of the divisor, rounded up."""
+    """Return a resource of the container in units of the divisor, rounded up."""
     side, _, name = source["resource"].partition(".")
     spec = pod["spec"]
     every = (*spec["containers"], *(spec.get("initContainers") or ()))
@@ -150,7 +150,7 @@ def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyOb
 
 
 def _directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the directories of a container that are empty and its own, and those whose contents are not known."""
+    """Return a container's own empty directories, and those with unknown contents."""
     spec = pod["spec"]
     every = [one for key in ("initContainers", "containers", "ephemeralContainers") for one in spec.get(key) or ()]
     uses = [mount["name"] for one in every for mount in one.get("volumeMounts") or ()]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockkube.features.effective_version import EffectiveVersion, floor, parse_effective_version
 from mockkube.features.errors import FlagError
-from mockkube.features.standing import Standing, floor, parse_standing
 from mockkube.features.versions import Version
 
 V136 = Version(1, 36)
@@ -21,17 +21,19 @@ def test_a_binary_emulates_three_minors_but_nothing_before_131(binary: int, lowe
 @pytest.mark.parametrize(
     ("emulated", "minimum", "expected"),
     [
-        pytest.param((), (), Standing(V136, V136, Version(1, 35)), id="nothing told"),
-        pytest.param(("",), (), Standing(V136, V136, Version(1, 35)), id="an empty value"),
-        pytest.param(("1.34",), (), Standing(V136, Version(1, 34), Version(1, 33)), id="the minimum follows"),
-        pytest.param(("1.33",), (), Standing(V136, Version(1, 33), Version(1, 33)), id="not below the floor"),
-        pytest.param(("kube=v1.35",), ("1.33",), Standing(V136, Version(1, 35), Version(1, 33)), id="both"),
-        pytest.param(("1.35-alpha",), (), Standing(V136, Version(1, 35), Version(1, 34)), id="with something behind"),
-        pytest.param(("1.35.0",), (), Standing(V136, Version(1, 35), Version(1, 34)), id="patch zero"),
+        pytest.param((), (), EffectiveVersion(V136, V136, Version(1, 35)), id="nothing told"),
+        pytest.param(("",), (), EffectiveVersion(V136, V136, Version(1, 35)), id="an empty value"),
+        pytest.param(("1.34",), (), EffectiveVersion(V136, Version(1, 34), Version(1, 33)), id="the minimum follows"),
+        pytest.param(("1.33",), (), EffectiveVersion(V136, Version(1, 33), Version(1, 33)), id="not below the floor"),
+        pytest.param(("kube=v1.35",), ("1.33",), EffectiveVersion(V136, Version(1, 35), Version(1, 33)), id="both"),
+        pytest.param(
+            ("1.35-alpha",), (), EffectiveVersion(V136, Version(1, 35), Version(1, 34)), id="with something behind"
+        ),
+        pytest.param(("1.35.0",), (), EffectiveVersion(V136, Version(1, 35), Version(1, 34)), id="patch zero"),
     ],
 )
-def test_what_is_told(emulated: tuple[str, ...], minimum: tuple[str, ...], expected: Standing) -> None:
-    assert parse_standing(V136, emulated, minimum) == expected
+def test_what_is_told(emulated: tuple[str, ...], minimum: tuple[str, ...], expected: EffectiveVersion) -> None:
+    assert parse_effective_version(V136, emulated, minimum) == expected
     assert not expected.errors()
 
 
@@ -51,22 +53,22 @@ def test_what_is_told(emulated: tuple[str, ...], minimum: tuple[str, ...], expec
 )
 def test_what_cannot_be_read(text: str, error: str) -> None:
     with pytest.raises(FlagError) as raised:
-        parse_standing(V136, [text])
+        parse_effective_version(V136, [text])
     assert raised.value.errors == (error,)
     with pytest.raises(FlagError, match=r"^patch version not allowed"):
-        parse_standing(V136, (), ["1.35.2"])
+        parse_effective_version(V136, (), ["1.35.2"])
 
 
 @pytest.mark.parametrize(
     ("standing", "errors"),
     [
         pytest.param(
-            Standing.of(V136).emulating(Version(1, 37)),
+            EffectiveVersion.of(V136).emulating(Version(1, 37)),
             ("emulation version 1.37 is not between [1.33, 1.36.0]",),
             id="above the binary",
         ),
         pytest.param(
-            Standing.of(Version(1, 37)).emulating(Version(1, 33)),
+            EffectiveVersion.of(Version(1, 37)).emulating(Version(1, 33)),
             (
                 "emulation version 1.33 is not between [1.34, 1.37.0-rc.1]",
                 "minCompatibilityVersion version 1.34 is not between [1.34, 1.33]",
@@ -74,11 +76,11 @@ def test_what_cannot_be_read(text: str, error: str) -> None:
             id="below the floor",
         ),
         pytest.param(
-            Standing(V136, Version(1, 35), V136),
+            EffectiveVersion(V136, Version(1, 35), V136),
             ("minCompatibilityVersion version 1.36 is not between [1.33, 1.35]",),
             id="a minimum above the emulated version",
         ),
     ],
 )
-def test_ranges(standing: Standing, errors: tuple[str, ...]) -> None:
+def test_ranges(standing: EffectiveVersion, errors: tuple[str, ...]) -> None:
     assert standing.errors() == errors

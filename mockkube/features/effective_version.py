@@ -1,6 +1,6 @@
-"""Where a component stands among the versions: its binary, what it emulates, what it stays compatible with.
+"""Effective version of a component: its binary, the version it emulates, its minimum compatibility version.
 
-`--emulated-version` and `--min-compatibility-version` are read here, with upstream's rules and texts.
+Parses `--emulated-version` and `--min-compatibility-version` with upstream's rules and error texts.
 """
 
 # upstream 1.36: staging/src/k8s.io/component-base/compatibility/{registry,version}.go
@@ -23,8 +23,8 @@ _SEMANTIC_REST: Final = re.compile(rf"(?:-{_WORDS})?(?:\+{_WORDS})?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A binary's release, the version it emulates, and the oldest one it stays compatible with."""
+class EffectiveVersion:
+    """A binary's release, the version it emulates, and its minimum compatibility version."""
 
     binary: Version
     emulated: Version
@@ -32,21 +32,21 @@ class Standing:
 
     @classmethod
     def of(cls, version: Version) -> Self:
-        """Return where a component stands that is told nothing but its version."""
+        """Return the effective version of a component that is given only its version."""
         return cls(version, version, max(version.earlier(1), floor(version)))
 
     def emulating(self, version: Version) -> Self:
-        """Return where the same binary stands with another emulated version."""
+        """Return the effective version of the same binary with another emulated version."""
         return replace(self, emulated=version, minimum=max(version.earlier(1), floor(self.binary)))
 
     @property
     def behind(self) -> bool:
-        """Whether the emulated version is lower than the binary's; one with patches is above its own release line."""
+        """Return whether the emulated version is lower than the binary's; patch releases count as higher."""
         patch = binary_text(self.binary).partition("-")[0].rpartition(".")[2]
         return self.binary > self.emulated or int(patch) > 0
 
     def errors(self) -> tuple[str, ...]:
-        """Return what is wrong with it, in upstream's words."""
+        """Return upstream's errors about the combination of versions."""
         lowest = floor(self.binary)
         found = []
         if not lowest <= self.emulated <= self.binary:
@@ -63,12 +63,15 @@ def floor(binary: Version) -> Version:
     return max(_FIRST_EMULATED, binary.earlier(_EMULATED_MINORS_MAX))
 
 
-def parse_standing(binary: Version, emulated: Sequence[str] = (), minimum: Sequence[str] = ()) -> Standing:
-    """Read both version flags, each value a comma-separated list of `[component=]MAJOR.MINOR`.
+def parse_effective_version(
+    binary: Version, emulated: Sequence[str] = (), minimum: Sequence[str] = ()
+) -> EffectiveVersion:
+    """Parse both version flags, each a comma-separated list of `[component=]MAJOR.MINOR`.
 
-    FlagError for what cannot be read. Ranges are not looked at: upstream reads the gates first, and `errors` tells.
+    Raise FlagError for what does not parse. Ranges are checked by `errors`, because upstream parses the gates before
+    them.
     """
-    standing = Standing.of(binary)
+    standing = EffectiveVersion.of(binary)
     if (version := _of_kube(emulated)) is not None:
         standing = standing.emulating(version)
     if (version := _of_kube(minimum)) is not None:
@@ -77,7 +80,7 @@ def parse_standing(binary: Version, emulated: Sequence[str] = (), minimum: Seque
 
 
 def _of_kube(values: Sequence[str]) -> Version | None:
-    """Return the version for Kubernetes itself; nothing else is registered in its binaries."""
+    """Return the version for Kubernetes itself, the only component registered in its binaries."""
     given: dict[str, str] = {}
     for entry in (entry for value in values if value for entry in value.split(",")):
         name, equals, text = entry.partition("=")
@@ -92,9 +95,9 @@ def _of_kube(values: Sequence[str]) -> Version | None:
 
 
 def _read(text: str, component: str) -> str:
-    """Return a version as upstream prints it, without patch; FlagError for anything else.
+    """Return a version as upstream prints it, without patch; raise FlagError for anything else.
 
-    Three numbers and a proper rest make a semantic version; otherwise what follows the numbers is not looked at.
+    Three numbers and a valid rest make a semantic version; otherwise the rest after the numbers is ignored.
     """
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/util/version/version.go
     match = _NUMBERS.fullmatch(text)
