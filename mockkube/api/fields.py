@@ -99,10 +99,10 @@ def shown(value: Any) -> str:
             return go_json(value)
 
 
-def go_json(value: Any, *, indent: int | None = None) -> str:
-    """Write a value as JSON the way Go does, with the characters of HTML escaped."""
+def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> str:
+    """Write a value as JSON the way Go does, with the characters of HTML escaped; Go sorts the keys of maps."""
     separators = (",", ": " if indent else ":")
-    text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent)
+    text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
     for plain, escaped in _HTML.items():
         if plain in text:
             text = text.replace(plain, escaped)

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import click
 
-from mockkube.api.codec import Mismatch
 from mockkube.cli.exits import Exit
 from mockkube.cli.live import LiveCluster, default_paths, read_kubeconfig
 from mockkube.cli.options import output_option
@@ -19,28 +18,10 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective, registry
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.catalogue import TRAINS
-from mockkube.proposals.impact import API_SERVER, Finding, distinct, server_findings
-from mockkube.proposals.placement import CONTROLLER_MANAGER, KUBELET, SCHEDULER, Placement
-from mockkube.proposals.view import View
+from mockkube.proposals.impact import Finding
+from mockkube.proposals.scanning import COMPONENTS, RESOURCES, Unscannable, scan_objects
 from mockkube.runtime.clock import RealClock
 
-COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
-RESOURCES: Final = (
-    ("v1", "nodes", "Node"),
-    ("v1", "pods", "Pod"),
-    ("v1", "podtemplates", "PodTemplate"),
-    ("v1", "replicationcontrollers", "ReplicationController"),
-    ("apps/v1", "deployments", "Deployment"),
-    ("apps/v1", "replicasets", "ReplicaSet"),
-    ("apps/v1", "statefulsets", "StatefulSet"),
-    ("apps/v1", "daemonsets", "DaemonSet"),
-    ("batch/v1", "jobs", "Job"),
-    ("batch/v1", "cronjobs", "CronJob"),
-    ("v1", "persistentvolumes", "PersistentVolume"),
-    ("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
-    ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
-    ("resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
-)
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _COLUMNS: Final = ("component", "kind", "namespace", "name", "field", "reason")
 
@@ -128,28 +109,11 @@ def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
 
 def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[Finding]:
     """Return what breaks, object by object; ConfigurationError for one that cannot be read."""
-    now = RealClock().now()
-    nodes = {
-        obj["metadata"]["name"]: (obj.get("spec") or {}).get("taints") or []
-        for obj in objects
-        if obj["kind"] == "Node" and (obj.get("metadata") or {}).get("name")
-    }
-    views = {name: (View(change.before(name), now), View(change.after(name), now)) for name in components}
-    return distinct(found for obj in objects for found in _findings(obj, views, nodes))
-
-
-def _findings(
-    obj: Mapping[str, Any], views: Mapping[str, tuple[View, View]], nodes: Mapping[str, Any]
-) -> Iterator[Finding]:
+    changes = {name: (change.before(name), change.after(name)) for name in components}
     try:
-        for component, (before, after) in views.items():
-            if component == API_SERVER:
-                yield from server_findings(obj, before, after)
-            else:
-                yield from Placement(component, before, after, nodes).findings(obj)
-    except Mismatch:
-        name = (obj.get("metadata") or {}).get("name", "")
-        raise ConfigurationError(f"{obj['kind']} {name!r} cannot be read: a field has the wrong type") from None
+        return scan_objects(objects, changes, RealClock().now())
+    except Unscannable as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _cluster(kubeconfig: str | None, context: str | None) -> LiveCluster:

@@ -20,6 +20,7 @@ from mockkube.scenario.steps.fault import Fault
 from mockkube.scenario.steps.kubectl import Kubectl
 from mockkube.scenario.steps.patch import Patch
 from mockkube.scenario.steps.restart import Restart
+from mockkube.scenario.steps.scan import Scan
 from mockkube.scenario.steps.script import Command, Script
 from mockkube.scenario.steps.settle import Settle
 from mockkube.scenario.steps.showing import Describe, Events, Get, PodLogs
@@ -45,6 +46,7 @@ STEPS: Final[tuple[type[Step], ...]] = (
     Sleep,
     Settle,
     Wait,
+    Scan,
     Script,
     Command,
     Get,

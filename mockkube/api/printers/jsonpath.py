@@ -23,6 +23,10 @@ _FILTER: Final = re.compile(r"""\[\?\(((?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
+_ESCAPES: Final = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
+}  # fmt: skip
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -61,11 +65,11 @@ def compile_path(text: str) -> Path:
     steps: list[Step] = []
     at = 0
     while at < len(text) and text[at] != "}":
-        at = _read(text, at, steps)
+        at = read_step(text, at, steps)
     return Path(steps)
 
 
-def _read(text: str, at: int, steps: list[Step]) -> int:
+def read_step(text: str, at: int, steps: list[Step]) -> int:
     """Read the step at that position into `steps`; return where the next one starts."""
     if text.startswith("[?(", at):
         match = _matched(_FILTER, text, at)
@@ -82,7 +86,7 @@ def _read(text: str, at: int, steps: list[Step]) -> int:
         return match.end()
     if char in "\"'":
         match = _matched(_QUOTED, text, at)
-        steps.append(_constant(re.sub(r"\\(.)", r"\1", match[2])))
+        steps.append(_text(_unquoted(match[2], match[1])))
         return match.end()
     if char == ".":
         return _read_field(text, at + 1, steps)
@@ -129,6 +133,28 @@ def _number(text: str) -> int | float:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise PathError(f"cannot parse number {text}") from None
+
+
+def _unquoted(text: str, quote: str) -> str:
+    """Return what a quoted text stands for, with the escapes that Go has."""
+
+    def replaced(match: re.Match[str]) -> str:
+        letter, digits = match[1][0], match[1][1:]
+        if letter in "'\"":
+            if letter != quote:
+                raise PathError(f"unquote string {quote}{text}{quote} error invalid syntax")
+            return letter
+        if digits or letter in "01234567":
+            return chr(int(digits, 16) if letter in "xuU" else int(match[1], 8))
+        if letter not in _ESCAPES:
+            raise PathError(f"unquote string {quote}{text}{quote} error invalid syntax")
+        return _ESCAPES[letter]
+
+    return _ESCAPE.sub(replaced, text)
+
+
+def _text(value: str) -> Step:
+    return lambda values: [value]
 
 
 def _constant(value: Any) -> Step:

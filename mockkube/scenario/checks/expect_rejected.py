@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from mockkube.api.errors import ApiError, Unavailable
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.outcomes import refusal
-from mockkube.scenario.references import manifests, placed
+from mockkube.scenario.references import placed
 from mockkube.scenario.step import Step
 from mockkube.scenario.steps.apply import Apply
 from mockkube.scenario.steps.create import Create
@@ -89,7 +89,7 @@ async def _attempted(world: World, write: Step) -> None:
             await write.send(world)
         case Writing():
             client = world.client(write.who())
-            for obj in manifests(world, write.resource, write.file):
+            for obj in write.objects(world):
                 named, whole = await placed(world, client, obj)
                 await write.write(client, named, whole)
         case Delete():

@@ -7,7 +7,8 @@ from typing import Any, Final
 import yaml
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.printers.jsonpath import PathError, compile_path
+from mockkube.api.printers.jsonpath import PathError
+from mockkube.api.printers.jsonpath_template import compile_template
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Deletion, PatchType, Propagation
@@ -67,7 +68,16 @@ async def _get(asked: Asked) -> list[str]:
 def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bool) -> list[str]:
     """Return objects in one of kubectl's formats."""
     objects = [dict(obj) for _, obj in found]
-    whole: Any = objects[0] if single and objects else {"apiVersion": "v1", "kind": "List", "items": objects}
+    whole: Any = (
+        objects[0]
+        if single and objects
+        else {
+            "apiVersion": "v1",
+            "kind": "List",
+            "metadata": {"resourceVersion": ""},
+            "items": objects,
+        }
+    )
     kind, _, template = output.partition("=")
     match kind:
         case "json":
@@ -85,19 +95,11 @@ def _shown(output: str, found: list[tuple[Meant, ReadOnlyObject]], *, single: bo
 
 
 def _path(template: str, whole: Any) -> str:
-    """Return what a JSONPath template comes to; texts between the braces stay."""
-    out, rest = "", template
-    while rest:
-        before, brace, rest = rest.partition("{")
-        out += before
-        if brace:
-            path, _, rest = rest.partition("}")
-            try:
-                values = [path.strip("'\"")] if path[:1] in "'\"" else compile_path(path).find(whole)
-            except PathError as error:
-                raise Failure(f"kubectl: jsonpath {template}: {error}") from None
-            out += " ".join(value if isinstance(value, str) else json.dumps(value) for value in values)
-    return out
+    """Return what a JSONPath template comes to."""
+    try:
+        return compile_template(template).render(whole)
+    except PathError as error:
+        raise Failure(f"error: error parsing jsonpath {template}, {error}") from None
 
 
 async def _create(asked: Asked) -> list[str]:

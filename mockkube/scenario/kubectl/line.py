@@ -1,11 +1,11 @@
 """A kubectl command line, taken apart: verb, words, flags."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mockkube.scenario.errors import Failure
+from mockkube.scenario.kubectl.pipes import split
 
 _SHORT: Final[Mapping[str, str]] = {
     "-n": "--namespace",
@@ -51,10 +51,7 @@ class Line:
 
 def parse(text: str | Sequence[str]) -> Line:
     """Take a command line apart; what comes before the verb counts as well."""
-    try:
-        tokens = shlex.split(text) if isinstance(text, str) else list(text)
-    except ValueError as error:
-        raise Failure(f"kubectl: {error}: {text}") from None
+    tokens = split(text)[0] if isinstance(text, str) else list(text)
     if tokens[:1] == ["kubectl"]:
         del tokens[0]
     words: list[str] = []

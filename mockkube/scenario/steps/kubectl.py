@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.kubectl.commands import run
 from mockkube.scenario.kubectl.line import parse
+from mockkube.scenario.kubectl.pipes import split, through
 from mockkube.scenario.outcomes import Output, bind
 from mockkube.scenario.step import Step
 from mockkube.scenario.steps.script import Command
@@ -14,12 +15,14 @@ from mockkube.scenario.world import World
 
 @dataclass(frozen=True)
 class Kubectl(Step):
-    """Does what a kubectl command line says."""
+    """Does what a kubectl command line says; its output may go through `| grep`."""
 
     verb: ClassVar[str] = "kubectl"
 
     command: Annotated[str, "the command line, without `kubectl`"]
     prints: Annotated[str, "a part of what it is to print"] = ""
+    output: Annotated[str | None, "all of what it is to print, but for the line ends at its end"] = None
+    lacks: Annotated[tuple[str, ...], "texts that what it prints must not have"] = ()
     refused: Annotated[str, "a part of the complaint it is to end with"] = ""
     outputs: Annotated[tuple[Output, ...], "names for what it prints"] = ()
 
@@ -42,11 +45,20 @@ class Kubectl(Step):
             world.scene.say(printed)
         if self.prints not in printed:
             raise Failure(f"kubectl {self.command} printed {printed!r}, without {self.prints!r}")
+        if self.output is not None and printed.rstrip("\n") != self.output.rstrip("\n"):
+            raise Failure(f"kubectl {self.command} printed {printed!r} instead of {self.output!r}")
+        if found := [text for text in self.lacks if text in printed]:
+            raise Failure(f"kubectl {self.command} printed {printed!r}, with {found[0]!r}")
         bind(world, self.outputs, printed)
 
     async def _run(self, world: World) -> str:
-        if not world.scene.kubectl:
-            return await run(world, self.command)
+        _, pipes = split(self.command)
+        if world.scene.kubectl:
+            return through(await self._run_real(world), pipes)
+        return through(await run(world, self.command), pipes)
+
+    async def _run_real(self, world: World) -> str:
+        """Let the real kubectl do it."""
         said = len(world.scene.log)
         line = parse(self.command)
         words = [

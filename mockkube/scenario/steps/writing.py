@@ -3,19 +3,22 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Final, Literal
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.cluster.components import API_SERVER
-from mockkube.scenario.fields import Seconds
+from mockkube.scenario.bindings import resolve
+from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.kinds import Named
 from mockkube.scenario.outcomes import Expectation, Output, bind, judge
 from mockkube.scenario.references import adapt_manifests, manifests, placed
 from mockkube.scenario.step import Step
 from mockkube.scenario.world import Who, World
 
+INDEX: Final = "index"
+"""The name that counts copies."""
 Validation = Literal["Ignore", "Warn", "Strict"]
 
 
@@ -23,8 +26,9 @@ Validation = Literal["Ignore", "Warn", "Strict"]
 class Writing(Step):
     """Writes manifests, one after the other."""
 
-    resource: Annotated[Any, "the manifest, or a list of them"] = None
+    resource: Annotated[Tree | None, "the manifest, or a list of them"] = None
     file: Annotated[str, "a file of manifests beside the scenario, instead of `resource`"] = ""
+    copies: Annotated[int | None, "write all of it so many times; `($index)` counts from 0"] = None
     as_: Annotated[str, "the user who asks; an administrator unless told otherwise"] = ""
     groups: Annotated[tuple[str, ...], "the groups of that user"] = ()
     server: Annotated[str, "the API server that is asked"] = API_SERVER
@@ -61,8 +65,12 @@ class Writing(Step):
             bind(world, self.outputs, answer)
 
     def objects(self, world: World) -> Sequence[Object]:
-        """Return the manifests."""
-        return manifests(world, self.resource, self.file)
+        """Return the manifests, as often as copies are asked for."""
+        bindings = world.scene.bindings
+        if self.copies is None:
+            return manifests(world, resolve(self.resource, bindings), self.file)
+        counted = [resolve(self.resource, {**bindings, INDEX: index}) for index in range(self.copies)]
+        return [obj for resource in counted for obj in manifests(world, resource, self.file)]
 
     @abstractmethod
     async def write(self, client: Client, named: Named, obj: Object) -> ReadOnlyObject:

@@ -1,0 +1,135 @@
+"""JSONPath templates as `kubectl get -o jsonpath=` takes them: text, `{paths}`, and loops `{range ...}...{end}`.
+
+`compile_template` reads a template once; `render` prints what it comes to for an object. A path that leads nowhere
+prints nothing.
+"""
+
+# upstream 1.36: client-go/util/jsonpath/{parser,jsonpath}.go
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from mockkube.api.fields import go_json
+from mockkube.api.printers.jsonpath import Path, PathError, Step, Values, read_step
+
+_KEYWORD: Final = re.compile(r"(range|end)(?=[\s.,\[\]$@{}]|$)")
+_EXPONENT_MIN: Final = -4
+_EXPONENT_MAX: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What stands between two braces."""
+
+    path: Path
+    keyword: Literal["", "range", "end"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template that has been read: texts and actions, in order."""
+
+    nodes: Sequence[str | Action]
+
+    def find(self, value: Any) -> list[Values]:
+        """Return the results of each text and action, in order; PathError if one makes no sense for the value."""
+        return self._run(0, value, 0)[0]
+
+    def render(self, value: Any) -> str:
+        """Return what the template prints for an object; PathError if it makes no sense for it."""
+        return "".join(" ".join(map(shown, results)) for results in self.find(value))
+
+    def _run(self, start: int, value: Any, depth: int) -> tuple[list[Values], int | None]:
+        """Return the results from a node on, and the place of the `end` they stop at; None: they go to the last."""
+        found: list[Values] = []
+        at = start
+        while at < len(self.nodes):
+            node = self.nodes[at]
+            if isinstance(node, str):
+                found.append([node])
+            elif node.keyword == "end":
+                if not depth:
+                    raise PathError("not in range, nothing to end")
+                return found, at
+            elif node.keyword == "range":
+                looped, end = self._loop(at + 1, node.path.find(value), depth + 1)
+                found += looped
+                # a range that is not ended is followed by its own nodes once more, as upstream
+                at = at if end is None else end
+            else:
+                found.append(node.path.find(value))
+            at += 1
+        return found, None
+
+    def _loop(self, start: int, values: Values, depth: int) -> tuple[list[Values], int | None]:
+        if not values:
+            return [], self._run(start, None, depth)[1]
+        found: list[Values] = []
+        end = None
+        for value in values:
+            results, end = self._run(start, value, depth)
+            found += results
+        return found, end
+
+
+def compile_template(text: str) -> Template:
+    """Read a template; raise `PathError` where an action breaks off or holds what no path does."""
+    nodes: list[str | Action] = []
+    at = 0
+    while at < len(text):
+        brace = text.find("{", at)
+        if brace < 0:
+            nodes.append(text[at:])
+            break
+        if brace > at:
+            nodes.append(text[at:brace])
+        action, at = _action(text, brace + 1)
+        nodes.append(action)
+    return Template(nodes)
+
+
+def _action(text: str, at: int) -> tuple[Action, int]:
+    """Return the action that starts behind a brace, and where the text after it starts."""
+    steps: list[Step] = []
+    keyword: Literal["", "range", "end"] = ""
+    while True:
+        if at >= len(text) or text[at] in "\r\n":
+            raise PathError("unclosed action")
+        if text[at] == "}":
+            return Action(Path(steps), keyword), at + 1
+        if match := _KEYWORD.match(text, at):
+            keyword = "range" if match[1] == "range" else "end"
+            at = match.end()
+        else:
+            at = read_step(text, at, steps)
+
+
+def shown(value: Any) -> str:
+    """Return a value as it is printed: maps and lists as JSON, everything else as Go prints it."""
+    match value:
+        case str():
+            return value
+        case dict() | list():
+            return go_json(value, sort_keys=True)
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+        case float():
+            return _float(value)
+    return str(value)
+
+
+def _float(value: float) -> str:
+    """Return a number with as few digits as tell it apart, with an exponent where it is very small or large."""
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(power, int), "JSON has no infinity"
+    exponent = len(digits) + power - 1
+    if _EXPONENT_MIN <= exponent < _EXPONENT_MAX:
+        return f"{Decimal((sign, digits, power)):f}"
+    first, *others = map(str, digits)
+    fraction = f".{''.join(others)}" if others else ""
+    return f"{'-' * sign}{first}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

@@ -1,0 +1,61 @@
+"""Scan of objects: what breaks at which component when it loses a gate, or goes back to an older version."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockkube.api.codec import Mismatch
+from mockkube.features.capabilities import Capabilities
+from mockkube.proposals.impact import API_SERVER, Finding, distinct, server_findings
+from mockkube.proposals.placement import CONTROLLER_MANAGER, KUBELET, SCHEDULER, Placement
+from mockkube.proposals.view import View
+
+COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
+RESOURCES: Final = (
+    ("v1", "nodes", "Node"),
+    ("v1", "pods", "Pod"),
+    ("v1", "podtemplates", "PodTemplate"),
+    ("v1", "replicationcontrollers", "ReplicationController"),
+    ("apps/v1", "deployments", "Deployment"),
+    ("apps/v1", "replicasets", "ReplicaSet"),
+    ("apps/v1", "statefulsets", "StatefulSet"),
+    ("apps/v1", "daemonsets", "DaemonSet"),
+    ("batch/v1", "jobs", "Job"),
+    ("batch/v1", "cronjobs", "CronJob"),
+    ("v1", "persistentvolumes", "PersistentVolume"),
+    ("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
+    ("resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
+)
+"""Group and version, resource and kind of what is scanned."""
+
+
+class Unscannable(ValueError):
+    """An object cannot be read; the text names it."""
+
+
+def scan_objects(
+    objects: Sequence[Mapping[str, Any]], changes: Mapping[str, tuple[Capabilities, Capabilities]], now: datetime
+) -> list[Finding]:
+    """Return what breaks, object by object, for components that change; Unscannable for one that cannot be read."""
+    nodes = {
+        obj["metadata"]["name"]: (obj.get("spec") or {}).get("taints") or []
+        for obj in objects
+        if obj["kind"] == "Node" and (obj.get("metadata") or {}).get("name")
+    }
+    views = {name: (View(before, now), View(after, now)) for name, (before, after) in changes.items()}
+    return distinct(found for obj in objects for found in _findings(obj, views, nodes))
+
+
+def _findings(
+    obj: Mapping[str, Any], views: Mapping[str, tuple[View, View]], nodes: Mapping[str, Any]
+) -> Iterator[Finding]:
+    try:
+        for component, (before, after) in views.items():
+            if component == API_SERVER:
+                yield from server_findings(obj, before, after)
+            else:
+                yield from Placement(component, before, after, nodes).findings(obj)
+    except Mismatch:
+        name = (obj.get("metadata") or {}).get("name", "")
+        raise Unscannable(f"{obj['kind']} {name!r} cannot be read: a field has the wrong type") from None

@@ -1,0 +1,113 @@
+"""`scan`: what would break if a gate went off, or components went back to an older version."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Final, Literal
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.cluster.components import Settings
+from mockkube.cluster.readings import read_version
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.gates import registry
+from mockkube.features.versions import Version
+from mockkube.proposals.impact import Finding
+from mockkube.proposals.scanning import COMPONENTS, RESOURCES, scan_objects
+from mockkube.scenario.errors import Failure
+from mockkube.scenario.step import Step
+from mockkube.scenario.world import World
+
+Scanned = Literal["kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet"]
+_SHOWN_MAX: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """Something that would break."""
+
+    component: Annotated[str, "at which component; empty: any"] = ""
+    kind: Annotated[str, "the kind of the object; empty: any"] = ""
+    name: Annotated[str, "the name of the object; empty: any"] = ""
+    field: Annotated[str, "a part of the path of the field"] = ""
+    reason: Annotated[str, "a part of what happens"] = ""
+
+    def fits(self, found: Finding) -> bool:
+        """Return whether a finding is meant."""
+        return (
+            self.component in ("", found.component)
+            and self.kind in ("", found.kind)
+            and self.name in ("", found.name)
+            and self.field in found.field
+            and self.reason in found.reason
+        )
+
+
+@dataclass(frozen=True)
+class Scan(Step):
+    """Scans all objects as `mockkube scan` does, and claims what it finds."""
+
+    verb: ClassVar[str] = "scan"
+
+    feature_gates: Annotated[Mapping[str, bool], "gates as they would be set"] = field(default_factory=dict)
+    to: Annotated[str, "the version that components would go back to; empty: their own"] = ""
+    components: Annotated[tuple[Scanned, ...], "where this happens"] = COMPONENTS
+    finds: Annotated[tuple[Breakage, ...], "what must be among the findings"] = ()
+    spares: Annotated[tuple[Breakage, ...], "what must not be among them"] = ()
+    count: Annotated[int | None, "how many findings there are"] = None
+
+    def complaint(self) -> str:
+        """Ask for a change."""
+        return "" if self.feature_gates or self.to else "nothing changes: give `featureGates` or `to`"
+
+    async def play(self, world: World) -> None:
+        """Scan, and compare."""
+        objects = [obj async for obj in _objects(world)]
+        found = scan_objects(objects, self._changes(world), world.clock.now())
+        world.scene.say("\n".join(_shown(one) for one in found) or f"nothing breaks in {len(objects)} objects")
+        if wrong := list(self._differences(found)):
+            raise Failure("\n  ".join([*wrong, "it finds:", *(_shown(one) for one in found[:_SHOWN_MAX])]))
+
+    def _changes(self, world: World) -> dict[str, tuple[Capabilities, Capabilities]]:
+        return {name: self._change(world.settings(name)) for name in self.components}
+
+    def _change(self, settings: Settings) -> tuple[Capabilities, Capabilities]:
+        """Return what a component can do now, and what it could do then."""
+        try:
+            version = read_version(self.to) if self.to else settings.version
+            after = replace(settings, version=version, feature_gates=self._gates(settings, version))
+            after.judge()
+        except ValueError as error:
+            raise Failure(f"{settings.component}: {error}") from None
+        return settings.capabilities(), after.capabilities()
+
+    def _gates(self, settings: Settings, version: Version) -> dict[str, bool]:
+        """Return the gates as they would be set: an older version is not told of those that it does not have."""
+        gates = {**settings.feature_gates, **self.feature_gates}
+        if version == settings.version:
+            return gates
+        known = registry(version, settings.trains, settings.component)
+        return {gate: on for gate, on in gates.items() if known.aliases.get(gate, gate) in known.histories}
+
+    def _differences(self, found: Sequence[Finding]) -> Iterator[str]:
+        yield from (f"it does not find {one}" for one in self.finds if not any(map(one.fits, found)))
+        yield from (f"it finds {one}" for one in self.spares if any(map(one.fits, found)))
+        if self.count is not None and len(found) != self.count:
+            yield f"it finds {len(found)} things instead of {self.count}"
+
+
+async def _objects(world: World) -> AsyncIterator[ReadOnlyObject]:
+    """Yield every object of the kinds that are scanned; an older server lacks some."""
+    client = world.client()
+    for api_version, _, kind in RESOURCES:
+        group = api_version.rpartition("/")[0]
+        try:
+            listed = await client.list(f"{kind}.{group}")
+        except NotFound:
+            continue
+        for obj in listed.items:
+            yield {"apiVersion": api_version, "kind": kind, **obj}
+
+
+def _shown(one: Finding) -> str:
+    place = f"{one.namespace}/{one.name}" if one.namespace else one.name
+    return f"{one.component}: {one.kind} {place} {one.field}: {' '.join(one.reason.split())}"
