@@ -2,16 +2,21 @@
 
 A `ListWatch` is a worker: taking in what a watch delivered is a step, so a simulation can let a component look at a
 stale cache. Handlers are called inside that step, one change after the other; they are quick and never wait.
+
+An object that a handler or an index fails on stops nothing else. That handler is not told of it until it changes, and
+then as if it had not been there since the last change the handler took; the component's `BadObjects` show it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.api.types import ReadOnlyObject
+from mockkube.client.bad_objects import BadObjects, name_of, suspects
 from mockkube.client.outages import Outages
 from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent, key_of
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import LoopBoard
 from mockkube.runtime.rate_limits import ItemExponentialFailure
 from mockkube.runtime.steps import Bell
 
@@ -41,9 +46,31 @@ class Index:
         self._keys: dict[str, dict[Key, ReadOnlyObject]] = {}
 
     def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
-        """Take the place of an object by another, or by nothing."""
-        after = () if new is None else tuple(self._values(new))
-        for value in () if old is None else self._values(old):
+        """Take the place of an object by another, or by nothing; raises what an index of the new one raises."""
+        failure: Exception | None = None
+        try:
+            after = () if new is None else self._values_of(new)
+        except Exception as error:
+            after, failure = (), error
+        self._replace(key, old, new, after)
+        if failure is not None:
+            raise failure
+
+    def _values_of(self, obj: ReadOnlyObject) -> tuple[str, ...]:
+        values = tuple(self._values(obj))
+        hash(values)
+        return values
+
+    def _before(self, old: ReadOnlyObject) -> tuple[str, ...]:
+        try:
+            return self._values_of(old)
+        except Exception:  # it was not to be found by anything then
+            return ()
+
+    def _replace(
+        self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None, after: tuple[str, ...]
+    ) -> None:
+        for value in () if old is None else self._before(old):
             if value not in after and (keys := self._keys.get(value)) is not None:
                 keys.pop(key, None)
                 if not keys:
@@ -70,19 +97,22 @@ class ListWatch:
         owner: str = "",
         batch_max: int = 0,
         outages: Outages | None = None,
+        bad: BadObjects | None = None,
     ) -> None:
-        """Follow a selection for `owner`; it and its caches share `outages`."""
+        """Follow a selection for `owner`; it and its caches share `outages` and `bad` objects."""
         self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
         self.kind = kind
-        self.objects: dict[Key, ReadOnlyObject] = {}
-        self.synced = False
-        """Whether it has held all there was at some moment."""
+        self._objects: dict[Key, ReadOnlyObject] = {}
+        self._synced = False
         self.bell = Bell()
         self._client, self._clock, self._selection = client, clock, selection
         self._outages = outages or Outages(owner or self.name)
+        self.bad = bad or BadObjects()
         self._batch_max = batch_max
         """How many changes one step takes in; 0: all that wait."""
         self._handlers: list[Handler] = []
+        self._refused: dict[tuple[int, Key], ReadOnlyObject | None] = {}
+        """What a handler, by its number, has failed on, with what it took last of that object."""
         self._indexes: dict[str, Index] = {}
         self._watch: Watch | None = None
         self._seen = ""
@@ -93,14 +123,24 @@ class ListWatch:
 
     # Reading
 
+    @property
+    def objects(self) -> Mapping[Key, ReadOnlyObject]:
+        """All objects by their keys."""
+        return self._objects
+
+    @property
+    def synced(self) -> bool:
+        """Whether it has held all there was at some moment."""
+        return self._synced
+
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the object of a key, as far as this cache has seen."""
-        return self.objects.get(key)
+        return self._objects.get(key)
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
         """Return all objects, or those of a namespace."""
         if not namespace:
-            return list(self.objects.values())
+            return list(self._objects.values())
         return self.index("namespace", _namespace).get(namespace)
 
     def index(self, name: str, values: Indexer) -> Index:
@@ -108,19 +148,33 @@ class ListWatch:
         index = self._indexes.get(name)
         if index is None:
             index = self._indexes[name] = Index(values)
-            for key, obj in self.objects.items():
-                index.replace(key, None, obj)
+            for key, obj in self._objects.items():
+                self._enter(index, key, None, obj)
         return index
 
     def subscribe(self, handler: Handler) -> None:
         """Tell a handler of every change from now on, and of what is there already as ADDED."""
         self._handlers.append(handler)
-        for obj in list(self.objects.values()):
-            handler(Change(EventType.ADDED, obj, None))
+        for key, obj in list(self._objects.items()):
+            self._hand(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
 
     def tell_synced(self, bell: Bell) -> None:
         """Ring this bell, too, when the cache holds all there was for the first time."""
         self._waiting.append(bell)
+
+    def holds(self, obj: ReadOnlyObject) -> bool:
+        """Whether that is the present state of an object."""
+        try:
+            return self.get(key_of(obj)) is obj
+        except (KeyError, TypeError):
+            return False
+
+    def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
+        """Treat an object that a reader has failed on as gone, until it changes; return whether it is hidden."""
+        key = key_of(obj)
+        self._apply(WatchEvent(EventType.DELETED, obj))
+        self.bad.fail(reader, self.kind, key, error)
+        return True
 
     # Working
 
@@ -176,18 +230,18 @@ class ListWatch:
         self._outages.answered(self.name)
 
     def _sync(self) -> None:
-        if not self.synced:
-            self.synced = True
+        if not self._synced:
+            self._synced = True
             for bell in self._waiting:
                 bell.ring()
 
     def _replace(self, items: Sequence[ReadOnlyObject]) -> None:
         present = {key_of(obj): obj for obj in items}
-        for key, obj in list(self.objects.items()):
+        for key, obj in list(self._objects.items()):
             if key not in present:
                 self._apply(WatchEvent(EventType.DELETED, obj))
         for key, obj in present.items():
-            old = self.objects.get(key)
+            old = self._objects.get(key)
             if old is None or old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
                 self._apply(WatchEvent(EventType.ADDED if old is None else EventType.MODIFIED, obj))
 
@@ -198,21 +252,50 @@ class ListWatch:
 
     def _apply(self, event: WatchEvent) -> None:  # hot: per change
         key, obj = key_of(event.object), event.object
-        old = self.objects.get(key)
+        old = self._objects.get(key)
+        if self.bad:
+            self.bad.forget(self.kind, key)
         if event.type is EventType.DELETED:
             if old is None:
                 return
-            del self.objects[key]
+            del self._objects[key]
         else:
-            self.objects[key] = obj
+            self._objects[key] = obj
         for index in self._indexes.values():
-            index.replace(key, old, None if event.type is EventType.DELETED else obj)
+            self._enter(index, key, old, None if event.type is EventType.DELETED else obj)
         kind = event.type
         if kind is not EventType.DELETED:
             kind = EventType.ADDED if old is None else EventType.MODIFIED
         change = Change(kind, obj, old)
-        for handler in self._handlers:
-            handler(change)
+        for number in range(len(self._handlers)):
+            self._hand(number, key, change)
+
+    def _enter(self, index: Index, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+        try:
+            index.replace(key, old, new)
+        except Exception as error:
+            self.bad.fail(self.name, self.kind, key, error)
+
+    def _hand(self, number: int, key: Key, change: Change) -> None:  # hot: per change, per handler
+        """Tell one handler of a change, of which it may have missed what came before."""
+        if self._refused and (number, key) in self._refused:
+            change = _since(change, self._refused.pop((number, key)))
+        try:
+            self._handlers[number](change)
+        except Exception as error:
+            reader = name_of(self._handlers[number])
+            if change.type is EventType.DELETED:
+                self.bad.log(reader, self.kind, key, error)
+            else:
+                self._refused[number, key] = change.old
+                self.bad.fail(reader, self.kind, key, error)
+
+
+def _since(change: Change, taken: ReadOnlyObject | None) -> Change:
+    """Return a change as it is for whom an earlier state was the last."""
+    if change.type is EventType.DELETED:
+        return Change(EventType.DELETED, taken or change.object, taken or change.object)
+    return Change(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
 
 
 def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
@@ -222,9 +305,13 @@ def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
 class Caches:
     """The caches one component shares among its parts: one per kind and selection."""
 
-    def __init__(self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, board: LoopBoard | None = None
+    ) -> None:
+        """Show on a board which objects nobody can read."""
         self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
         self.outages = Outages(owner)
+        self.bad = BadObjects(board)
         self._caches: dict[tuple[str, Selection], ListWatch] = {}
 
     def of(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
@@ -239,8 +326,17 @@ class Caches:
                 owner=self._owner,
                 batch_max=self._batch_max,
                 outages=self.outages,
+                bad=self.bad,
             )
         return self._caches[key]
+
+    def blame(self, reader: str, error: Exception, *, spare: Callable[[str, ReadOnlyObject], bool]) -> bool:
+        """Hide the object that most probably made a reader fail; False if there is none that is not to be spared."""
+        for obj in suspects(error):
+            for cache in self._caches.values():
+                if cache.holds(obj) and not spare(cache.kind, obj) and cache.hide(obj, reader, error):
+                    return True
+        return False
 
     @property
     def workers(self) -> list[ListWatch]:

@@ -10,9 +10,12 @@ from typing import ClassVar, Final
 
 from prometheus_client import CollectorRegistry
 
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.bad_objects import suspects
 from mockkube.client.cache import Caches, Change, Handler, ListWatch
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
+from mockkube.client.screened import Screened
 from mockkube.controllers.every_kind import EveryKind
 from mockkube.controllers.loops import Loops
 from mockkube.controllers.options import Options
@@ -125,17 +128,33 @@ class Controller(ABC):
         self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
         self.caches: list[ListWatch] = []
         """What it waits for before its first key."""
+        self._screens: dict[tuple[str, Selection], Screened] = {}
 
     def limits(self) -> RateLimiter:
         """Return how long a key that failed waits."""
         return controller_limits(self.clock)
 
     def cache(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
-        """Return the cache of a kind, shared with the other controllers; asked for in `__init__` only."""
+        """Return the cache of a kind, without what this controller has failed on; asked for in `__init__` only."""
         cache = self.setting.caches.of(kind, selection)
         if cache not in self.caches:
             self.caches.append(cache)
-        return cache
+        screen = self._screens.get((kind, selection))
+        if screen is None:
+            screen = self._screens[kind, selection] = Screened(cache, self.setting.caches.bad)
+        return screen
+
+    def blame(self, key: Key, error: Exception) -> bool:
+        """Pass over the object that most probably made a key fail; False if that is the key's own, or none.
+
+        What the key's object controls is its own too: who could not see its pods would make others in their place.
+        """
+        return any(not _is_own(key, obj) and self.pass_over(obj, error) for obj in suspects(error))
+
+    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+        """Act as if an object were not there until it changes; False if it is in none of the caches."""
+        screens = (screen for screen in self._screens.values() if screen.holds(obj))
+        return any(screen.hide(obj, self.name, error) for screen in screens)
 
     def follow(self, kind: str, handler: Handler | None = None) -> ListWatch:
         """Return the cache of a kind whose changes feed the keys: its objects' own unless a handler says else."""
@@ -158,3 +177,12 @@ class Controller(ABC):
     @abstractmethod
     async def reconcile(self, key: Key) -> Outcome:
         """Bring the object of a key to what it should be; what is raised is retried under the rate limits."""
+
+
+def _is_own(key: Key, obj: ReadOnlyObject) -> bool:
+    metadata = obj["metadata"]
+    if metadata.get("namespace", "") != key.namespace:
+        return False
+    owners = metadata.get("ownerReferences")
+    named = [one.get("name") for one in owners if isinstance(one, dict)] if isinstance(owners, list) else []
+    return key.name == metadata.get("name") or key.name in named

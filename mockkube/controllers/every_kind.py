@@ -66,6 +66,8 @@ class EveryKind:
     def subscribe(self, handler: Handler) -> ListWatch:
         """Tell a handler of every change of any object; return the cache of definitions, which it depends on."""
         self._handlers.append(handler)
+        for monitor in (*self._monitors.values(), *self._parked.values()):
+            monitor.subscribe(handler)
         if self._definitions is None:
             for kind in BUILT_IN:
                 if kind.name not in _IGNORED:
@@ -87,6 +89,10 @@ class EveryKind:
         """Return the objects of a kind in a namespace."""
         return self._monitors[kind].list(namespace)
 
+    def kind_holding(self, obj: ReadOnlyObject) -> ServedKind | None:
+        """Return the kind among whose objects this one is, as it is now."""
+        return next((kind for kind, monitor in self._monitors.items() if monitor.holds(obj)), None)
+
     def kind_of(self, api_version: str, kind: str) -> ServedKind | None:
         """Return what an owner reference means; None when no such kind is served."""
         return next((one for one in self._monitors if one.covers(api_version, kind)), None)
@@ -99,15 +105,19 @@ class EveryKind:
         return self._synced
 
     def _open(self, kind: ServedKind) -> None:
-        monitor = ListWatch(self._client, kind.name, self._clock, owner=self.name, outages=self._caches.outages)
+        monitor = ListWatch(
+            self._client,
+            kind.name,
+            self._clock,
+            owner=self.name,
+            outages=self._caches.outages,
+            bad=self._caches.bad,
+        )
         monitor.bell = self.bell
-        monitor.subscribe(self._tell)
+        for handler in self._handlers:
+            monitor.subscribe(handler)
         self._monitors[kind] = monitor
         self.bell.ring()
-
-    def _tell(self, change: Change) -> None:
-        for handler in self._handlers:
-            handler(change)
 
     def _definition_changed(self, change: Change) -> None:
         before = custom_kind(change.old) if change.old is not None and established(change.old) else None

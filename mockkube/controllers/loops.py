@@ -52,13 +52,14 @@ class Loops(Collector):
         self._clock, self._bell = clock, bell or Bell()
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
 
-    def failed(self, controller: str, key: object, message: str) -> None:
-        """Take note of a reconciliation that failed."""
+    def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
+        """Take note of a reconciliation that failed; `at_once` says that it will again as long as nothing changes."""
         pair = self._pair(controller, str(key))
-        pair.failures_in_a_row += 1
+        looped = pair.failures_in_a_row >= LOOP_MIN
+        pair.failures_in_a_row = max(pair.failures_in_a_row + 1, LOOP_MIN if at_once else 0)
         pair.failed.append(self._clock.monotonic())
         pair.message = message
-        if pair.failures_in_a_row == LOOP_MIN:
+        if pair.failures_in_a_row >= LOOP_MIN and not looped:
             self._bell.ring()
 
     def succeeded(self, controller: str, key: object) -> None:

@@ -22,7 +22,7 @@ class ControllerManager:
     """All controllers that run at one version with one set of gates. Stopped, all they remembered is gone."""
 
     def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
-        self._caches = Caches(context.client, context.clock, owner=context.component)
+        self._caches = Caches(context.client, context.clock, owner=context.component, board=context.loops)
         self.loops = Loops(context.clock, context.loops.bell)
         context.loops.add(self.loops.current)
         context.metrics.register(self.loops)

@@ -12,6 +12,7 @@ from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.client.screened import Hidden
 from mockkube.controllers.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
 from mockkube.controllers.served_kinds import ServedKind
 from mockkube.runtime.steps import Bell
@@ -35,6 +36,7 @@ class ResourceQuotas(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._kinds = setting.every_kind
+        self._hidden = Hidden()
         self.quotas = self.follow(_QUOTA, self._quota_changed)
         self.caches.append(self._kinds.subscribe(self._object_changed))
         self.keys.add(SWEEP)
@@ -46,6 +48,16 @@ class ResourceQuotas(Controller):
     def tell_synced(self, bell: Bell) -> None:
         """Ring the bell once all that may be counted has been seen."""
         self._kinds.synced_bells.append(bell)
+
+    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+        """Count no more what cannot be counted, until it changes."""
+        kind = self._kinds.kind_holding(obj)
+        if super().pass_over(obj, error):
+            return True
+        if kind is None or not self._hidden.add(obj):
+            return False
+        self.setting.caches.bad.fail(self.name, kind.name, key_of(obj), error)
+        return True
 
     def _quota_changed(self, change: Change) -> None:
         quota, old = change.object, change.old
@@ -108,7 +120,7 @@ class ResourceQuotas(Controller):
 
     def _counted(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         requirements, capabilities = requirements_of(quota), self.setting.capabilities
-        for obj in self._kinds.objects(kind, quota["metadata"]["namespace"]):
+        for obj in self._hidden.visible(self._kinds.objects(kind, quota["metadata"]["namespace"])):
             within = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
             if all(within):
                 yield obj

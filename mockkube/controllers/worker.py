@@ -4,6 +4,7 @@ import logging
 from typing import Final
 
 from mockkube.api.errors import ApiError
+from mockkube.client.bad_objects import describe
 from mockkube.client.protocol import Key
 from mockkube.controllers.controller import Again, Controller, Outcome
 from mockkube.runtime.steps import Bell
@@ -51,8 +52,7 @@ class ControllerWorker:
         except ApiError as error:
             self._failed(key, error.message)
         except Exception as error:
-            _LOG.exception("%s: %s: a bug", self.name, key)
-            self._failed(key, repr(error))
+            self._stumbled(key, error)
         else:
             self._settled(key, outcome)
         finally:
@@ -71,9 +71,18 @@ class ControllerWorker:
             controller.keys.add_after(key, outcome.after)
         controller.loops.succeeded(controller.name, key)
 
-    def _failed(self, key: Key, message: str) -> None:
+    def _stumbled(self, key: Key, error: Exception) -> None:
+        """Go on without the object that made a key fail if it is another's; else let the key fail, for all to see."""
         controller = self.controller
-        controller.loops.failed(controller.name, key, message)
+        if controller.blame(key, error):
+            controller.keys.add(key)
+            return
+        controller.setting.caches.bad.log(controller.name, "", key, error)
+        self._failed(key, describe(error), at_once=True)
+
+    def _failed(self, key: Key, message: str, *, at_once: bool = False) -> None:
+        controller = self.controller
+        controller.loops.failed(controller.name, key, message, at_once=at_once)
         if controller.retries_max is not None and controller.keys.num_requeues(key) >= controller.retries_max:
             _LOG.warning("%s: %s: given up until it changes: %s", self.name, key, message)
             controller.keys.forget(key)

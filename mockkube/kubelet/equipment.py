@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Caches, ListWatch
 from mockkube.client.protocol import Client
 from mockkube.kubelet.node_status import Places
 from mockkube.kubelet.reporting import Reporter
@@ -24,6 +24,8 @@ class Equipment:
     chance: Chance
     owns: Callable[[str], bool]
     """Whether a node of that name is ours at the moment."""
+    caches: Caches
+    """Those of nodes and pods, and what in them cannot be read."""
     nodes: ListWatch
     pods: ListWatch
     places: Places

@@ -11,6 +11,7 @@ from typing import Final
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.times import render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.bad_objects import BadObjects
 from mockkube.client.protocol import Client, Key
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
@@ -27,8 +28,12 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 class Heartbeats:
     """A worker that renews the leases of the nodes it is told of, in slots: a node's slot follows from its name."""
 
-    def __init__(self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str, bad: BadObjects | None = None
+    ) -> None:
+        """Show leases that cannot be read among the `bad` objects."""
         self.name = f"{owner}/leases"
+        self._bad = bad or BadObjects()
         self.bell = Bell()
         self._client, self._clock, self._owns = client, clock, owns
         self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
@@ -89,6 +94,12 @@ class Heartbeats:
             self._leases.pop(name, None)  # somebody else made, changed or deleted it: the next round finds out
         except ApiError as error:
             _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
+        except Exception as error:
+            self._leases.pop(name, None)
+            self._bad.fail(self.name, "Lease", Key(NAMESPACE, name), error)
+        else:
+            if self._bad:
+                self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
 
     async def _write(self, node: ReadOnlyObject, known: ReadOnlyObject | None) -> ReadOnlyObject:
         if known is None:

@@ -37,6 +37,7 @@ class NodeWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns, self._rules = given.client, given.clock, given.owns, rules
         self._nodes, self._pods, self._heartbeats, self._reporter = given.nodes, pods, heartbeats, given.reporter
+        self._caches = given.caches
         self._places, self._stages, self._book = given.places, given.player("Node"), given.book
         self._queue: WorkQueue[str] = WorkQueue(given.clock, bell=self.bell)
         self._reported: dict[str, float] = {}
@@ -103,6 +104,15 @@ class NodeWorker:
                 self._queue.done(name)
 
     async def _see_to(self, name: str) -> None:
+        try:
+            await self._look_at(name)
+            if self._caches.bad:
+                self._caches.bad.forget("Node", Key("", name), self.name)
+        except Exception as error:  # a node that cannot be read stops no other
+            self._caches.bad.fail(self.name, "Node", Key("", name), error)
+            self._queue.add_rate_limited(name)
+
+    async def _look_at(self, name: str) -> None:
         node = self._nodes.get(Key("", name))
         if node is None or not is_simulated(node):
             self._let_go(name)

@@ -31,7 +31,7 @@ class Kubelets:
     def __init__(self, context: Context[Client, Capabilities]) -> None:
         client, clock, owner = context.client, context.clock, context.component
         node = owner.partition(".")[2]
-        self._caches = Caches(client, clock, owner=owner)
+        self._caches = Caches(client, clock, owner=owner, board=context.loops)
         self._voices = Voices(client, clock, context.chance, owner=owner)
         nodes = self._caches.of("Node", Selection(fields=f"metadata.name={node}" if node else ""))
         pods = self._caches.of("Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!="))
@@ -41,7 +41,7 @@ class Kubelets:
         client, clock, owner = context.client, context.clock, context.component
         places = Places()
         surroundings, outages = self._surroundings(context, nodes, places), self._caches.outages
-        book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages)
+        book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages, bad=self._caches.bad)
         reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops)
         verdicts = Verdicts(client, clock, reporter, owner=owner)
         if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
@@ -52,6 +52,7 @@ class Kubelets:
             clock=clock,
             chance=context.chance,
             owns=context.owns,
+            caches=self._caches,
             nodes=nodes,
             pods=pods,
             places=places,
@@ -61,7 +62,7 @@ class Kubelets:
         cache = measured_cache(context.metrics, "kubelet_toleration_cel_cache")
         taints = taint_rules(context.capabilities, cache.expression, context.log.errors(clock.monotonic))
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
-        heartbeats = Heartbeats(client, clock, context.owns, owner=owner)
+        heartbeats = Heartbeats(client, clock, context.owns, owner=owner, bad=self._caches.bad)
         node_rules = NodeRules.of(context.capabilities)
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
         return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)

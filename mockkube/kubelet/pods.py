@@ -35,6 +35,7 @@ class PodWorker:
         self.bell = Bell()
         self._client, self._clock, self._owns = given.client, given.clock, given.owns
         self._pods, self._nodes, self._reporter = given.pods, given.nodes, given.reporter
+        self._caches = given.caches
         self._stages, self._book = given.player("Pod"), given.book
         self._queue: WorkQueue[Key] = WorkQueue(given.clock, bell=self.bell)
         bells = Bells(self._queue.add, lambda node: self.node_pulls(node))
@@ -103,12 +104,29 @@ class PodWorker:
         keys: list[Key] = []
         while self._queue.ready() and len(keys) < BATCH_MAX:
             keys.append(self._queue.get())
-        plans = [(key, pod, self._decide(pod)) for key in keys if (pod := self._present(key)) is not None]
         async with asyncio.TaskGroup() as group:
-            for key, pod, what in plans:
-                group.create_task(self._perform(key, pod, what))
+            for key in keys:
+                if (planned := self._plan(key)) is not None:
+                    group.create_task(self._perform(key, *planned))
         for key in keys:
             self._queue.done(key)
+
+    def _plan(self, key: Key) -> tuple[ReadOnlyObject, Plan] | None:
+        """Return the pod of a key, and what is to be done; None if nothing is."""
+        try:
+            pod = self._present(key)
+            return None if pod is None else (pod, self._decide(pod))
+        except Exception as error:
+            self._stumble(key, error)
+            return None
+
+    def _stumble(self, key: Key, error: Exception) -> None:
+        """Go on without the object that makes a pod fail if it is another; else the pod fails, for all to see."""
+        if self._caches.blame(self.name, error, spare=lambda kind, obj: kind == "Pod" and key_of(obj) == key):
+            self._queue.add(key)
+            return
+        self._caches.bad.fail(self.name, "Pod", key, error)
+        self._queue.add_rate_limited(key)
 
     def _present(self, key: Key) -> ReadOnlyObject | None:
         """Return the pod if it is ours to see to, and not older than what we wrote."""
@@ -149,8 +167,12 @@ class PodWorker:
         except ApiError as error:
             _LOG.warning("pod %s: %s", key, error)
             self._queue.add_rate_limited(key)
+        except Exception as error:
+            self._stumble(key, error)
         else:
             self._queue.forget(key)
+            if self._caches.bad:
+                self._caches.bad.forget("Pod", key, self.name)
             if what.again_at is not None:
                 self._queue.add_after(key, (what.again_at - self._clock.now()).total_seconds())
 

@@ -15,6 +15,7 @@ class Loop:
     cause: str
     """Why it is called so, in a word: it fails, what it makes is lost, or the reason it is refused for."""
     per_minute: int
+    """How often that happens; zero for what is not tried again before something changes."""
     message: str = ""
     """What the last failure said."""
 

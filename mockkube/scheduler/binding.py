@@ -140,6 +140,9 @@ class Binder:
             status = await self._advance(assumed)
         except ApiError as error:
             status = Status.error(str(error))
+        except Exception as error:  # an object that a plugin cannot read stops the pods that need it, and no others
+            self._desk.failures.pods.bad.fail(self.name, "Pod", assumed.pod.key, error)
+            status = Status.error("internal error")
         if status.code is Code.WAIT:
             self._parked[assumed.pod.uid] = assumed, self._desk.clock.monotonic() + RETRY_SECONDS
         elif not status.ok:

@@ -12,6 +12,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.fields import quoted
 from mockkube.client.cache import Caches
 from mockkube.client.events import WARNING
+from mockkube.client.protocol import key_of
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
@@ -91,10 +92,24 @@ class Cycle:
             return
         try:
             await self._schedule(queued)
-        except Exception:  # a bug met with one pod must not keep the others from being scheduled
-            _LOG.exception("scheduling pod %s", queued.pod.key)
-            self._around.picture.forget(queued.pod.uid)
+        except Exception as error:  # one object that cannot be read must not keep other pods from being scheduled
+            self._blame(queued, error)
+            await self._give_up(queued)
+
+    async def _give_up(self, queued: Queued) -> None:
+        """Put a pod back that could not be decided on, or leave it until it changes if not even that can be done."""
+        self._around.picture.forget(queued.pod.uid)
+        try:
             await self._settle(queued, Failure("internal error"), "", self._around.clock.monotonic())
+        except Exception as error:
+            self._around.caches.bad.fail(self.name, "Pod", queued.pod.key, error)
+            self._around.queue.done(queued.pod.uid)
+
+    def _blame(self, queued: Queued, error: Exception) -> None:
+        """Act as if the object were not there that made the cycle fail; the pod itself fails until it changes."""
+        pod, caches = queued.pod, self._around.caches
+        if not caches.blame(self.name, error, spare=lambda kind, obj: kind == "Pod" and key_of(obj) == pod.key):
+            caches.bad.fail(self.name, "Pod", pod.key, error)
 
     def _is_to_be_skipped(self, queued: Queued) -> bool:
         pod = queued.pod

@@ -115,6 +115,9 @@ class Evictions:
         except ApiError as error:
             _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
             failed = True
+        except Exception as error:
+            self._tools.pods.bad.fail(self.name, "Pod", preemption.preemptor.key, error)
+            failed = True
         finally:
             self._last_victims.pop(uid, None)
             self._all_but_one_evicted(uid)

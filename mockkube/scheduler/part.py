@@ -86,7 +86,7 @@ class Scheduler:
         self.configuration, self.clock, self.client = configuration, clock, client
         self._log = LogBuffer(context.log, clock)
         self.senses = Senses.of(caps, self._log)
-        self.caches = Caches(client, clock, owner=owner)
+        self.caches = Caches(client, clock, owner=owner, board=context.loops)
         self.picture = Picture(self.senses.requests)
         self.nominations = Nominations(latest_in(self.caches))
         self.metrics = Metrics()
@@ -138,7 +138,9 @@ class Scheduler:
             backoff=self.configuration.backoff,
             pop_from_backoff=self.senses.caps.enabled("SchedulerPopFromBackoffQ"),
         )
-        return Queue(rules, self.clock, self.metrics, self.nominations.put)
+        queue = Queue(rules, self.clock, self.metrics, self.nominations.put)
+        queue.failed = lambda pod, error: self.caches.bad.fail("queue", "Pod", pod.key, error)
+        return queue
 
     def _build_workers(self, owner: str, *, at_once: int) -> list[Worker]:
         pods = self.caches.of("Pod")

@@ -122,6 +122,7 @@ class Picture:
         if node.obj and _lives_on(node.obj, obj):
             node.obj = obj
             return node
+        _check_readable(obj)
         self._count_images(node, -1)
         node.set_object(obj, self._touch(name))
         self._count_images(node, 1)
@@ -226,6 +227,7 @@ class Picture:
 
     def _place(self, pod: PodInfo) -> None:  # hot: per pod
         requests = self._requests.read(pod)
+        pod.part(_Traits, _Traits)  # before anything is counted: it may not be readable
         node = self._node(pod.node_name)
         node.add_pod(pod, requests.total, requests.nonzero, self._touch(pod.node_name))
         self._pods[pod.uid] = pod
@@ -263,6 +265,15 @@ class _Traits:
         self.claims = tuple(
             volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")
         )
+
+
+def _check_readable(obj: ReadOnlyObject) -> None:
+    """Raise what taking in a node would raise halfway."""
+    tried = NodeInfo(obj["metadata"]["name"])
+    tried.set_object(obj, 0)
+    for image in image_names(tried):
+        hash(image)
+    NodeTree().put(tried.name, tried.labels)
 
 
 def _lives_on(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:

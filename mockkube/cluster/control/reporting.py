@@ -85,7 +85,8 @@ def _looping(loops: Sequence[Loop]) -> Object:
 
 
 def _loop_text(loop: Loop) -> str:
-    text = f"{loop.controller} {loop.object}: {loop.cause}, {loop.per_minute} a minute"
+    pace = f", {loop.per_minute} a minute" if loop.per_minute else ""
+    text = f"{loop.controller} {loop.object}: {loop.cause}{pace}"
     return f"{text}: {loop.message}" if loop.message else text
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.types import ReadOnlyObject
+from mockkube.client.bad_objects import BadObjects
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.outages import Outages
 from mockkube.client.protocol import Client, EventType, Selection
@@ -83,15 +84,23 @@ class StageBook:
     """What stages select and do. `changed` are called when any of them has changed."""
 
     def __init__(
-        self, client: Client, clock: Clock, surroundings: Surroundings, *, owner: str, outages: Outages
+        self,
+        client: Client,
+        clock: Clock,
+        surroundings: Surroundings,
+        *,
+        owner: str,
+        outages: Outages,
+        bad: BadObjects,
     ) -> None:
         self._surroundings = surroundings
+        self._bad = bad
         self._stages: dict[str, Stage] = {}
-        self._cache = ListWatch(client, KIND, clock, owner=owner, outages=outages)
+        self._cache = ListWatch(client, KIND, clock, owner=owner, outages=outages, bad=bad)
         self._gate = _Gated(self._cache)
         selection = Selection(fields=f"metadata.name={NAME}")
         self._definitions = ListWatch(
-            client, "CustomResourceDefinition", clock, selection=selection, owner=owner, outages=outages
+            client, "CustomResourceDefinition", clock, selection=selection, owner=owner, outages=outages, bad=bad
         )
         self._asking = _Permitted(self._definitions, client, selection)
         self._definitions.subscribe(self._defined)
@@ -124,11 +133,22 @@ class StageBook:
 
     def governs(self, kind: str, obj: ReadOnlyObject) -> bool:
         """Whether the life of an object is up to stages: one is for such objects, in whatever state."""
-        return any(stage.kind == kind and stage.is_for(obj) for stage in self._stages.values())
+        stages = list(self._stages.items())
+        return any(stage.kind == kind and self._ask(name, stage.is_for, obj) for name, stage in stages)
 
     def selecting(self, kind: str, obj: ReadOnlyObject) -> list[Stage]:
         """Return the stages that select an object as it is now, by name."""
-        return [stage for stage in self._stages.values() if stage.kind == kind and stage.selects(obj)]
+        stages = list(self._stages.items())
+        return [stage for name, stage in stages if stage.kind == kind and self._ask(name, stage.selects, obj)]
+
+    def _ask(self, name: str, ask: Callable[[ReadOnlyObject], bool], obj: ReadOnlyObject) -> bool:
+        """Ask a stage about an object; one that fails is left out until it changes."""
+        try:
+            return ask(obj)
+        except Exception as error:
+            self._stages.pop(name, None)
+            self._bad.fail("stages", KIND, name, error)
+            return False
 
     def _defined(self, change: Change) -> None:
         conditions = (change.object.get("status") or {}).get("conditions") or ()

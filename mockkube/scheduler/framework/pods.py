@@ -25,6 +25,8 @@ class PodInfo:
         self.status: ReadOnlyObject = obj.get("status") or {}
         self.node_name: str = self.spec.get("nodeName", "")
         self.priority: int = self.spec.get("priority", 0)
+        if not isinstance(self.spec, dict) or not isinstance(self.priority, int):
+            raise TypeError(f"pod {self.key} cannot be read")
         self._parts: dict[object, Any] = {}
 
     def part(self, owner: object, read: Callable[["PodInfo"], T]) -> T:

@@ -64,6 +64,8 @@ class Queue:
         self._next_flush = clock.monotonic() + FLUSH_SECONDS
         self.bell = Bell()
         """Rings when there may be a pod to take."""
+        self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
+        """Called with a pod that a plugin cannot read; it is kept out of the queue."""
         metrics.gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), self._pending)
         text = "Pods that were refused, by each plugin that did."
         metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
@@ -298,7 +300,7 @@ class Queue:
         if queued.gate:  # which most probably still keeps it out
             plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
         for plugin in plugins:
-            if not plugin.pre_enqueue(queued.pod).ok:
+            if not self._lets_in(plugin, queued.pod):
                 queued.refused_by.add(plugin.name)
                 queued.gate = plugin.name
                 queued.flushed_at = None
@@ -309,7 +311,14 @@ class Queue:
     def _is_kept_out(self, queued: Queued) -> bool:
         """Whether the plugin that kept the pod out of the queue still does."""
         gate = self._gate(queued.pod.scheduler_name, queued.gate)
-        return gate is not None and not gate.pre_enqueue(queued.pod).ok
+        return gate is not None and not self._lets_in(gate, queued.pod)
+
+    def _lets_in(self, plugin: PreEnqueuePlugin, pod: PodInfo) -> bool:
+        try:
+            return plugin.pre_enqueue(pod).ok
+        except Exception as error:
+            self.failed(pod, error)
+            return False
 
     # Looking
 
