@@ -6,10 +6,11 @@ fields as an overlay. Nodes are built when first asked for; `codec.py` compiles 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cache, cached_property
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -67,6 +68,14 @@ _BY_TYPE: Final = {
 
 _ALIAS: Final = re.compile(r"\b[a-z]+(?=v\d|types\.)")
 """What a file that imports a package puts before its name: `corev1`."""
+_GO_SCALARS: Final = {
+    Shape.STRING: "string",
+    Shape.BOOL: "bool",
+    Shape.INT32: "int32",
+    Shape.INT64: "int64",
+    Shape.FLOAT: "float64",
+}
+_NEVER_POINTERS: Final = (Shape.LIST, Shape.MAP, Shape.STRING, Shape.BYTES, Shape.ANY)
 _STRUCTS: Final = (Shape.STRUCT, Shape.TIME, Shape.MICRO_TIME, Shape.QUANTITY, Shape.INT_OR_STRING)
 
 
@@ -148,11 +157,23 @@ class Schema:
         self._nodes: dict[str, Node] = {}
 
     @cached_property
+    def overlay_digest(self) -> str:
+        """A text that tells schemas of one version apart by their added fields: what one stored, another decodes."""
+        if not self._overlays:
+            return ""
+        added = orjson.dumps(
+            {name: dict(one) for name, one in self._overlays.items()}, option=orjson.OPT_SORT_KEYS, default=dict
+        )
+        return f"+{sha256(added).hexdigest()[:12]}"
+
+    @cached_property
     def definitions(self) -> dict[str, dict[str, Any]]:
         """The JSON schema of each type by its full name, overlays included."""
         definitions = dict(_published(self.version))
         for name, properties in self._overlays.items():
-            known = definitions[name]
+            known = definitions.get(name)
+            if known is None:  # this version does not have the type
+                continue
             definitions[name] = {**known, "properties": {**known.get("properties", {}), **properties}}
         return definitions
 
@@ -164,6 +185,11 @@ class Schema:
             for entry in definition.get("x-kubernetes-group-version-kind", ())
         }
 
+    @property
+    def kinds(self) -> Iterator[tuple[str, str]]:
+        """The group and name of each kind."""
+        return ((group, kind) for group, _, kind in self._kinds)
+
     def definition_of(self, group: str, version: str, kind: str) -> str | None:
         """The full name of the type of a kind; None when this version does not have it."""
         return self._kinds.get((group, version, kind))
@@ -172,6 +198,16 @@ class Schema:
         """The type of a kind; None when this version does not have it."""
         name = self.definition_of(group, version, kind)
         return self.node(name) if name else None
+
+    def added(self, node: Node) -> Collection[str]:
+        """Return the names of the fields of a struct that an overlay gives it."""
+        return self._overlays.get(node.definition, {}) if node.definition else node.raw["properties"]
+
+    def versions_of(self, group: str, kind: str) -> Iterator[Node]:
+        """Yield the type of a kind in each version of its group."""
+        for (own_group, _, own_kind), name in self._kinds.items():
+            if (own_group, own_kind) == (group, kind):
+                yield self.node(name)
 
     def node(self, definition: str) -> Node:
         """The type with this full name."""
@@ -200,10 +236,15 @@ class Schema:
         rows = {row.name: row for row in _rows(node.definition)}
         order = [name for name in rows if name in properties]
         order += [name for name in properties if name not in rows]
+        added = self.added(node)
         for name in order:
             row = rows.get(name) or _Row(name, "", "omit")
             child = self._child(properties[name], row.go.removeprefix("*"), _package(node.definition))
             pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
+            # What is optional is a pointer, as the API conventions ask: false, 0 and {} are not nothing.
+            pointer = pointer or (name in added and child.shape not in _NEVER_POINTERS)
+            if name in added:
+                _name_added(child, name, _package(node.definition).rpartition("/")[2])
             node.fields[name] = Field(
                 name, child, pointer, row.empty == "omit", row.empty == "zero", row.embedded + name
             )
@@ -212,6 +253,10 @@ class Schema:
         if "$ref" in raw:
             return self._referenced(raw)
         kind = _type(raw)
+        if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
+            node = Node(Shape.STRUCT, go, raw=raw)
+            self._fill(node)
+            return node
         if kind == "array":
             items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
             return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], items[2:], package), raw=raw)
@@ -227,6 +272,22 @@ class Schema:
         if not own:
             return target
         return Node(target.shape, target.go, target.definition, target.item, {**target.raw, **own}, target.fields)
+
+
+def _name_added(node: Node, name: str, package: str) -> None:
+    """Give the type of an added field the Go name that messages show: no table has one."""
+    if node.go:
+        return
+    if node.item is not None:
+        _name_added(node.item, name, package)
+    item = "" if node.item is None else node.item.go or _GO_SCALARS.get(node.item.shape, "interface {}")
+    match node.shape:
+        case Shape.STRUCT:
+            node.go = f"{package or 'v1'}.{name[:1].upper()}{name[1:]}"
+        case Shape.LIST:
+            node.go = f"[]{item}"
+        case Shape.MAP:
+            node.go = f"map[string]{item}"
 
 
 def _type(raw: Mapping[str, Any]) -> str:

@@ -53,8 +53,8 @@ from mockkube.features.gates import State
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.devices import device_expression
-from mockkube.proposals.catalogue import TRAINS
-from mockkube.proposals.lending import extensions_for, schema_for
+from mockkube.proposals.lending import extensions_for, object_rules_for, schema_for
+from mockkube.proposals.outside import usual_trains
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 
@@ -69,7 +69,7 @@ class ApiServerOptions:
     """What its command line would say, for `/flagz`."""
     gates: tuple[State, ...] = ()
     """Every gate the server reports, on or off."""
-    trains: tuple[ReleaseTrain, ...] = TRAINS
+    trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
     """How proposals travel: which of them a server of this version has."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
@@ -102,6 +102,7 @@ def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
         policy_expression=policy_expression,
         custom_schema=_custom_schema,
         extensions=extensions,
+        objects=object_rules_for(version, trains),
     )
     return replace(BUILT_IN, strategies=strategies(hooks))
 

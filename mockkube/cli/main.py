@@ -49,19 +49,39 @@ class Commands(click.Group):
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-def mockkube() -> None:
+@click.option(
+    "--proposal", "proposals", multiple=True, metavar="FILE", type=click.Path(),
+    help="Load proposals from a Python file, for any command. May be repeated.",
+)  # fmt: skip
+@click.pass_context
+def mockkube(context: click.Context, proposals: tuple[str, ...]) -> None:
     """Run a whole Kubernetes control plane in one process.
 
     Start a cluster with 'mockkube up', then use kubectl with the KUBECONFIG it prints.
     """
+    if proposals or os.environ.get("MOCKKUBE_PROPOSALS"):
+        from mockkube.proposals import outside
+
+        context.with_resource(outside.using(proposals))
 
 
 def main() -> NoReturn:
     """Run the command line and exit as `Exit` says."""
     code = run(sys.argv[1:])
-    if sys.argv[1:2] == ["up"]:
+    if _command_in(sys.argv[1:]) == "up":
         _leave_at_once(code)
     sys.exit(code)
+
+
+def _command_in(arguments: list[str]) -> str:
+    """Return the command of a command line: the first word that belongs to no option before it."""
+    words = iter(arguments)
+    for word in words:
+        if word == "--proposal":
+            next(words, "")
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def _leave_at_once(code: int) -> NoReturn:
@@ -81,6 +101,10 @@ def run(arguments: list[str]) -> int:
         return _complain(error.format_message(), Exit.USAGE)
     except ConfigurationError as error:
         return _complain(str(error), Exit.USAGE)
+    except ValueError as error:
+        if not _is_proposal_error(error):
+            raise
+        return _complain(str(error), Exit.USAGE)
     except StartError as error:
         return _complain(str(error), Exit.NOT_STARTED)
     except (click.Abort, KeyboardInterrupt):
@@ -89,6 +113,12 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains while it exits
         return Exit.FAILED
     return answer if isinstance(answer, int) else Exit.OK
+
+
+def _is_proposal_error(error: ValueError) -> bool:
+    """Return whether a proposal cannot be used; commands that load none need not import what says so."""
+    contents = sys.modules.get("mockkube.proposals.contents")
+    return contents is not None and isinstance(error, contents.ProposalError)
 
 
 def _complain(text: str, code: Exit) -> Exit:

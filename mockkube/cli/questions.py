@@ -14,9 +14,8 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import validate_gates
 from mockkube.features.gates import effective
-from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
-from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.outside import usual_trains
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FILE_BYTES_MAX: Final = 1 << 28  # more than a cluster keeps
@@ -64,10 +63,10 @@ def capabilities_of(
     gates: Mapping[str, bool],
     *,
     component: str = "kube-apiserver",
-    trains: tuple[ReleaseTrain, ...] = TRAINS,
     flag: str = "--gate",
 ) -> Capabilities:
     """Return what a component can do; ConfigurationError, in upstream's words, for gates it would not start with."""
+    trains = usual_trains()
     try:
         parsed = validate_gates(gates, component, version, trains=trains)
     except FlagError as error:

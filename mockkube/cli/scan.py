@@ -17,8 +17,8 @@ from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective, registry
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.impact import Finding
+from mockkube.proposals.outside import usual_trains
 from mockkube.proposals.scanning import COMPONENTS, RESOURCES, Unscannable, scan_objects
 from mockkube.runtime.clock import RealClock
 
@@ -52,8 +52,8 @@ class Change:
         return capabilities_of(version, gates, component=component, flag=f"--gate ({component} {version})")
 
     def _known(self, gates: Mapping[str, bool], version: Version, component: str) -> dict[str, bool]:
-        histories = registry(version, TRAINS, component).histories
-        aliases = registry(version, TRAINS, component).aliases
+        histories = registry(version, usual_trains(), component).histories
+        aliases = registry(version, usual_trains(), component).aliases
         if version == self.version:
             return dict(gates)
         return {gate: value for gate, value in gates.items() if aliases.get(gate, gate) in histories}
@@ -103,7 +103,7 @@ def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
     """Return the gates of a cluster that are not as its version has them by itself."""
     if cluster is None:
         return {}
-    known, usual = registry(version, TRAINS).histories, effective(version, trains=TRAINS)
+    known, usual = registry(version, usual_trains()).histories, effective(version, trains=usual_trains())
     return {gate: on for gate, on in cluster.gates().items() if gate in known and on != (gate in usual)}
 
 

@@ -21,7 +21,7 @@ from mockkube.cluster.components import (
 )
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.features.versions import DEFAULT, NEWEST, Version
-from mockkube.proposals.catalogue import TRAINS
+from mockkube.proposals.outside import usual_trains
 
 if TYPE_CHECKING:
     from mockkube.client.protocol import Client
@@ -128,7 +128,7 @@ def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
     from mockkube.cluster.control.component import Asked as Wish
     from mockkube.cluster.why.team import team_of
 
-    wishes = {name: Wish.read(one, TRAINS) for name, one in components.items()}
+    wishes = {name: Wish.read(one, usual_trains()) for name, one in components.items()}
     wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler(asked, wishes[SCHEDULER].settings))
     status = {name: one.get("status") or {} for name, one in components.items()}
     return team_of(wishes, {name: "" if one.get("running") else "it is stopped" for name, one in status.items()})
@@ -138,7 +138,7 @@ def _scheduler(asked: Asked, usual: Settings) -> Settings:
     version = version_of(asked.version) if asked.version else usual.version
     gates = gates_of(asked.gates, "--feature-gates") if asked.gates else usual.feature_gates
     capabilities_of(version, gates, component=SCHEDULER, flag="--feature-gates")
-    return Settings(SCHEDULER, version, gates, TRAINS)
+    return Settings(SCHEDULER, version, gates, usual_trains())
 
 
 async def _guessed(client: "Client", asked: Asked) -> "Team":
@@ -147,13 +147,13 @@ async def _guessed(client: "Client", asked: Asked) -> "Team":
 
     live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
     version = _supported(live.version())
-    settings = {name: Settings(name, version, {}, TRAINS) for name in SINGLE}
-    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), TRAINS)
+    settings = {name: Settings(name, version, {}, usual_trains()) for name in SINGLE}
+    settings[API_SERVER] = Settings(API_SERVER, version, live.gates(), usual_trains())
     settings[SCHEDULER] = _scheduler(asked, settings[SCHEDULER])
     for node in (await client.list("Node")).items:
         info = (node.get("status") or {}).get("nodeInfo") or {}
         name = f"{KUBELET}.{node['metadata']['name']}"
-        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, TRAINS)
+        settings[name] = Settings(name, _supported(info.get("kubeletVersion", str(version))), {}, usual_trains())
     server = settings[API_SERVER].capabilities()
     return Team({name: Member(standing_of(own), server) for name, own in settings.items()}, guessed=True)
 

@@ -28,6 +28,7 @@ from mockkube.cluster.readings import (
     read_path,
     read_plugins,
     read_port,
+    read_proposals,
     read_scheduler_config,
     read_skew_policy,
     read_text,
@@ -37,6 +38,7 @@ from mockkube.cluster.readings import (
     read_version,
     read_version_up_to,
     usual_trains,
+    with_proposals,
 )
 from mockkube.cluster.yaml_files import read_mapping
 from mockkube.features.trains import ReleaseTrain
@@ -130,6 +132,7 @@ SETTINGS: Final = (
     Setting("version", read_version),
     Setting("feature_gates", read_gates),
     Setting("components", read_components),
+    Setting("proposals", read_proposals),
     Setting("release_trains", read_trains),
     Setting("skew_policy", read_skew_policy),
     Setting("without", read_parts),
@@ -162,14 +165,15 @@ def resolve(
     """Return what is meant; ConfigurationError for the first thing that cannot be.
 
     `flags` holds, by Python name, what was given on the command line and nothing else. Gates, components and flags of
-    the controller manager are merged entry by entry, any other value replaces that of the lower layer.
+    the controller manager are merged entry by entry, proposals add up, any other value replaces that of the lower
+    layer.
     """
     if config_file is None and environment.get("MOCKKUBE_CONFIG"):
         config_file = Path(environment["MOCKKUBE_CONFIG"]).expanduser()
     merged: Values = {}
     for layer in (_of_file(config_file), _of_environment(environment), _of_flags(flags)):
         _lay_over(merged, layer)
-    configuration = ClusterConfiguration(**_split_gates(merged), given=frozenset(merged))
+    configuration = ClusterConfiguration(**_board_proposals(_split_gates(merged)), given=frozenset(merged))
     _check_together(configuration)
     return configuration
 
@@ -180,7 +184,7 @@ def _of_flags(flags: Mapping[str, Any]) -> Values:
 
 
 def _flag_place(setting: Setting) -> str:
-    return "--component" if setting.name == "components" else setting.flag
+    return {"components": "--component", "proposals": "--proposal"}.get(setting.name, setting.flag)
 
 
 def _of_environment(environment: Mapping[str, str]) -> Values:
@@ -258,6 +262,8 @@ def _lay_over(merged: Values, layer: Values) -> None:
             merged[name] = lower | {key: own.over(lower.get(key, own)) for key, own in value.items()}
         elif name in ("feature_gates", "controller_manager") and lower is not None:
             merged[name] = lower | value
+        elif name == "proposals" and lower is not None:
+            merged[name] = tuple(dict.fromkeys((*lower, *value)))
         else:
             merged[name] = value
 
@@ -272,6 +278,16 @@ def _split_gates(merged: Values) -> Values:
             own = components.get(component, ComponentConfiguration())
             components[component] = own.over(ComponentConfiguration(None, {gate: setting}))
     return merged | {"components": components, "feature_gates": common}
+
+
+def _board_proposals(merged: Values) -> Values:
+    """Return values whose release trains bring the proposals."""
+    proposals = merged.pop("proposals", ())
+    try:
+        trains = with_proposals(merged.get("release_trains") or usual_trains(), proposals)
+    except ValueError as error:
+        raise ConfigurationError(f"--proposal: {error}") from None
+    return merged | {"release_trains": trains}
 
 
 def _common(gates: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:

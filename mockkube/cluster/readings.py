@@ -10,12 +10,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube.cluster.yaml_files import read_mapping
 from mockkube.features import trains
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
+
+if TYPE_CHECKING:
+    from mockkube.proposals.proposal import Proposal
 
 PARTS: Final = ("scheduler", "controllers", "kubelets")
 SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
@@ -145,9 +148,33 @@ def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
 
 def usual_trains() -> tuple[ReleaseTrain, ...]:
     """Return how the proposals travel unless somebody says otherwise."""
-    from mockkube.proposals.catalogue import TRAINS  # with it come the proposals themselves
+    from mockkube.proposals import outside  # with it come the proposals themselves
 
-    return TRAINS
+    return outside.usual_trains()
+
+
+def read_proposals(value: Any) -> tuple["Proposal", ...]:
+    """Return proposals from outside: of Python files, or as a program has them."""
+    from mockkube.proposals import outside
+    from mockkube.proposals.proposal import Proposal
+
+    given = value if isinstance(value, list | tuple) else [value]
+    found: list[Proposal] = []
+    for one in given:
+        if isinstance(one, Proposal):
+            found += outside.given([one])
+        elif isinstance(one, Path):
+            found += outside.load(one)
+        else:
+            found += (proposal for path in _items(one) for proposal in outside.load(path))
+    return tuple(dict.fromkeys(found))
+
+
+def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple["Proposal", ...]) -> tuple[ReleaseTrain, ...]:
+    """Return release trains that also bring these proposals."""
+    from mockkube.proposals import outside
+
+    return outside.with_proposals(trains, proposals)
 
 
 def read_path(value: Any) -> Path:

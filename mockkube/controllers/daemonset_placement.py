@@ -10,7 +10,8 @@ from typing import Final
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
-from mockkube.matching.taints import CompiledToleration, Operator, TaintRules, compile_tolerations, untolerated
+from mockkube.matching.node_selectors import LabelOperator
+from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, untolerated
 
 HASH_LABEL: Final = "controller-revision-hash"
 GENERATION_LABEL: Final = "pod-template-generation"
@@ -55,7 +56,7 @@ class Placement:
         return Fit(run=False, stay=untolerated(taints, self.tolerations, ("NoExecute",)) is None)
 
 
-def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, Operator]) -> Placement:
+def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]) -> Placement:
     """Compile what a set asks of nodes."""
     spec = daemon_set["spec"]["template"]["spec"]
     return Placement(

@@ -17,6 +17,7 @@ from mockkube.controllers.statefulset_identity import KIND
 from mockkube.controllers.template_hash import fnv32, go_json, safe_name
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import schema_for
+from mockkube.proposals.outside import trains_of
 
 REVISION_HASH_LABEL: Final = "controller.kubernetes.io/hash"
 """What a revision tells its hash in; pods name the revision itself in `controller-revision-hash`."""
@@ -50,7 +51,7 @@ def same_meaning(capabilities: Capabilities) -> Same:
     """Return what compares as a component reads: fields it does not know are nothing, defaults are filled in."""
     if not capabilities.enabled("StatefulSetSemanticRevisionComparison"):
         return never
-    lens = Sight(schema_for(capabilities.version)).lens("apps", "v1", KIND)
+    lens = Sight(schema_for(capabilities.version, trains_of(capabilities))).lens("apps", "v1", KIND)
 
     def same(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
         try:

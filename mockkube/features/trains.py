@@ -24,6 +24,8 @@ class ReleaseTrain:
     gate: str
     aliases: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
+    brings: Any = None
+    """The proposal from outside that the gate belongs to: a component that knows the train has it."""
 
     def includes_gate(self, release: Version) -> bool:
         """Return whether a binary of this release contains the gate."""
@@ -51,8 +53,9 @@ def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple
     given = {train.gate: train for train in map(_read_train, _listed(value, "release trains"))}
     known = {train.gate: train for train in usual}
     for gate, train in given.items():
-        if not train.aliases and gate in known:
-            given[gate] = replace(train, aliases=known[gate].aliases)
+        if gate in known:
+            usually = known[gate]
+            given[gate] = replace(train, aliases=train.aliases or usually.aliases, brings=usually.brings)
     return tuple((known | given).values())
 
 

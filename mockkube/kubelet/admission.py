@@ -17,7 +17,8 @@ from mockkube.kubelet.preemption import NoVictims, victims
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import required_node_affinity
-from mockkube.matching.taints import Operator, TaintRules
+from mockkube.matching.node_selectors import LabelOperator
+from mockkube.matching.taints import TaintRules
 from mockkube.proposals.lending import selector_operators, taint_rules
 
 OS: Final = "linux"
@@ -64,7 +65,7 @@ class AdmissionRules:
     """What a kubelet of some version and gates makes of pods."""
 
     taints: TaintRules
-    selector_operators: Mapping[str, Operator]
+    selector_operators: Mapping[str, LabelOperator]
     requests: RequestRules
     groups_policy: bool = True
     """Whether a strict policy of supplemental groups is looked at."""

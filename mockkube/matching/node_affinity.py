@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
-from mockkube.matching.node_selectors import Labels, NodeSelector, Report, compile_terms
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator, Labels, NodeSelector, Report, compile_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class RequiredNodeAffinity:
 
 
 def required_node_affinity(
-    spec: ReadOnlyObject, operators: Mapping[str, Operator], report: Report | None = None
+    spec: ReadOnlyObject, operators: Mapping[str, LabelOperator], report: Report | None = None
 ) -> RequiredNodeAffinity:
     """Compile what the spec of a pod requires; terms that do not parse select nothing."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}

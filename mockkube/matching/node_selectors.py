@@ -12,8 +12,7 @@ from mockkube_cel.golang.strconv import NumberError, parse_int64
 from mockkube.api import names
 from mockkube.api.fields import go_json, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
-from mockkube.features.capabilities import Capabilities
-from mockkube.matching.taints import SEMVER, SEMVER_GATE, Operator, Unreadable, ValueTest
+from mockkube.matching.taints import Operator, Unreadable
 
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
@@ -21,13 +20,20 @@ NameTest = Callable[[str], bool]
 Report = Callable[[Unreadable, str], None]
 """Hears of each value that an operator beyond the released ones could not read, and of the label's key."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_SEMVER: Final = ("SemverGt", "SemverLt", "SemverEq")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
 _NAME: Final = "metadata.name"
 
 
-def operators_for(caps: Capabilities) -> Mapping[str, Operator]:
-    """Return the operators a component knows beyond the built-in ones."""
-    return SEMVER if caps.enabled(SEMVER_GATE) else {}
+@dataclass(frozen=True, slots=True)
+class OfValues:
+    """An operator of any number of any values, which also says what it makes of a node without the label."""
+
+    matches: Callable[[Sequence[str], str | None], bool]
+
+
+LabelOperator = Operator | OfValues
+"""An operator beyond the built-in ones; one of taints asks for exactly one value, and for a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class NodeSelector:
 
 def compile_terms(
     terms: Iterable[ReadOnlyObject],
-    operators: Mapping[str, Operator],
+    operators: Mapping[str, LabelOperator],
     at: str = "nodeSelectorTerms",
     report: Report | None = None,
 ) -> NodeSelector:
@@ -82,7 +88,7 @@ def compile_terms(
 
 
 def compile_preferred(
-    terms: Iterable[ReadOnlyObject], operators: Mapping[str, Operator], at: str = "", report: Report | None = None
+    terms: Iterable[ReadOnlyObject], operators: Mapping[str, LabelOperator], at: str = "", report: Report | None = None
 ) -> NodeSelector:
     """Compile preferred terms with their weights; a term of weight 0 is not even parsed."""
     compiled = (
@@ -105,7 +111,7 @@ def _is_empty(term: ReadOnlyObject) -> bool:
 
 def _term(
     term: ReadOnlyObject,
-    operators: Mapping[str, Operator],
+    operators: Mapping[str, LabelOperator],
     at: str,
     *,
     weight: int = 0,
@@ -125,13 +131,15 @@ def _term(
     return Term(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
 
 
-def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, Operator], at: str) -> list[str]:
+def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], at: str) -> list[str]:
     key, name, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or []
     if name not in _OPERATORS and name not in operators:
         return [_unsupported(at, name, _OPERATORS)]
     errors = []
     if wrong := names.qualified_name(key):
         errors.append(str(invalid(f"{at}.key", key, "; ".join(wrong))))
+    if isinstance(operators.get(name), OfValues):
+        return errors
     errors += _count_errors(name, values, f"{at}.values")
     for index, value in enumerate(values):
         if wrong := names.label_value(value):
@@ -158,7 +166,8 @@ def _count_errors(name: str, values: Sequence[str], at: str) -> list[str]:
             errors = [str(invalid(at, shown, text))] if len(values) != 1 else []
             return errors + _integer_errors(values, at)
         case _:
-            text = "for 'SemverGt', 'SemverLt', 'SemverEq' operators, exactly one value is required"
+            named = _SEMVER if name in _SEMVER else (name,)
+            text = f"for {', '.join(map(repr, named))} operators, exactly one value is required"
             return [str(invalid(at, shown, text))] if len(values) != 1 else []
 
 
@@ -175,7 +184,7 @@ def _integer(text: str) -> int | None:
 
 
 def _label_test(
-    requirement: ReadOnlyObject, operators: Mapping[str, Operator], report: Report | None = None
+    requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], report: Report | None = None
 ) -> LabelTest:
     key, values = requirement["key"], frozenset(requirement.get("values") or ())
     match requirement["operator"]:
@@ -190,10 +199,15 @@ def _label_test(
         case "Gt" | "Lt" as name:
             return _integer_test(key, requirement["values"][0], greater=name == "Gt")
         case name:
-            return _added_test(key, operators[name](requirement["values"][0]), report)
+            return _operator_test(operators[name], key, requirement.get("values") or (), report)
 
 
-def _added_test(key: str, passes: ValueTest, report: Report | None) -> LabelTest:
+def _operator_test(operator: LabelOperator, key: str, values: Sequence[str], report: Report | None) -> LabelTest:
+    if isinstance(operator, OfValues):
+        matches = operator.matches
+        return lambda labels: matches(values, labels.get(key)) is True
+    passes = operator(values[0])
+
     def test(labels: Labels) -> bool:
         if key not in labels:
             return False

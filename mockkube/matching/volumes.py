@@ -13,8 +13,7 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.claim import CLASS_ANNOTATION
-from mockkube.matching.node_selectors import NodeSelector, compile_terms
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -108,7 +107,7 @@ class Volume:
     going: bool
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject, operators: Mapping[str, Operator]) -> "Volume":
+    def read(cls, obj: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Volume":
         """Compile a PersistentVolume with the node affinity operators its reader knows."""
         spec, metadata = obj["spec"], obj["metadata"]
         return cls(
@@ -136,7 +135,7 @@ class Volume:
         return self.affinity is None or self.affinity.matches(labels)
 
 
-def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, Operator]) -> NodeSelector | None:
+def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> NodeSelector | None:
     """Compile what a volume asks of nodes; None if nothing."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)

@@ -14,28 +14,23 @@ from mockkube.api.validation.node_selector import SelectorRules
 from mockkube.api.validation.pod_rules import pod_rules
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import registry
-from mockkube.features.trains import ReleaseTrain
 from mockkube.matching import node_selectors, taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, Outcome, Unreadable
-from mockkube.proposals.catalogue import PROPOSALS, TRAINS
+from mockkube.proposals.catalogue import proposals_on
 from mockkube.proposals.lending import TOLERATION, extensions_for, schema_for, selector_operators, taint_rules
+from mockkube.proposals.outside import trains_of
 
 _NODE_AFFINITY: Final = "io.k8s.api.core.v1.NodeAffinity"
-_GATES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(taints.NUMERIC, taints.NUMERIC_GATE),
-    **{name: proposal.gate for proposal in PROPOSALS for name in proposal.tolerations},
-}
-"""The gate of each operator of tolerations that has one."""
 
 
 def answer_tolerations(
     tolerations: Iterable[ReadOnlyObject],
     asked: Iterable[ReadOnlyObject],
     caps: Capabilities,
-    trains: tuple[ReleaseTrain, ...] = TRAINS,
 ) -> Object:
     """Say how a new pod's tolerations are judged, and which of them tolerates each taint; Mismatch for a wrong type."""
+    trains = trains_of(caps)
     schema = schema_for(caps.version, trains)
     codec, node = Codec(schema), schema.node(TOLERATION)
     seen = [codec.decode(node, toleration, Found()) for toleration in tolerations]
@@ -75,9 +70,9 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
     if isinstance(outcome, Unreadable):
         return outcome.reason
     operator = toleration.get("operator", "")
-    gate = taints.EXPRESSION_GATE if toleration.get("expression") else _GATES.get(operator, "")
+    gate = taints.EXPRESSION_GATE if toleration.get("expression") else _gate_of(operator, caps)
     if gate and not caps.enabled(gate):
-        known = gate in registry(caps.version).histories
+        known = gate in registry(caps.version, trains_of(caps)).histories
         return f"{gate} is off" if known else f"{caps.version} does not know operator {operator}"
     if toleration.get("expression"):
         return "the expression is false"
@@ -89,14 +84,21 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
     return "the value does not pass"
 
 
+def _gate_of(operator: str, caps: Capabilities) -> str:
+    """Return the gate of an operator of tolerations; empty if it has none."""
+    if operator in taints.NUMERIC:
+        return taints.NUMERIC_GATE
+    return next((one.gate for one in proposals_on(trains_of(caps)) if operator in one.tolerations), "")
+
+
 def answer_selector(
     affinity: ReadOnlyObject,
     labels: Mapping[str, str],
     node_name: str,
     caps: Capabilities,
-    trains: tuple[ReleaseTrain, ...] = TRAINS,
 ) -> Object:
     """Say how node affinity of a new pod is judged, and what it makes of a node; Mismatch for a wrong type."""
+    trains = trains_of(caps)
     schema = schema_for(caps.version, trains)
     seen = Codec(schema).decode(schema.node(_NODE_AFFINITY), affinity, Found())
     extensions = extensions_for(caps.version, trains)

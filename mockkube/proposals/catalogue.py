@@ -1,6 +1,7 @@
-"""Every proposal, in the order of its number; a proposal that is released in full has no module any more.
+"""Every proposal that is built in, in the order of its number; one that is released in full has no module any more.
 
-KEP-3094 (`nodeAffinityPolicy`, `nodeTaintsPolicy`) is GA and locked since 1.33: nothing of it is proposed.
+KEP-3094 (`nodeAffinityPolicy`, `nodeTaintsPolicy`) is GA and locked since 1.33: nothing of it is proposed. Proposals
+from outside come with the trains that bring them: see `outside.py`.
 """
 
 from typing import Final
@@ -19,4 +20,9 @@ TRAINS: Final[tuple[ReleaseTrain, ...]] = (
     *PROPOSED,
     *(proposal.train for proposal in PROPOSALS if proposal.train is not None),
 )
-"""How the proposals travel, unless a cluster's configuration says otherwise."""
+"""How the built-in proposals travel, unless a cluster's configuration says otherwise."""
+
+
+def proposals_on(trains: tuple[ReleaseTrain, ...]) -> tuple[Proposal, ...]:
+    """Return the built-in proposals, and those from outside that these trains bring."""
+    return (*PROPOSALS, *(train.brings for train in trains if train.brings is not None))

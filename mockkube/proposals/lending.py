@@ -1,23 +1,31 @@
-"""What a component of some version gets of the proposals: types, rules of validation, operators that match.
+"""What a component of some version gets of the proposals: types, rules of validation, operators, scheduler plugins.
 
 Answers are remembered by version and trains, so servers of one version share types, and rules can be told apart by
 identity. Whether a gate is on is asked where a rule is used, except for matching: there the gates are settled once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from mockkube.api.object_rules import NO_RULES, ObjectRules
 from mockkube.api.schema import Schema
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.extensions import (
+    NO_EXTENSIONS,
+    Extensions,
+    unknown_requirement,
+    unsupported_toleration,
+)
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, Version
 from mockkube.matching import taints
+from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import Expression, TaintRules, Unreadable
-from mockkube.proposals.catalogue import PROPOSALS, TRAINS
-from mockkube.proposals.proposal import Proposal
+from mockkube.proposals.catalogue import TRAINS, proposals_on
+from mockkube.proposals.outside import trains_of
+from mockkube.proposals.proposal import Proposal, SchedulerPlugin
 
 TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
 _REMEMBERED_MAX: Final = 32
@@ -25,17 +33,20 @@ _REMEMBERED_MAX: Final = 32
 
 def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
     """Return the proposals that a component of that version has."""
-    return tuple(proposal for proposal in PROPOSALS if proposal.aboard(version, trains))
+    return tuple(proposal for proposal in proposals_on(trains) if proposal.aboard(version, trains))
 
 
 def overlays_for(
     version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS
 ) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """Return the fields that a version has beyond the published ones, by type."""
-    fields = {
-        name: one.schema for proposal in aboard(version, trains) for name, one in proposal.toleration_fields.items()
-    }
-    return {TOLERATION: fields} if fields else {}
+    overlays: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for proposal in aboard(version, trains):
+        fields = [(TOLERATION, proposal.toleration_fields), *proposal.fields.items()]
+        for definition, added in fields:
+            if added:
+                overlays.setdefault(definition, {}).update((name, one.schema) for name, one in added.items())
+    return overlays
 
 
 @lru_cache(_REMEMBERED_MAX)
@@ -46,20 +57,40 @@ def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> S
 
 @lru_cache(_REMEMBERED_MAX)
 def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
-    """Return what proposals add to the validation of a server of that version."""
+    """Return what proposals add to the validation of tolerations and selectors by a server of that version."""
     proposals = aboard(version, trains)
     if not proposals:
         return NO_EXTENSIONS
     return Extensions(
-        tolerations={name: op.rule(one.gate) for one in proposals for name, op in one.tolerations.items()},
+        tolerations={
+            name: op.rule(one.gate, unsupported_toleration) for one in proposals for name, op in one.tolerations.items()
+        },
         toleration_fields={
             name: rule.rule(one.gate) for one in proposals for name, rule in one.toleration_fields.items()
         },
-        node_selectors={name: op.rule(one.gate) for one in proposals for name, op in one.node_selectors.items()},
+        node_selectors={
+            name: op.rule(one.gate, unknown_requirement) for one in proposals for name, op in one.node_selectors.items()
+        },
         device_tolerations={
-            name: op.rule(one.gate) for one in proposals for name, op in one.device_tolerations.items()
+            name: op.rule(one.gate, unsupported_toleration)
+            for one in proposals
+            for name, op in one.device_tolerations.items()
         },
     )
+
+
+@lru_cache(_REMEMBERED_MAX)
+def object_rules_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
+    """Return what proposals add to the validation of whole objects by a server of that version."""
+    proposals = aboard(version, trains)
+    fields = tuple(
+        field.rule_of(definition, name, one.gate)
+        for one in proposals
+        for definition, added in one.fields.items()
+        for name, field in added.items()
+    )
+    checks = tuple(check.rule(target, one.gate) for one in proposals for target, check in one.checks.items())
+    return ObjectRules(schema_for(version, trains), fields, checks) if fields or checks else NO_RULES
 
 
 def taint_rules(
@@ -73,7 +104,7 @@ def taint_rules(
     """
     operators = dict(taints.NUMERIC) if caps.enabled(taints.NUMERIC_GATE) else {}
     for proposal in _switched_on(caps):
-        operators.update((name, operator.test) for name, operator in proposal.tolerations.items())
+        operators.update((name, operator.value_test) for name, operator in proposal.tolerations.items())
     report = None if log is None else partial(_report, log)
     return TaintRules(operators, expressions if caps.enabled(taints.EXPRESSION_GATE) else None, report)
 
@@ -82,7 +113,7 @@ def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObje
     log(taints.log_text(outcome, taint))
 
 
-def selector_operators(caps: Capabilities) -> Mapping[str, taints.Operator]:
+def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
     """Return the operators that a component knows in node affinity beyond the released ones."""
     proposals = _switched_on(caps)
     return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
@@ -90,10 +121,19 @@ def selector_operators(caps: Capabilities) -> Mapping[str, taints.Operator]:
 
 def device_taint_rules(caps: Capabilities) -> TaintRules:
     """Return what a component makes of the tolerations of devices."""
-    proposals = (one for one in aboard(caps.version, caps.trains or TRAINS) if caps.enabled(one.gate))
-    return TaintRules({name: operator.test for one in proposals for name, operator in one.device_tolerations.items()})
+    proposals = (one for one in aboard(caps.version, trains_of(caps)) if caps.enabled(one.gate))
+    return TaintRules(
+        {name: operator.value_test for one in proposals for name, operator in one.device_tolerations.items()}
+    )
+
+
+def scheduler_plugins(caps: Capabilities) -> Iterator[tuple[SchedulerPlugin, bool]]:
+    """Yield the plugins of the proposals that a scheduler has, and whether their gates are on."""
+    for proposal in aboard(caps.version, trains_of(caps)):
+        for plugin in proposal.scheduler_plugins:
+            yield plugin, caps.enabled(proposal.gate)
 
 
 def _switched_on(caps: Capabilities) -> list[Proposal]:
     """Return the proposals whose gate is on: the gates of a component are those its version has."""
-    return [proposal for proposal in PROPOSALS if caps.enabled(proposal.gate)]
+    return [proposal for proposal in proposals_on(trains_of(caps)) if caps.enabled(proposal.gate)]

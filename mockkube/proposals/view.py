@@ -12,10 +12,9 @@ from mockkube.api.kinds.catalogue import Hooks, strategies
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.trains import ReleaseTrain
 from mockkube.matching.cel.devices import device_expression
-from mockkube.proposals.catalogue import TRAINS
-from mockkube.proposals.lending import extensions_for, schema_for
+from mockkube.proposals.lending import extensions_for, object_rules_for, schema_for
+from mockkube.proposals.outside import trains_of
 
 _PLAIN: Final = Strategy()
 
@@ -23,12 +22,17 @@ _PLAIN: Final = Strategy()
 class View:
     """A component as it looks at objects; Mismatch for one that has values of wrong types."""
 
-    def __init__(self, caps: Capabilities, now: datetime, trains: tuple[ReleaseTrain, ...] = TRAINS) -> None:
+    def __init__(self, caps: Capabilities, now: datetime) -> None:
+        trains = trains_of(caps)
         self.caps = caps
         self.schema = schema_for(caps.version, trains)
         self._codec = Codec(self.schema)
         self._judge = Judge(caps, now)
-        hooks = Hooks(device_expression=device_expression, extensions=extensions_for(caps.version, trains))
+        hooks = Hooks(
+            device_expression=device_expression,
+            extensions=extensions_for(caps.version, trains),
+            objects=object_rules_for(caps.version, trains),
+        )
         self._strategies = strategies(hooks)
 
     def knows(self, obj: ReadOnlyObject) -> bool:

@@ -12,7 +12,8 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.node_selectors import compile_preferred, compile_terms, operators_for
+from mockkube.matching.node_selectors import compile_preferred, compile_terms
+from mockkube.proposals.lending import selector_operators
 
 Defaults = Callable[[Object, Capabilities], None]
 Check = Callable[[ReadOnlyObject, str, Capabilities], Sequence[FieldError | str]]
@@ -220,7 +221,7 @@ def _check_constraint(one: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _check_node_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
-    added, operators = args.get("addedAffinity") or {}, operators_for(caps)
+    added, operators = args.get("addedAffinity") or {}, selector_operators(caps)
     at = f"{at}.addedAffinity"
     terms = (added.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
     wrong = compile_terms(terms, operators, f"{at}.{_REQUIRED}.nodeSelectorTerms").errors

@@ -1,10 +1,12 @@
-"""The plugins: in the order they are asked, with the weight of their scores."""
+"""The plugins: in the order they are asked, with the weight of their scores; after them those of proposals."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
+from mockkube.proposals.lending import scheduler_plugins
+from mockkube.proposals.proposal import SchedulerPlugin
 from mockkube.scheduler.framework.plugins import Factory
 from mockkube.scheduler.plugins.default_binder import DefaultBinder
 from mockkube.scheduler.plugins.default_preemption import DefaultPreemption
@@ -66,9 +68,14 @@ _NAME_FIRST_SINCE: Final = Version(1, 37)
 """From this version on the name of the node is looked at before its cordon."""
 
 
-def entry_of(name: str) -> Entry | None:
+def entry_of(name: str, caps: Capabilities) -> Entry | None:
     """Return the plugin of a name, whether it is enabled by default or not."""
-    return _BY_NAME.get(name)
+    proposed = {one.name: one for one, on in scheduler_plugins(caps) if on or one.name not in _BY_NAME}
+    return _entry(proposed[name]) if name in proposed else _BY_NAME.get(name)
+
+
+def _entry(plugin: SchedulerPlugin) -> Entry:
+    return Entry(plugin.name, plugin.factory, plugin.weight)
 
 
 def defaults_for(caps: Capabilities) -> list[Entry]:
@@ -79,4 +86,6 @@ def defaults_for(caps: Capabilities) -> list[Entry]:
             next(i for i, one in enumerate(entries) if one.factory is f) for f in (NodeUnschedulable, NodeName)
         )
         entries[cordon], entries[name] = entries[name], entries[cordon]
-    return entries
+    proposed = {one.name: _entry(one) for one, on in scheduler_plugins(caps) if on and one.default}
+    entries = [proposed.pop(entry.name, entry) for entry in entries]
+    return [*entries, *proposed.values()]

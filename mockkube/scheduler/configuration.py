@@ -156,7 +156,7 @@ def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, 
         if not profile.name:
             yield str(required(f"{at}.schedulerName"))
         yield from _check_percentage(profile.percentage, f"{at}.percentageOfNodesToScore")
-        yield from _check_plugins(profile, at)
+        yield from _check_plugins(profile, at, caps)
         yield from _check_plugin_config(_profiles_of(given)[index], profile, at, caps)
         if profile.name in first:
             yield str(duplicate(f"{at}.schedulerName", f"profiles[{first[profile.name]}].schedulerName"))
@@ -166,14 +166,14 @@ def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, 
             yield str(invalid(f"{at}.plugins.queueSort", shown, "must be the same for all profiles"))
 
 
-def _check_plugins(profile: ProfileSettings, at: str) -> Iterator[str]:
+def _check_plugins(profile: ProfileSettings, at: str, caps: Capabilities) -> Iterator[str]:
     for point, plugin_set in profile.plugins.items():
         seen: set[str] = set()
         for index, one in enumerate(plugin_set.enabled):
             here = f"{at}.plugins.{point}.enabled[{index}]"
             if one.name in _GONE:
                 yield str(invalid(here, one.name, _LEFT))
-            elif entry_of(one.name) is None:
+            elif entry_of(one.name, caps) is None:
                 yield str(invalid(here, one.name, "no plugin has this name"))
             elif one.name in seen:
                 yield str(duplicate(here, one.name))

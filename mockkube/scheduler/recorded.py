@@ -16,8 +16,8 @@ from mockkube.client.sight import Sight
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import NEWEST, Version
-from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.lending import schema_for
+from mockkube.proposals.outside import trains_of
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.part import Context
@@ -85,7 +85,7 @@ class Recording:
 
 def sight_of(caps: Capabilities) -> Sight:
     """Return the types that a component knows."""
-    return Sight(schema_for(caps.version, caps.trains or TRAINS))
+    return Sight(schema_for(caps.version, trains_of(caps)))
 
 
 def see(obj: ReadOnlyObject, sight: Sight) -> Object:

@@ -12,6 +12,7 @@ from mockkube.client.protocol import Client
 from mockkube.client.sight import Sight
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import schema_for
+from mockkube.proposals.outside import trains_of
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.part import Context
@@ -29,7 +30,7 @@ async def serve(
     differs: there is no leader election; two schedulers of one name get into each other's way.
     """
     clock = RealClock()
-    agent, sight = user_agent(NAME, caps.version), Sight(schema_for(caps.version))
+    agent, sight = user_agent(NAME, caps.version), Sight(schema_for(caps.version, trains_of(caps)))
     async with HttpClient(access, agent, sight=sight, clock=clock) as client:
         speaking: Client = client
         context = Context(NAME, speaking, caps, clock, Chance(), CollectorRegistry(), lambda node: True)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
+from mockkube.proposals.outside import trains_of
 from mockkube.scheduler import why_changes
 from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.recorded import NAME
@@ -59,7 +60,7 @@ async def successes(case: Case, tried: Iterable[Attempt]) -> AsyncIterator[Succe
 
 def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield what may be worth trying, after what refused each node."""
-    gates = gates_for(case.pod, case.recording.objects)
+    gates = gates_for(case.pod, case.recording.objects, trains_of(case.caps))
     for one in Standing(NAME, case.caps, overrides).variants(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
     for edit in (*_of_pod(case, explanation), *_of_nodes(case, explanation.refused), *_of_volumes(case, explanation)):
@@ -68,7 +69,7 @@ def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]
 
 def upgrades(case: Case, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield schedulers of other versions with the gate of a proposal turned over; for when nothing simpler helps."""
-    gates = proposed_for(case.pod, case.recording.objects)
+    gates = proposed_for(case.pod, case.recording.objects, trains_of(case.caps))
     for one in Standing(NAME, case.caps, overrides).upgrades(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.features.trains import ReleaseTrain
 from mockkube.matching.taints import NUMERIC, NUMERIC_GATE
-from mockkube.proposals.catalogue import PROPOSALS
+from mockkube.proposals.catalogue import proposals_on
 
 _OF_PODS: Final = ("NodeDeclaredFeatures", "PodLevelResources")
 _OF_DEVICES: Final = (
@@ -21,29 +22,34 @@ _OF_DEVICES: Final = (
 )
 
 
-def gates_for(pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]]) -> Iterator[str]:
+def gates_for(
+    pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]], trains: tuple[ReleaseTrain, ...]
+) -> Iterator[str]:
     """Yield the gates whose change may be worth a try; a gate of what nobody uses changes nothing."""
-    yield from proposed_for(pod, objects)
+    yield from proposed_for(pod, objects, trains)
     yield from _OF_PODS
     if pod["spec"].get("resourceClaims") or any("/" in name for name in _requested(pod)):
         yield from _OF_DEVICES
 
 
-def proposed_for(pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]]) -> Iterator[str]:
-    """Yield the gates of comparisons and expressions that tolerations or node selectors use."""
+def proposed_for(
+    pod: ReadOnlyObject, objects: Mapping[str, Sequence[ReadOnlyObject]], trains: tuple[ReleaseTrain, ...]
+) -> Iterator[str]:
+    """Yield the gates of proposals that the objects use, or whose scheduler plugins may have a say."""
     used = set(_words(pod["spec"]))
     for kind in ("PersistentVolume", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"):
         used.update(word for obj in objects.get(kind, ()) for word in _words(obj["spec"]))
     if used.intersection(NUMERIC):
         yield NUMERIC_GATE
-    for proposal in PROPOSALS:
+    for proposal in proposals_on(trains):
         own = (
             *proposal.tolerations,
             *proposal.toleration_fields,
             *proposal.node_selectors,
             *proposal.device_tolerations,
+            *(name for added in proposal.fields.values() for name in added),
         )
-        if used.intersection(own) and proposal.gate != NUMERIC_GATE:
+        if (used.intersection(own) or proposal.scheduler_plugins) and proposal.gate != NUMERIC_GATE:
             yield proposal.gate
 
 

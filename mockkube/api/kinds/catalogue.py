@@ -13,18 +13,20 @@ from mockkube.api.kinds import admission_rules, crd_schemas, device_expressions
 from mockkube.api.kinds.admission_rules import PolicyExpressionCheck
 from mockkube.api.kinds.crd_schemas import SchemaCheck
 from mockkube.api.kinds.device_expressions import ExpressionCheck
+from mockkube.api.object_rules import NO_RULES, ObjectRules, with_rules
 from mockkube.api.strategy import Strategy
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What rooms above lend to strategies: compilers of expressions, and what proposals add."""
+    """What rooms above lend to strategies: compilers of expressions, and what proposals add to items and objects."""
 
     device_expression: ExpressionCheck = device_expressions.accept
     policy_expression: PolicyExpressionCheck = admission_rules.accept
     custom_schema: SchemaCheck = crd_schemas.accept
     extensions: Extensions = NO_EXTENSIONS
+    objects: ObjectRules = NO_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class Strategies(Mapping[tuple[str, str], Strategy]):
 
     def __getitem__(self, key: tuple[str, str]) -> Strategy:
         if key not in self._made:
-            self._made[key] = self._make(_BY_KIND[key])
+            self._made[key] = self._make(key)
         return self._made[key]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
@@ -175,7 +177,15 @@ class Strategies(Mapping[tuple[str, str], Strategy]):
     def __len__(self) -> int:
         return len(_BY_KIND)
 
-    def _make(self, entry: Entry) -> Strategy:
+    def _make(self, key: tuple[str, str]) -> Strategy:
+        rules = self._hooks.objects.of_kind(key)
+        entry = _BY_KIND.get(key)
+        if entry is None and rules is None:
+            raise KeyError(key)
+        strategy = Strategy() if entry is None else self._own(entry)  # a plain kind has no class of its own
+        return strategy if rules is None else with_rules(strategy, rules)
+
+    def _own(self, entry: Entry) -> Strategy:
         module, _, name = entry.strategy.partition(".")
         strategy: Strategy = getattr(import_module(f"mockkube.api.kinds.{module}"), name)(
             *(getattr(self._hooks, lent) for lent in entry.lends)

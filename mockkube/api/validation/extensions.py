@@ -19,6 +19,8 @@ class OperatorRule:
     gate: str
     check: Check
     refuse: Check
+    any_values: bool = False
+    """Whether values need not be values of labels: `check` alone judges them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ def validate_node_selector_term(term: ReadOnlyObject, at: str, rules: SelectorRu
 def _validate_requirement(requirement: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
     found = _validate_operator(requirement, at, rules)
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
-    if not rules.allow_invalid_values:
+    rule = rules.extensions.node_selectors.get(requirement.get("operator", ""))
+    if not rules.allow_invalid_values and not (rule is not None and rule.any_values):
         for i, value in enumerate(requirement.get("values", ())):
             found += [invalid(f"{at}.values[{i}]", value, text) for text in names.label_value(value)]
     return found

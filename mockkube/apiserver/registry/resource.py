@@ -151,7 +151,7 @@ class Resource:
         self.stamp: Callable[[Object, datetime], None] | None = None
         self.printers: Mapping[tuple[str, str], Printer] = PRINTERS
         self.head = encoding.head(kind.kind, self.api_version)
-        self.tag = str(services.caps.version).encode()
+        self.tag = f"{services.caps.version}{services.codec.schema.overlay_digest}".encode()
         self._decode = services.codec.decoder(node)
 
     @cached_property

@@ -14,7 +14,6 @@ from mockkube.cluster.why.owners import owner_of
 from mockkube.cluster.why.team import Team
 from mockkube.controllers.daemonset_placement import daemon_tolerations, pinned, target_node
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.catalogue import TRAINS
 from mockkube.proposals.places import pod_spec
 from mockkube.proposals.view import View, lost
 from mockkube.scheduler.recorded import see, sight_of
@@ -152,7 +151,7 @@ def _over(below: Any, above: Any) -> Any:
 
 def view_of(caps: Capabilities, now: datetime) -> View:
     """Return how a server looks at objects."""
-    return View(caps, now, caps.trains or TRAINS)
+    return View(caps, now)
 
 
 def refusals(pod: ReadOnlyObject, caps: Capabilities, now: datetime) -> list[str]:

@@ -17,7 +17,8 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.taints import Operator, TaintRules
+from mockkube.matching.node_selectors import LabelOperator
+from mockkube.matching.taints import TaintRules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogLine
@@ -101,7 +102,7 @@ class Context:
     """The live picture of all nodes."""
     taints: TaintRules
     """What this scheduler makes of tolerations, with its version and gates."""
-    selector_operators: Mapping[str, Operator]
+    selector_operators: Mapping[str, LabelOperator]
     """The operators of node affinity beyond the released ones."""
     device_taints: TaintRules
     log: Callable[[str, int], None] | None = None

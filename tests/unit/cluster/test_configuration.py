@@ -24,7 +24,7 @@ def test_nothing_said_is_the_defaults() -> None:
 
 def test_every_field_has_a_setting_and_the_other_way_round() -> None:
     fields = set(ClusterConfiguration.__slots__) - {"given"}
-    fields |= {"ephemeral", "token_file"}  # other words for a db and a token
+    fields |= {"ephemeral", "token_file", "proposals"}  # other words for a db, a token and release trains
     assert {setting.name for setting in SETTINGS} == fields
 
 

@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.features.capabilities import Capabilities
 from mockkube.matching import node_selectors
-from mockkube.matching.taints import SEMVER, SEMVER_GATE
+from mockkube.matching.taints import SEMVER
 
 _LABELS = {"zone": "a", "gen": "5", "kernel": "5.15.0", "empty": ""}
 
@@ -70,10 +69,8 @@ def test_a_bad_term_never_matches_and_says_why_while_others_do() -> None:
 
 def test_an_operator_behind_a_gate_is_unknown_without_it() -> None:
     terms = [{"matchExpressions": [_requirement("kernel", "SemverGt", "5.4")]}]
-    plain = node_selectors.compile_terms(terms, node_selectors.operators_for(Capabilities()))
-    gated = node_selectors.compile_terms(
-        terms, node_selectors.operators_for(Capabilities(gates=frozenset({SEMVER_GATE})))
-    )
+    plain = node_selectors.compile_terms(terms, {})
+    gated = node_selectors.compile_terms(terms, SEMVER)
     assert not plain.matches(_LABELS)
     assert "Unsupported value" in plain.errors[0]
     assert gated.matches(_LABELS)

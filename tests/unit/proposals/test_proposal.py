@@ -54,7 +54,7 @@ def test_a_part_may_wait_for_a_later_stage():
 
 def test_its_operator_judges_and_matches():
     operator = PREFIX.tolerations["Prefix"]
-    assert [str(error) for error in operator.rule(TRAIN.gate).check({}, "t")] == [
+    assert [str(error) for error in operator.rule(TRAIN.gate, unsupported_toleration).check({}, "t")] == [
         't.value: Invalid value: "": must not be empty with operator Prefix'
     ]
     rules = TaintRules({"Prefix": operator.test})

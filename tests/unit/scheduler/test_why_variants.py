@@ -3,6 +3,7 @@
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import Version
+from mockkube.proposals.catalogue import TRAINS
 from mockkube.scheduler.why_gates import gates_for
 from mockkube.scheduler.why_variants import Standing
 
@@ -49,9 +50,9 @@ def test_gates_of_what_nobody_uses_are_not_tried() -> None:
     claiming = {"spec": {"containers": [], "resourceClaims": [{"name": "gpu"}]}}
     volume = {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "v", "operator": "SemverGt", "values": ["1.0.0"]}]}]}}}}  # fmt: skip
-    assert NUMERIC not in gates_for(plain, {})
-    assert NUMERIC in gates_for(numeric, {})
-    assert "DRADeviceTaints" not in gates_for(plain, {})
-    assert "DRADeviceTaints" in gates_for(claiming, {})
+    assert NUMERIC not in gates_for(plain, {}, TRAINS)
+    assert NUMERIC in gates_for(numeric, {}, TRAINS)
+    assert "DRADeviceTaints" not in gates_for(plain, {}, TRAINS)
+    assert "DRADeviceTaints" in gates_for(claiming, {}, TRAINS)
     semver = "TaintTolerationNodeAffinitySemverComparisonOperators"
-    assert semver in gates_for(plain, {"PersistentVolume": [volume]})
+    assert semver in gates_for(plain, {"PersistentVolume": [volume]}, TRAINS)

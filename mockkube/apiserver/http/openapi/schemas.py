@@ -115,6 +115,8 @@ class Schemas:
         return whole
 
     def _property(self, definition: str, field: Field, raw: Mapping[str, Any]) -> Object:
+        if field.name in self._schema.added(self._schema.node(definition)):
+            return self._added_value(field.node, raw)
         shown = self._value(field.node, raw)
         if field.name not in ("apiVersion", "kind") or "enum" not in raw:
             self._close(shown, definition, field.name)
@@ -150,6 +152,18 @@ class Schemas:
             assert node.item is not None
             pointers = node.go.partition("]")[2].startswith("*")
             shown["additionalProperties"] = self._item(node.item, raw["additionalProperties"], pointers=pointers)
+        return shown
+
+    def _added_value(self, node: Node, raw: Mapping[str, Any]) -> Object:
+        """The schema of a field that a proposal adds: as it is written, closed sets and inner objects included."""
+        shown = {**self._value(node, raw), **({"enum": raw["enum"]} if "enum" in raw else {})}
+        if "items" in raw and node.item is not None:
+            shown["items"] = self._added_value(node.item, raw["items"])
+        if isinstance(raw.get("additionalProperties"), dict) and node.item is not None:
+            shown["additionalProperties"] = self._added_value(node.item, raw["additionalProperties"])
+        if "properties" in raw:
+            inner = raw["properties"]
+            shown["properties"] = {name: self._added_value(node.fields[name].node, inner[name]) for name in inner}
         return shown
 
     def _item(self, node: Node, raw: Mapping[str, Any], *, pointers: bool) -> Object:

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.node_selectors import NodeSelector, compile_terms
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.nodes import NodeInfo
 
 Verdict = bool | str
@@ -53,7 +52,7 @@ class Reach:
     selector: NodeSelector | None = None
 
     @classmethod
-    def read(cls, spec: ReadOnlyObject, operators: Mapping[str, Operator]) -> "Reach":
+    def read(cls, spec: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Reach":
         """Read what a slice, or a device of it, says."""
         source = spec.get("nodeSelector")
         selector = None
@@ -104,7 +103,7 @@ class Device:
         device_id: DeviceId,
         obj: ReadOnlyObject,
         rules: Sequence[ReadOnlyObject],
-        operators: Mapping[str, Operator],
+        operators: Mapping[str, LabelOperator],
     ) -> "Device":
         """Compile a device of a slice, with the taints of these rules on it."""
         consumes = tuple(
@@ -153,7 +152,7 @@ class Slice:
     devices: tuple[Device, ...]
 
     @classmethod
-    def read(cls, obj: ReadOnlyObject, rules: "TaintRulesOfPool", operators: Mapping[str, Operator]) -> "Slice":
+    def read(cls, obj: ReadOnlyObject, rules: "TaintRulesOfPool", operators: Mapping[str, LabelOperator]) -> "Slice":
         """Compile a ResourceSlice."""
         spec = obj["spec"]
         pool = spec["pool"]

@@ -10,8 +10,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.resources import is_extended
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Key, key_of
-from mockkube.matching.node_selectors import NodeSelector, compile_terms
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.framework.requests import RequestReader as PodRequestReader
 from mockkube.scheduler.framework.status import Status
@@ -37,7 +36,7 @@ class Gatherer:
     pod_requests: PodRequestReader
     reader: RequestReader
     selectors: Selectors
-    operators: Mapping[str, Operator]
+    operators: Mapping[str, LabelOperator]
     rules: Rules
 
     def gather(self, note: Note, pod: PodInfo) -> Status | None:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches, Change, ListWatch
 from mockkube.client.protocol import key_of
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator
 from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice, TaintRulesOfPool
 
 
 class Slices:
     """All ResourceSlices. `generation` grows with every change, so what follows from them can be kept by it."""
 
-    def __init__(self, caches: Caches, operators: Mapping[str, Operator], *, taint_rules: bool) -> None:
+    def __init__(self, caches: Caches, operators: Mapping[str, LabelOperator], *, taint_rules: bool) -> None:
         self._operators = operators
         self._objects: dict[str, ReadOnlyObject] = {}
         self._compiled: dict[str, Slice] = {}

@@ -6,7 +6,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Takeover, handle, taken_over_on, takeover_of, translated
-from mockkube.matching.taints import Operator
+from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.volumes import Volume, Wish, class_of, suits
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
@@ -39,7 +39,7 @@ class Nearby:
 class Volumes:
     """PersistentVolumes. Each is compiled once per revision, and dropped with its object."""
 
-    def __init__(self, cache: ListWatch, csi_nodes: ListWatch, operators: Mapping[str, Operator]) -> None:
+    def __init__(self, cache: ListWatch, csi_nodes: ListWatch, operators: Mapping[str, LabelOperator]) -> None:
         self.objects = AssumedObjects(cache)
         self._csi_nodes, self._operators = csi_nodes, operators
         self._by_class = cache.index("storage class", lambda volume: (class_of(volume),))

@@ -1,0 +1,260 @@
+"""Rules that proposals add to objects of any kind: fields behind gates, and checks of types wherever they occur.
+
+A rule names a type; it holds for every value of that type in every object: a rule for PodSpec for pods and for the
+templates of deployments alike. `ObjectRules` finds the rules of a kind, `with_rules` gives them to its strategy.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mockkube.api.errors import Internal
+from mockkube.api.fields import FieldError
+from mockkube.api.schema import Node, Schema, Shape
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import Check
+from mockkube.features.capabilities import Capabilities
+
+Transition = Callable[[ReadOnlyObject, ReadOnlyObject], list[FieldError]]
+"""Returns what is wrong with a change: the new object, and the one that is stored."""
+KindName = tuple[str, str]
+"""Group and kind."""
+_LOG: Final = logging.getLogger("mockkube.api")
+_INDEX: Final = re.compile(r"\[[^]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class GatedField:
+    """A field of a type. With its gate off it is refused or, without `refuse`, dropped; in-use values are kept."""
+
+    definition: str
+    name: str
+    gate: str
+    check: Check | None = None
+    refuse: Check | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatedCheck:
+    """A check of a type, or of the objects of a kind, while its gate is on.
+
+    With `ratchets`, an update keeps what is wrong already in the stored object.
+    """
+
+    target: str | KindName
+    gate: str
+    check: Check | None = None
+    transition: Transition | None = None
+    ratchets: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A value of a type, and its path in the object."""
+
+    definition: str
+    value: Object
+    at: str
+
+
+@dataclass(slots=True, eq=False)
+class KindRules:
+    """The rules for objects of one kind."""
+
+    rules: "ObjectRules"
+    fields: tuple[GatedField, ...]
+    checks: tuple[GatedCheck, ...]
+
+    def drop_disabled(self, new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
+        """Remove the fields whose gate is off, unless the stored object uses them."""
+        off = [one for one in self.fields if one.refuse is None and not caps.enabled(one.gate)]
+        if not off:
+            return
+        used = self._used(old)
+        for found in self.rules.occurrences(new):
+            for one in off:
+                if one.definition == found.definition and one not in used:
+                    found.value.pop(one.name, None)
+
+    def judge(self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> list[FieldError]:
+        """Return what is wrong with an object, on an update only what the change brings."""
+        found = [*self._judge_fields(new, old, caps)]
+        for one in self.checks:
+            if caps.enabled(one.gate):
+                found += self._judge_check(one, new, old)
+        return found
+
+    def _used(self, old: ReadOnlyObject | None) -> Collection[GatedField]:
+        if old is None:
+            return ()
+        there = {(one.definition, name) for one in self.rules.occurrences(old) for name in one.value}
+        return [one for one in self.fields if (one.definition, one.name) in there]
+
+    def _judge_fields(
+        self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities
+    ) -> Iterator[FieldError]:
+        used = self._used(old)
+        for one in self.fields:
+            check = one.check if caps.enabled(one.gate) or one in used else one.refuse
+            if check is not None:
+                yield from _newly(self._checked(check, one, new), self._checked(check, one, old) if old else ())
+
+    def _checked(self, check: Check, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
+        return [
+            error
+            for found in self.rules.occurrences(obj)
+            if found.definition == field_rule.definition and field_rule.name in found.value
+            for error in _run(field_rule.gate, check, found.value, found.at)
+        ]
+
+    def _judge_check(self, rule: GatedCheck, new: ReadOnlyObject, old: ReadOnlyObject | None) -> Iterator[FieldError]:
+        if rule.check is not None:
+            before = self._errors(rule, rule.check, old) if old is not None and rule.ratchets else ()
+            yield from _newly(self._errors(rule, rule.check, new), before)
+        if rule.transition is not None and old is not None:
+            yield from _run(rule.gate, rule.transition, new, old)
+
+    def _errors(self, rule: GatedCheck, check: Check, obj: ReadOnlyObject) -> list[FieldError]:
+        if not isinstance(rule.target, str):
+            return _run(rule.gate, check, obj, "")
+        found = (one for one in self.rules.occurrences(obj) if one.definition == rule.target)
+        return [error for one in found for error in _run(rule.gate, check, one.value, one.at)]
+
+
+def _run(gate: str, check: Callable[..., list[FieldError]], *about: Any) -> list[FieldError]:
+    """Run the code of a proposal; Internal, with its gate, when it fails: an author looks for a mistake there."""
+    try:
+        return _in_place(check(*about))
+    except Exception as error:
+        _LOG.exception("a check of %s failed", gate)
+        raise Internal(f"a check of {gate} failed: {type(error).__name__}: {error}") from error
+
+
+def _in_place(errors: Sequence[FieldError]) -> list[FieldError]:
+    """Return errors whose paths begin with a field: a check that writes `f"{at}.spec"` may be about a whole object."""
+    return [replace(error, field=error.field.removeprefix(".")) for error in errors]
+
+
+def _newly(errors: Sequence[FieldError], before: Sequence[FieldError]) -> Iterator[FieldError]:
+    """Yield the errors that the stored object does not have, wherever in a list its item stands now."""
+    known = {_INDEX.sub("[]", str(error)) for error in before}
+    return (error for error in errors if _INDEX.sub("[]", str(error)) not in known)
+
+
+@dataclass(slots=True, eq=False)
+class ObjectRules:
+    """The rules of one version, by the kinds whose objects they can be about."""
+
+    schema: Schema | None = None
+    """The types; None where there are no rules."""
+    fields: tuple[GatedField, ...] = ()
+    checks: tuple[GatedCheck, ...] = ()
+    _kinds: dict[KindName, KindRules | None] = field(default_factory=dict)
+    _leading: dict[int, bool] = field(default_factory=dict)
+    """Which types contain one that a rule is about, by the identity of their fields."""
+
+    def of_kind(self, kind: KindName) -> KindRules | None:
+        """Return the rules for objects of a kind; None if there are none."""
+        if self.schema is None:
+            return None
+        if kind not in self._kinds:
+            self._kinds[kind] = self._find(self.schema, kind)
+        return self._kinds[kind]
+
+    def _find(self, schema: Schema, kind: KindName) -> KindRules | None:
+        reached = {name for node in schema.versions_of(*kind) for name in _definitions_in(node)}
+        fields = tuple(one for one in self.fields if one.definition in reached)
+        checks = tuple(one for one in self.checks if one.target == kind or one.target in reached)
+        return KindRules(self, fields, checks) if fields or checks else None
+
+    @property
+    def _targets(self) -> Collection[str]:
+        return {one.definition for one in self.fields} | {
+            one.target for one in self.checks if isinstance(one.target, str)
+        }
+
+    def occurrences(self, obj: ReadOnlyObject) -> Iterator[Occurrence]:
+        """Yield each value in an object that is of a type which some rule is about."""
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        node = self.schema.kind(group, version, str(obj.get("kind", ""))) if self.schema else None
+        if node is not None:
+            yield from self._within(node, obj, "", self._targets)
+
+    def _within(self, node: Node, value: Any, at: str, targets: Collection[str]) -> Iterator[Occurrence]:
+        match node.shape:
+            case Shape.STRUCT if isinstance(value, dict) and self._leads(node, targets):
+                if node.definition in targets:
+                    yield Occurrence(node.definition, value, at)
+                for name, inner in list(value.items()):
+                    if (known := node.fields.get(name)) is not None:
+                        yield from self._within(known.node, inner, f"{at}.{name}" if at else name, targets)
+            case Shape.LIST if isinstance(value, list) and node.item is not None and self._leads(node.item, targets):
+                for index, inner in enumerate(value):
+                    yield from self._within(node.item, inner, f"{at}[{index}]", targets)
+            case Shape.MAP if isinstance(value, dict) and node.item is not None and self._leads(node.item, targets):
+                for name, inner in value.items():
+                    yield from self._within(node.item, inner, f"{at}[{name}]", targets)
+
+    def _leads(self, node: Node, targets: Collection[str]) -> bool:
+        """Return whether a type is one of the targets or contains one: the rest of an object is not walked."""
+        key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
+        if key not in self._leading:
+            self._leading[key] = any(name in targets for name in _definitions_in(node))
+        return self._leading[key]
+
+
+def _definitions_in(node: Node) -> Iterator[str]:
+    """Yield the names of a type and of all types in it, each once."""
+    todo, seen = [node], set[int]()
+    while todo:
+        one = todo.pop()
+        key = id(one.fields) if one.shape is Shape.STRUCT else id(one)
+        if key in seen:
+            continue
+        seen.add(key)
+        if one.definition:
+            yield one.definition
+        if one.item is not None:
+            todo.append(one.item)
+        todo += [known.node for known in one.fields.values()]
+
+
+NO_RULES: Final = ObjectRules()
+
+
+class RuledStrategy(Strategy):
+    """What a strategy does besides when there are rules for its kind."""
+
+    plain: Strategy
+    """The strategy by itself. It is asked instead of `super()`: kinds call their own hooks from one another."""
+    object_rules: KindRules
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop disabled fields first: what the kind prepares is prepared without them."""
+        self.object_rules.drop_disabled(obj, None, judge.caps)
+        self.plain.prepare_create(obj, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Drop disabled fields first: they are no change of the spec, and raise no generation."""
+        self.object_rules.drop_disabled(new, old, judge.caps)
+        self.plain.prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a new object by the kind's own rules, then by these."""
+        return [*self.plain.validate_create(obj, judge), *self.object_rules.judge(obj, None, judge.caps)]
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a change by the kind's own rules, then by these."""
+        return [*self.plain.validate_update(new, old, judge), *self.object_rules.judge(new, old, judge.caps)]
+
+
+def with_rules(strategy: Strategy, rules: KindRules) -> Strategy:
+    """Return a strategy that also goes by these rules; in all else it is like the one given."""
+    kind = type(strategy)
+    ruled: RuledStrategy = object.__new__(type(kind.__name__, (RuledStrategy, kind), {"__doc__": kind.__doc__}))
+    ruled.__dict__.update(strategy.__dict__)
+    ruled.plain, ruled.object_rules = strategy, rules
+    return ruled

@@ -1,0 +1,192 @@
+"""Checks of what a proposal from outside declares, before any component gets it."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any, Final
+
+from mockkube.api.schema import Schema
+from mockkube.features.table import histories
+from mockkube.features.trains import ReleaseTrain
+from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.proposals.proposal import Field, ObjectCheck, Operator, Proposal, SchedulerPlugin, is_type_name
+
+_GATE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_FIELD: Final = re.compile(r"[A-Za-z_$][-A-Za-z0-9_.$]*")
+_BUILT_IN: Final = ("", "Equal", "Exists", "Gt", "Lt")
+_BUILT_IN_SELECTORS: Final = ("", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_TYPES: Final = ("string", "integer", "boolean", "number", "array", "object")
+
+
+class ProposalError(ValueError):
+    """A proposal that cannot be used: names the place, what is wrong and what would be right, in one line."""
+
+
+def check(proposal: Proposal, place: str) -> None:
+    """Raise ProposalError for the first thing in a proposal that cannot be used."""
+    for wrong in _wrong(proposal):
+        raise ProposalError(f"{place}: {wrong}")
+
+
+def _wrong(proposal: Proposal) -> Iterator[str]:
+    yield from _wrong_gate(proposal)
+    yield from _wrong_operators(proposal)
+    for definition, added in (
+        ("io.k8s.api.core.v1.Toleration", proposal.toleration_fields),
+        *proposal.fields.items(),
+    ):
+        yield from _wrong_fields(definition, added)
+    for name, field in proposal.toleration_fields.items():
+        if field.check is None or field.refuse is None:
+            yield f"toleration field {name!r} lacks check or refuse: give both, or declare it in fields"
+    yield from _wrong_checks(proposal.checks)
+    plugins: Iterable[Any] = proposal.scheduler_plugins
+    for plugin in plugins:
+        if not isinstance(plugin, SchedulerPlugin) or not plugin.name or not callable(plugin.factory):
+            yield f"scheduler_plugins has {plugin!r}: give SchedulerPlugin(name, factory)"
+
+
+def _wrong_gate(proposal: Proposal) -> Iterator[str]:
+    gate: Any = proposal.gate
+    train: Any = proposal.train
+    if not isinstance(gate, str) or not _GATE.fullmatch(gate):
+        yield f"{gate!r} is not a feature gate: give a name like TaintTolerationPrefix"
+        return
+    if gate in _released_gates():
+        yield f"gate {gate} is one of Kubernetes already: give the proposal a gate of its own"
+    if not isinstance(train, ReleaseTrain) or not train.stages:
+        yield f"gate {gate} has no release train: give train=ReleaseTrain(GATE, stages=(Stage(...),))"
+        return
+    if train.gate != gate:
+        yield f"the train is that of gate {train.gate!r}, the proposal has {gate!r}: name the same in both"
+    for before, after in pairwise(train.stages):
+        if before.version >= after.version:
+            yield f"stages of {gate}: {after.version} comes after {before.version}: order them by version"
+
+
+def _released_gates() -> set[str]:
+    return {gate for version in _versions() for gate in histories(version)}
+
+
+def _versions() -> Iterator[Version]:
+    return (Version(NEWEST.major, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
+
+
+def _wrong_operators(proposal: Proposal) -> Iterator[str]:
+    tables: Iterable[tuple[str, Mapping[str, Any], tuple[str, ...]]] = (
+        ("tolerations", proposal.tolerations, _BUILT_IN),
+        ("device_tolerations", proposal.device_tolerations, _BUILT_IN[:3]),
+        ("node_selectors", proposal.node_selectors, _BUILT_IN_SELECTORS),
+    )
+    for table, operators, built_in in tables:
+        for name, operator in operators.items():
+            if name in built_in:
+                yield f"{table}: operator {name!r} is built in: give it another name"
+            if not isinstance(operator, Operator):
+                yield f"{table}: {name!r} is {type(operator).__name__}: give an Operator(check, test)"
+
+
+def _wrong_fields(definition: str, added: Mapping[str, Any]) -> Iterator[str]:
+    if not added:
+        return
+    known = [schema for schema in map(Schema, _versions()) if definition in schema.definitions]
+    if not known:
+        yield f"fields: no type is called {definition!r}: {_meant(definition)}"
+        return
+    for name, field in added.items():
+        if not _FIELD.fullmatch(name):
+            yield f"fields: {definition}: {name!r} cannot name a field: give a name like tolerationPolicy"
+        if not isinstance(field, Field):
+            yield f"fields: {definition}.{name} is {type(field).__name__}: give a Field(schema)"
+            continue
+        for schema in known:
+            if name in schema.definitions[definition].get("properties", {}):
+                yield f"fields: {definition} has {name!r} already in {schema.version}: give it another name"
+                break
+        yield from (f"fields: {definition}.{name}: {wrong}" for wrong in _wrong_schema(field.schema, known[0]))
+
+
+def _wrong_schema(raw: Any, schema: Schema) -> Iterator[str]:
+    """Yield what is wrong with the JSON schema of a field."""
+    if not isinstance(raw, Mapping):
+        yield f"its schema is {type(raw).__name__}: give a JSON schema, like {{'type': 'string'}}"
+    elif "$ref" in raw:
+        if (name := str(raw["$ref"]).rpartition("/")[2]) not in schema.definitions:
+            yield f"its schema refers to {raw['$ref']!r}, which is no type: {_meant(name)}"
+    elif raw.get("type") not in _TYPES:
+        yield f"type {raw.get('type')!r} in its schema: give one of {', '.join(_TYPES)}, or a $ref"
+    elif raw["type"] == "array":
+        yield from _wrong_schema(raw.get("items"), schema)
+    elif raw["type"] == "object":
+        inner = dict(raw.get("properties", {}))
+        if isinstance(raw.get("additionalProperties"), Mapping):
+            inner["*"] = raw["additionalProperties"]
+        for name, one in inner.items():
+            yield from (f"{name}: {wrong}" for wrong in _wrong_schema(one, schema))
+
+
+def _meant(name: str) -> str:
+    """Return which type may have been meant: one of the same last part, or one written alike."""
+    known = Schema(NEWEST).definitions
+    last = name.rpartition(".")[2]
+    close = [one for one in known if one.rpartition(".")[2] == last] or get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else "give a full name, like 'io.k8s.api.core.v1.PodSpec'"
+
+
+def _wrong_checks(checks: Mapping[str, Any]) -> Iterator[str]:
+    for target, one in checks.items():
+        if not isinstance(one, ObjectCheck):
+            yield f"checks: {target!r} is {type(one).__name__}: give an ObjectCheck(check)"
+            continue
+        if one.check is None and one.transition is None:
+            yield f"checks: {target!r} checks nothing: give check, transition or both"
+        if is_type_name(target):
+            if all(target not in Schema(version).definitions for version in _versions()):
+                yield f"checks: no type is called {target!r}: {_meant(target)}"
+            continue
+        kind, _, group = target.partition(".")
+        if not any(any(True for _ in Schema(version).versions_of(group, kind)) for version in _versions()):
+            kinds = sorted({_kind_text(*key) for key in Schema(NEWEST).kinds})
+            close = get_close_matches(target, kinds, n=1)
+            yield f"checks: no kind is called {target!r}: " + (
+                f"did you mean {close[0]!r}?" if close else "give one like 'Pod' or 'Deployment.apps'"
+            )
+
+
+def _kind_text(group: str, kind: str) -> str:
+    return f"{kind}.{group}" if group else kind
+
+
+def check_together(proposals: Iterable[Proposal]) -> None:
+    """Raise ProposalError for the first name that two proposals declare."""
+    seen: dict[tuple[str, str], Proposal] = {}
+    for proposal in proposals:
+        for key in _names(proposal):
+            other = seen.setdefault(key, proposal)
+            if other is not proposal:
+                what, name = key
+                raise ProposalError(
+                    f"{_origin(proposal)}: {what} {name} is declared by {_origin(other)} already: "
+                    "leave one out, or give it another name"
+                )
+
+
+def _origin(proposal: Proposal) -> str:
+    return proposal.origin or f"KEP-{proposal.kep}"
+
+
+def _names(proposal: Proposal) -> Iterator[tuple[str, str]]:
+    yield "gate", proposal.gate
+    tables: Iterable[tuple[str, Callable[[Proposal], Iterable[str]]]] = (
+        ("toleration operator", lambda one: one.tolerations),
+        ("device toleration operator", lambda one: one.device_tolerations),
+        ("node selector operator", lambda one: one.node_selectors),
+        ("scheduler plugin", lambda one: (plugin.name for plugin in one.scheduler_plugins)),
+    )
+    for what, names in tables:
+        yield from ((what, name) for name in names(proposal))
+    for name in proposal.toleration_fields:
+        yield "field", f"io.k8s.api.core.v1.Toleration.{name}"
+    for definition, added in proposal.fields.items():
+        yield from (("field", f"{definition}.{name}") for name in added)

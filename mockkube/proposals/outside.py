@@ -1,0 +1,222 @@
+"""Proposals from outside: Python files that the user names, and entry points of installed distributions.
+
+A file, or what an entry point refers to, has PROPOSAL or PROPOSALS. Everything is checked before anything is used, so
+nothing is half loaded. Files come from a cluster's configuration, or for the whole process from MOCKKUBE_PROPOSALS,
+which child processes inherit.
+"""
+
+import copyreg
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.trains import ReleaseTrain
+from mockkube.proposals.catalogue import PROPOSALS, TRAINS, proposals_on
+from mockkube.proposals.contents import ProposalError, check, check_together
+from mockkube.proposals.proposal import Proposal
+
+VARIABLE: Final = "MOCKKUBE_PROPOSALS"
+GROUP: Final = "mockkube.proposals"
+_REMEDY: Final = "assign a mockkube.proposals.proposal.Proposal to PROPOSAL, or several to PROPOSALS"
+_NAME: Final = re.compile(r"[^0-9A-Za-z_]")
+
+
+def load(path: str | Path) -> tuple[Proposal, ...]:
+    """Return the proposals of a Python file; ProposalError if it cannot be used. A file that changed is read again."""
+    file = Path(os.path.abspath(Path(path).expanduser()))
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise ProposalError(f"{path}: {error.strerror}: give a Python file that holds PROPOSAL") from None
+    if not file.is_file():
+        raise ProposalError(f"{path}: not a file: give a Python file that holds PROPOSAL")
+    return _load(str(file), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(64)
+def _load(file: str, changed_at: int, size: int) -> tuple[Proposal, ...]:
+    return _checked(_proposals_in(_module_of(file), file), file)
+
+
+def _module_of(file: str) -> ModuleType:
+    name = f"mockkube_proposal_{_NAME.sub('_', Path(file).stem)}_{sha256(file.encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ProposalError(f"{file}: not a Python file: its name must end in .py")
+    module = module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module  # dataclasses of the module look it up there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        if before is not None:
+            sys.modules[name] = before
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise ProposalError(_failure(file, error)) from None
+    return module
+
+
+def _failure(file: str, error: BaseException) -> str:
+    """Return where and why the code of a file failed, in one line."""
+    text = " ".join(str(error).split()) or "no reason given"
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}" if error.filename else file
+        return f"{place}: not valid Python: {error.msg}: correct it"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    place = f"{file}:{lines[-1]}" if lines else file
+    if isinstance(error, ImportError):
+        return f"{place}: {text}: install what it imports, or put it on PYTHONPATH"
+    return f"{place}: {type(error).__name__}: {text}: correct it"
+
+
+def _proposals_in(module: Any, place: str) -> Sequence[Any]:
+    """Return what a module declares, or what an entry point refers to itself."""
+    if isinstance(module, Proposal):
+        return (module,)
+    if isinstance(module, list | tuple):
+        return module
+    if hasattr(module, "PROPOSAL"):
+        return (module.PROPOSAL, *getattr(module, "PROPOSALS", ()))
+    if hasattr(module, "PROPOSALS"):
+        return tuple(module.PROPOSALS)
+    raise ProposalError(f"{place}: no PROPOSAL: {_REMEDY}")
+
+
+def _checked(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
+    for one in found:
+        if not isinstance(one, Proposal):
+            raise ProposalError(f"{place}: PROPOSAL is {type(one).__name__}: {_REMEDY}")
+        check(one, place)
+    proposals = tuple(replace(one, origin=place) for one in found)
+    check_together((*PROPOSALS, *proposals))
+    return proposals
+
+
+def given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
+    """Return proposals that a program gives as objects, checked."""
+    return tuple(one if one.origin else _given(one) for one in proposals)
+
+
+@lru_cache(64)
+def _given(proposal: Proposal) -> Proposal:
+    check(proposal, f"the proposal of {proposal.gate}")
+    check_together((*PROPOSALS, proposal))
+    return proposal
+
+
+@cache
+def installed() -> tuple[Proposal, ...]:
+    """Return the proposals that installed distributions declare."""
+    if not _is_declared():
+        return ()
+    from importlib.metadata import entry_points
+
+    return tuple(one for entry in sorted(entry_points(group=GROUP)) for one in _of_entry_point(entry))
+
+
+def _is_declared() -> bool:
+    """Return whether any installed distribution names the group."""
+    # Every start asks this: reading the files takes 3 ms, importlib.metadata takes 50.
+    folders = (Path(one or ".") for one in sys.path)
+    patterns = [f"*.{kind}-info/entry_points.txt" for kind in ("dist", "egg")]
+    files = (file for folder in folders for pattern in patterns for file in folder.glob(pattern))
+    return any(GROUP.encode() in file.read_bytes() for file in files)
+
+
+def _of_entry_point(entry: Any) -> tuple[Proposal, ...]:
+    distribution = f" of {entry.dist.name}" if entry.dist is not None else ""
+    place = f"entry point {entry.name!r}{distribution}"
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever the code of a distribution does must not end in a traceback
+        text = " ".join(str(error).split())
+        raise ProposalError(f"{place}: {type(error).__name__}: {text}: correct or uninstall it") from None
+    return _checked(_proposals_in(found, place), place)
+
+
+def usual_proposals() -> tuple[Proposal, ...]:
+    """Return the proposals from outside that this process has: of MOCKKUBE_PROPOSALS, and installed ones."""
+    paths = [path.strip() for path in os.environ.get(VARIABLE, "").split(",")]
+    return tuple(dict.fromkeys((*installed(), *(one for path in paths if path for one in load(path)))))
+
+
+def usual_trains() -> tuple[ReleaseTrain, ...]:
+    """Return how all proposals travel unless a cluster's configuration says otherwise."""
+    return with_proposals(TRAINS, usual_proposals())
+
+
+@lru_cache(32)
+def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, ...]) -> tuple[ReleaseTrain, ...]:
+    """Return trains that also bring these proposals; ProposalError for proposals that do not go together.
+
+    Stages that the trains have for a gate already stay: somebody has asked for them.
+    """
+    known = {train.gate: train for train in trains}
+    for proposal in proposals:
+        assert proposal.train is not None, "it was checked"
+        train = known.get(proposal.gate, proposal.train)
+        if train.brings not in (None, proposal):
+            check_together((train.brings, proposal))
+        known[proposal.gate] = replace(train, aliases=train.aliases or proposal.train.aliases, brings=proposal)
+    boarded = tuple(known.values())
+    check_together(proposals_on(boarded))
+    return boarded
+
+
+def trains_of(caps: Capabilities) -> tuple[ReleaseTrain, ...]:
+    """Return the trains that a component goes by."""
+    return caps.trains or usual_trains()
+
+
+@contextmanager
+def using(paths: Sequence[str | Path]) -> Iterator[None]:
+    """Let this process, and those it starts, have the proposals of files; ProposalError if one cannot be used."""
+    before = os.environ.get(VARIABLE)
+    files = [os.path.abspath(Path(path).expanduser()) for path in paths]
+    for file in files:
+        load(file)
+    if files:
+        os.environ[VARIABLE] = ",".join(dict.fromkeys(filter(None, (*(before or "").split(","), *files))))
+    try:
+        usual_trains()
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+
+def origins() -> tuple[str, ...]:
+    """Return the files that this process has its proposals from, for commands that are shown to be typed again."""
+    return tuple(dict.fromkeys(one.origin for one in usual_proposals() if os.path.isabs(one.origin)))
+
+
+# Other processes load a proposal again: functions of a file that nobody imported cannot be sent to them.
+
+
+def _reduce(proposal: Proposal) -> tuple[Callable[..., Proposal], tuple[Any, ...]]:
+    if not proposal.origin:
+        return Proposal, tuple(getattr(proposal, one.name) for one in fields(proposal))
+    return _find, (proposal.origin, proposal.gate)
+
+
+def _find(origin: str, gate: str) -> Proposal:
+    found: Mapping[str, Proposal] = {one.gate: one for one in (load(origin) if os.path.isabs(origin) else installed())}
+    return found[gate]
+
+
+copyreg.pickle(Proposal, _reduce)
