@@ -15,7 +15,7 @@ COMPILE := $(BIN)/python -m compileall -q mockkube storage cel
 # who has the development environment has the other, too: nothing is installed twice
 INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 
-.PHONY: help up test lint fmt bench oracle lock clean
+.PHONY: help up test lint fmt bench fuzz oracle lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make lint    check style, types and which room imports which"
 	@echo "make fmt     format and mend what can be mended"
 	@echo "make bench   measure requests, scheduling and many nodes, and print the figures"
+	@echo "make fuzz    send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make oracle  compare with recorded answers of the real one, where they are at hand"
 	@echo "make lock    renew the lock files (needs uv)"
 	@echo "make clean   remove what make has made, .venv included"
@@ -48,6 +49,9 @@ bench: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 	$(BIN)/python tests/bench/scheduling.py --nodes 1000
 	$(BIN)/python tests/bench/scale.py 1000 2000
+
+fuzz: $(DEVELOPMENT)
+	$(BIN)/python tests/fuzz/run.py $(ARGS)
 
 oracle: $(DEVELOPMENT)
 	.ci/oracle $(ARGS)

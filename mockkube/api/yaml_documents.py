@@ -1,5 +1,6 @@
 """YAML as Kubernetes reads it: the JSON it stands for, with go-yaml's complaints; see `documents.read_yaml`."""
 
+import math
 import re
 from typing import Any, Final
 
@@ -8,6 +9,9 @@ import yaml
 from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Repeats, Unreadable, Yaml
 from mockkube.api.fields import quoted
 
+_INTEGER_MIN: Final = -(1 << 63)
+_INTEGER_MAX: Final = (1 << 64) - 1
+_GO_INFINITE: Final = {math.inf: "+Inf", -math.inf: "-Inf"}
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
@@ -106,10 +110,22 @@ def _as_json(value: Any) -> Any:
             return {_key(key): _as_json(item) for key, item in value.items()}
         case list():
             return [_as_json(item) for item in value]
+        case float() if not math.isfinite(value):
+            raise ValueError(f"json: unsupported value: {_GO_INFINITE.get(value, 'NaN')}")
+        case int() if not _INTEGER_MIN <= value <= _INTEGER_MAX:
+            return _without_integer(value)
         case str() | int() | float() | None:
             return value
         case _:
             raise ValueError(f"cannot turn {type(value).__name__} into JSON")
+
+
+def _without_integer(value: int) -> float | str:
+    """Return a number that is too large for an integer as go-yaml reads it."""
+    try:
+        return float(value)
+    except OverflowError:
+        return str(value)
 
 
 def _key(key: Any) -> str:

@@ -117,8 +117,10 @@ class FieldSet:
         return made
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> "FieldSet":
-        """Read `fieldsV1`; raise BadEntry. Elements of unknown kinds are left out."""
+    def from_fields(cls, fields: Any) -> "FieldSet":
+        """Read `fieldsV1`, which may be any JSON; raise BadEntry. Elements of unknown kinds are left out."""
+        if not isinstance(fields, dict):
+            raise BadEntry("fieldsV1: expected an object")
         made = cls()
         as_written = True
         for text, beneath in fields.items():

@@ -87,7 +87,8 @@ def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
         manager = ManagerId(
             entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", "")
         )
-        shares[manager] = Share(_read(entry.get("fieldsV1") or {}), version, applied)
+        fields = entry.get("fieldsV1")
+        shares[manager] = Share(_read({} if fields is None else fields), version, applied)
         if entry.get("time"):
             times[manager] = entry["time"]
     return Managed(shares, times)

@@ -128,12 +128,15 @@ class Tracker:
     def _apply_once(
         self, live: ReadOnlyObject, applied: Object, managed: Managed, write: Write, *, force: bool
     ) -> tuple[Object, Managed]:
-        if isinstance(applied.get("metadata", {}).get("managedFields"), list):
+        metadata = _metadata_of(applied)
+        if isinstance(metadata.get("managedFields"), list):
             raise BadApply("metadata.managedFields must be nil")
         try:
             check(applied, self.type)
         except TypeMismatch as error:
-            raise TypeMismatch(f"failed to create typed patch object ({_shown_object(applied)}): {error}") from error
+            why = f"failed to create typed patch object ({_shown_object(applied)}): {error}"
+            # differs: upstream answers 500 here, too, although nothing but the request can be wrong
+            raise (TypeMismatch if metadata is applied.get("metadata") else BadApply)(why) from error
         manager = ManagerId.applier(write.manager, self.subresource)
         merged, shares = self.merger.apply(
             self._typed(live), self._typed(applied), managed.shares, manager, force=force
@@ -188,6 +191,12 @@ def _shown_kind(obj: ReadOnlyObject) -> str:
     return f"{group}/{version}, Kind={obj.get('kind', '')}"
 
 
+def _metadata_of(obj: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the metadata of an object as a client sent it; an empty one for what is none."""
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def _shown_object(obj: ReadOnlyObject) -> str:
-    metadata = obj.get("metadata") or {}
+    metadata = _metadata_of(obj)
     return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_shown_kind(obj)}"

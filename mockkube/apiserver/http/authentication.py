@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from mockkube.api.types import Object
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
+_CERTIFICATES_MAX: Final = 256
+"""Certificates that are remembered to be a client's or not."""
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
@@ -88,10 +91,18 @@ class Authenticator:
         return more
 
     def authenticate(self, request: BaseRequest) -> User | None:
-        """Return who sent the request, None when nobody did; InvalidCredentials for a token nobody knows."""
-        if (user := _certified(request)) is not None:
-            return user
+        """Return who sent the request, None when nobody did.
+
+        Raise InvalidCredentials for a token nobody knows, and for a certificate that is not a client's if there is no
+        token besides.
+        """
         token = bearer_token(request.headers.get("Authorization", ""))
+        try:
+            if (user := _certified(request)) is not None:
+                return user
+        except InvalidCredentials:
+            if token is None:
+                raise
         return self._anonymous if token is None else self.review(token).user
 
     def review(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
@@ -137,12 +148,30 @@ def certificate_user(certificate: Mapping[str, Any], digest: str) -> User | None
     return User(names[-1], groups=groups, extra={CREDENTIAL_ID: (f"X509SHA256={digest}",)})
 
 
+@lru_cache(maxsize=_CERTIFICATES_MAX)  # hot: per request with a certificate
+def is_client_certificate(encoded: bytes) -> bool:
+    """Return whether a certificate in DER is meant for clients and is no authority's own."""
+    # differs: upstream takes a certificate that names no use for any, which the authority's own does not either
+    from cryptography import x509  # 50 ms, for servers that are shown a certificate
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    try:
+        extensions = x509.load_der_x509_certificate(encoded).extensions
+        usage = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    issues = [one.value.ca for one in extensions if isinstance(one.value, x509.BasicConstraints)]
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usage and not any(issues)
+
+
 def _certified(request: BaseRequest) -> User | None:
-    """Return the user of the connection's client certificate, which the TLS handshake has verified."""
+    """Return the user of the connection's client certificate, whose issuer the TLS handshake has verified."""
     transport = request.transport
     if transport is None or not (certificate := transport.get_extra_info("peercert")):
         return None
     encoded: bytes = transport.get_extra_info("ssl_object").getpeercert(True) or b""
+    if not is_client_certificate(encoded):
+        raise InvalidCredentials("x509: certificate specifies an incompatible key usage")
     user = certificate_user(certificate, hashlib.sha256(encoded).hexdigest())
     return None if user is None else _authenticated(user)
 

@@ -121,8 +121,10 @@ class ComponentStrategy(StatusStrategy):
         return [] if new["spec"] == old["spec"] else self._warn(new)
 
     def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
-        spec = obj["spec"]
-        if errors := _check_server(obj["metadata"]["name"], spec):
+        spec, name = obj["spec"], obj["metadata"].get("name", "")
+        if not name:
+            return []  # which its metadata are refused for
+        if errors := _check_server(name, spec):
             return errors
         try:
             read_version_up_to(spec["version"], self._configuration.newest)

@@ -425,3 +425,61 @@ async def test_a_patch_that_makes_no_sense_tells_why(api: "Api", lab: str, kind:
     await api.create(f"{lab}/configmaps", {"metadata": {"name": "a"}})
     answer = await api.ask("PATCH", f"{lab}/configmaps/a", text, media=f"application/{kind}-patch+json")
     assert answer.status == 200 or answer.message
+
+
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.mark.parametrize("metadata", ["a text", [], ["a"], 1, True, 0.5])
+async def test_an_apply_whose_metadata_are_no_object_is_refused(api: "Api", lab: str, metadata: object) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    for _ in range(2):
+        answer = await api.ask("PATCH", f"{lab}/configmaps/odd?fieldManager=m", body, media=APPLY)
+        assert answer.status == 400
+        assert ".metadata: expected map, got" in answer.message
+        await api.ask("POST", f"{lab}/configmaps", {"metadata": {"name": "odd"}})  # the second meets one that is there
+
+
+async def test_an_apply_without_metadata_applies_to_the_object_of_the_path(api: "Api", lab: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": None, "data": {"a": "b"}}
+    done_or_refused(await api.ask("PATCH", f"{lab}/configmaps/none?fieldManager=m", body, media=APPLY))
+
+
+@pytest.mark.parametrize("fields", [True, 0, 1.5, "f:data", [], [{}], {"f:data": True}, {"f:data": {"f:a": 1}}])
+async def test_managed_fields_that_cannot_be_read_are_forgotten(api: "Api", lab: str, fields: object) -> None:
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    created = await api.create(
+        f"{lab}/configmaps", {"metadata": {"name": "c", "managedFields": [entry]}, "data": {"a": ""}}
+    )
+    assert [one["fieldsV1"] for one in created["metadata"]["managedFields"]] == [{"f:data": {".": {}, "f:a": {}}}]
+
+
+@pytest.mark.parametrize(
+    "number", [1 << 64, -(1 << 63) - 1, 10**30, -(10**400)], ids=["2^64", "-2^63-1", "10^30", "-10^400"]
+)
+@pytest.mark.parametrize("media", ["application/json", YAML, APPLY])
+async def test_an_integer_of_more_than_64_bits_is_refused_in_gos_words(
+    api: "Api", lab: str, media: str, number: int
+) -> None:
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": number}]}}
+    path = f"{lab}/services/s?fieldManager=m" if media == APPLY else f"{lab}/services"
+    answer = await api.ask("PATCH" if media == APPLY else "POST", path, body, media=media)
+    assert 400 <= answer.status < 500 or answer.message.startswith("failed to create typed patch object")
+    assert (
+        "cannot unmarshal" in answer.message
+        or "json parse error" in answer.message
+        or "expected numeric" in answer.message
+    )
+
+
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan"])
+async def test_a_number_that_json_cannot_hold_is_refused(api: "Api", lab: str, number: str) -> None:
+    answer = await api.ask("POST", f"{lab}/configmaps", f"metadata: {{name: n, generation: {number}}}", media=YAML)
+    refused(answer)
+    assert "json: unsupported value" in answer.message
+
+
+async def test_a_component_without_a_name_is_refused(api: "Api") -> None:
+    answer = await api.ask("POST", "/apis/control.mockkube.dev/v1alpha1/components", {"metadata": {"name": None}})
+    refused(answer)
+    assert "name or generateName is required" in answer.message

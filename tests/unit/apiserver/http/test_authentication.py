@@ -1,10 +1,16 @@
 """Who is behind a request, and that a bad credential is never taken for somebody else."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any, cast
 
 import pytest
 from aiohttp.web import BaseRequest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from mockkube.apiserver.http.authentication import (
     ANONYMOUS,
@@ -20,30 +26,55 @@ from mockkube.apiserver.http.authentication import (
 ADMIN = User("admin", groups=("system:masters",))
 
 
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def encoded(
+    *,
+    uses: Sequence[x509.ObjectIdentifier] | None = (x509.ExtendedKeyUsageOID.CLIENT_AUTH,),
+    authority: bool | None = False,
+) -> bytes:
+    """A certificate in DER, for these uses, that says of itself whether it is an authority's."""
+    name = x509.Name([])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    builder = x509.CertificateBuilder(name, name, KEY.public_key(), 1, now, now + timedelta(days=1))
+    if uses is not None:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+    if authority is not None:
+        builder = builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+    return builder.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+CLIENTS = encoded()
+
+
 class Peer:
     """The TLS side of a connection, as a transport shows it."""
 
-    def __init__(self, certificate: Mapping[str, Any]) -> None:
+    def __init__(self, certificate: Mapping[str, Any], der: bytes = CLIENTS) -> None:
         self._extra = {"peercert": certificate, "ssl_object": self}
+        self._der = der
 
     def get_extra_info(self, name: str) -> object:
         return self._extra[name]
 
     def getpeercert(self, binary_form: bool) -> bytes:
         assert binary_form
-        return b"DER"
+        return self._der
 
 
 class Request:
     """The two things the authenticator reads of a request."""
 
-    def __init__(self, authorization: str | None = None, certificate: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, authorization: str | None, certificate: Mapping[str, Any] | None, der: bytes) -> None:
         self.headers = {} if authorization is None else {"Authorization": authorization}
-        self.transport = None if certificate is None else Peer(certificate)
+        self.transport = None if certificate is None else Peer(certificate, der)
 
 
-def request(authorization: str | None = None, certificate: Mapping[str, Any] | None = None) -> BaseRequest:
-    return cast("BaseRequest", Request(authorization, certificate))
+def request(
+    authorization: str | None = None, certificate: Mapping[str, Any] | None = None, der: bytes = CLIENTS
+) -> BaseRequest:
+    return cast("BaseRequest", Request(authorization, certificate, der))
 
 
 def certificate(*attributes: tuple[str, str]) -> dict[str, Any]:
@@ -134,7 +165,36 @@ def test_a_client_certificate_names_user_groups_and_credential() -> None:
     assert user is not None
     assert (user.name, user.groups) == ("jo", ("system:masters", "ops", "system:authenticated"))
     credential = user.extra["authentication.kubernetes.io/credential-id"]
-    assert credential == ("X509SHA256=bffd28c8eeb10a5e50cf17b58f477ea1803895ae69744e6eb53cbcc3bf427adb",)
+    assert credential == (f"X509SHA256={sha256(CLIENTS).hexdigest()}",)
+
+
+@pytest.mark.parametrize(
+    "der",
+    [
+        pytest.param(encoded(uses=None), id="no use named"),
+        pytest.param(encoded(uses=[x509.ExtendedKeyUsageOID.SERVER_AUTH]), id="a server's"),
+        pytest.param(encoded(uses=[x509.ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]), id="any use"),
+        pytest.param(encoded(authority=True), id="an authority's"),
+        pytest.param(encoded(uses=None, authority=True), id="an authority's without use"),
+        pytest.param(b"DER", id="no certificate"),
+    ],
+)
+def test_a_certificate_that_is_no_clients_is_a_bad_credential(der: bytes) -> None:
+    subject = certificate(("commonName", "jo"))
+    with pytest.raises(InvalidCredentials):
+        Authenticator({}).authenticate(request(certificate=subject, der=der))
+    user = Authenticator({"secret": ADMIN}).authenticate(request("Bearer secret", subject, der))
+    assert user is not None
+    assert user.name == "admin"
+
+
+@pytest.mark.parametrize("authority", [None, False])
+def test_a_certificate_may_leave_out_that_it_is_no_authoritys(authority: bool | None) -> None:
+    uses = [x509.ExtendedKeyUsageOID.SERVER_AUTH, x509.ExtendedKeyUsageOID.CLIENT_AUTH]
+    subject = certificate(("commonName", "jo"))
+    user = Authenticator({}).authenticate(request(certificate=subject, der=encoded(uses=uses, authority=authority)))
+    assert user is not None
+    assert user.name == "jo"
 
 
 def test_a_client_certificate_comes_before_the_token() -> None:
