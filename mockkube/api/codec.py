@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockkube.api import quantity
+from mockkube.api.compiled import CompiledTable
 from mockkube.api.schema import SCHEMA_OR, Node, Schema, Shape
 from mockkube.api.times import canonical_micro_time, canonical_time
 from mockkube.api.types import Object
@@ -47,7 +48,7 @@ class Codec:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._decoders: dict[int, Decoder] = {}
+        self._decoders: CompiledTable[int, Decoder] = CompiledTable()
 
     def decode(self, node: Node, value: Any, found: Found) -> Object:
         """Return a fresh object holding what this version knows of `value`; Mismatch when a type is wrong."""
@@ -57,11 +58,10 @@ class Codec:
     def decoder(self, node: Node) -> Decoder:
         """The compiled decoder of a type; recursion goes through the table, so types may contain themselves."""
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
-        decoder = self._decoders.get(key)
-        if decoder is None:
-            self._decoders[key] = lambda value, found: self._decoders[key](value, found)
-            decoder = self._decoders[key] = self._compile(node)
-        return decoder
+        decoders = self._decoders
+        return decoders.get(key) or decoders.find(
+            key, lambda: self._compile(node), lambda value, found: decoders[key](value, found)
+        )
 
     def _compile(self, node: Node) -> Decoder:
         match node.shape:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.api.compiled import CompiledTable
 from mockkube.features.versions import Version
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -154,7 +155,7 @@ class Schema:
     def __init__(self, version: Version, overlays: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.version = version
         self._overlays = overlays or {}
-        self._nodes: dict[str, Node] = {}
+        self._nodes: CompiledTable[str, Node] = CompiledTable()
 
     @cached_property
     def overlay_digest(self) -> str:
@@ -211,12 +212,11 @@ class Schema:
 
     def node(self, definition: str) -> Node:
         """The type with this full name."""
-        node = self._nodes.get(definition)
-        if node is None:
-            node = self._nodes[definition] = self._build(definition)
-            if node.shape is Shape.STRUCT:
-                self._fill(node)
-        return node
+        known = self._nodes.get(definition)
+        if known is not None:
+            return known
+        built = self._build(definition)
+        return self._nodes.find(definition, lambda: self._filled(built), built)
 
     def _build(self, definition: str) -> Node:
         raw = self.definitions[definition]
@@ -231,7 +231,9 @@ class Schema:
             return Node(Shape.ANY, go, definition, item=self.node(_PROPS), raw=raw)
         return Node(Shape.ANY, go, definition, raw=raw)
 
-    def _fill(self, node: Node) -> None:
+    def _filled(self, node: Node) -> Node:
+        if node.shape is not Shape.STRUCT:
+            return node
         properties = node.raw["properties"]
         rows = {row.name: row for row in _rows(node.definition)}
         order = [name for name in rows if name in properties]
@@ -248,15 +250,14 @@ class Schema:
             node.fields[name] = Field(
                 name, child, pointer, row.empty == "omit", row.empty == "zero", row.embedded + name
             )
+        return node
 
     def _child(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
         if "$ref" in raw:
             return self._referenced(raw)
         kind = _type(raw)
         if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
-            node = Node(Shape.STRUCT, go, raw=raw)
-            self._fill(node)
-            return node
+            return self._filled(Node(Shape.STRUCT, go, raw=raw))
         if kind == "array":
             items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
             return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], items[2:], package), raw=raw)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
-from cachetools import LRUCache
 
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.managed_fields.errors import BadEntry
 from mockkube.api.managed_fields.field_set import FieldSet
 from mockkube.api.types import Object, ReadOnlyObject
@@ -19,7 +19,7 @@ UPDATERS_MAX: Final = 10
 """So many entries of updates are kept apart; the oldest are joined into one."""
 
 _READ_BYTES_MAX: Final = 8192
-_READ: Final[LRUCache[bytes, FieldSet]] = LRUCache(512)
+_READ: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(512)
 """Sets by what they were read from; nothing changes a set that was read."""
 
 
@@ -101,7 +101,7 @@ def _read(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every writte
     if known is None:
         known = FieldSet.from_fields(fields)
         if len(written) <= _READ_BYTES_MAX:
-            _READ[written] = known
+            _READ.put(written, known)
     return known
 
 

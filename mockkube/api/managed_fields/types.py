@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from mockkube.api.compiled import CompiledTable
 from mockkube.api.schema import Shape
 
 ABSENT: Final[Any] = object()
@@ -157,7 +158,7 @@ class TypeCompiler:
     """Compiles the nodes of one schema, each once; types that contain themselves are fine."""
 
     def __init__(self) -> None:
-        self._compiled: dict[int, tuple[SchemaNode, Type]] = {}
+        self._compiled: CompiledTable[int, tuple[SchemaNode, Type]] = CompiledTable()
 
     def type_of(self, node: SchemaNode) -> Type:
         """Return the type of a node."""
@@ -166,8 +167,12 @@ class TypeCompiler:
         if known is not None:
             return known[1]
         if node.shape is Shape.ANY:
-            return self._remember(node, UNTYPED if node.go == "runtime.RawExtension" else DEDUCED)
-        compiled = self._remember(node, Type())
+            entry = (node, UNTYPED if node.go == "runtime.RawExtension" else DEDUCED)
+            return self._compiled.find(id(node), lambda: entry, entry)[1]
+        entry = (node, Type())
+        return self._compiled.find(id(node), lambda: (node, self._fill(node, entry[1])), entry)[1]
+
+    def _fill(self, node: SchemaNode, compiled: Type) -> Type:
         match node.shape:
             case Shape.STRUCT | Shape.MAP:
                 compiled.map = self._map(node)
@@ -175,10 +180,6 @@ class TypeCompiler:
                 compiled.list = self._list(node)
             case _:
                 compiled.scalar = _SCALARS[node.shape]
-        return compiled
-
-    def _remember(self, node: SchemaNode, compiled: Type) -> Type:
-        self._compiled[id(node)] = (node, compiled)
         return compiled
 
     def _map(self, node: SchemaNode) -> MapType:

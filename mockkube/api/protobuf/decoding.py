@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import leaves, wire
 from mockkube.api.protobuf.layout import Slot, is_items, slots
 from mockkube.api.protobuf.leaves import Leaf
@@ -34,16 +35,15 @@ class Decoders:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._readers: dict[int, Reader] = {}
+        self._readers: CompiledTable[int, Reader] = CompiledTable()
 
     def message(self, node: Node) -> Reader:
         """The reader of a struct; recursion goes through the table, so types may contain themselves."""
         key = id(node.fields)
-        reader = self._readers.get(key)
-        if reader is None:
-            self._readers[key] = lambda data, pos, end, out: self._readers[key](data, pos, end, out)
-            reader = self._readers[key] = self._struct(slots(node))
-        return reader
+        readers = self._readers
+        return readers.get(key) or readers.find(
+            key, lambda: self._struct(slots(node)), lambda data, pos, end, out: readers[key](data, pos, end, out)
+        )
 
     def _struct(self, given: tuple[Slot, ...]) -> Reader:
         sized: dict[int, Reader] = {}

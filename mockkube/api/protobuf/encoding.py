@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api import times
+from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.layout import Slot, is_items, slots
 from mockkube.api.protobuf.unions import unfold, union
@@ -29,16 +30,15 @@ class Encoders:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._writers: dict[int, Content] = {}
+        self._writers: CompiledTable[int, Content] = CompiledTable()
 
     def message(self, node: Node) -> Content:
         """The writer of a struct; recursion goes through the table, so types may contain themselves."""
         key = id(node.fields)
-        writer = self._writers.get(key)
-        if writer is None:
-            self._writers[key] = lambda value: self._writers[key](value)
-            writer = self._writers[key] = self._struct(slots(node))
-        return writer
+        writers = self._writers
+        return writers.get(key) or writers.find(
+            key, lambda: self._struct(slots(node)), lambda value: writers[key](value)
+        )
 
     def _struct(self, given: tuple[Slot, ...]) -> Content:
         rows: list[tuple[str, bytes, _Put]] = []

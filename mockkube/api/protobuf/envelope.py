@@ -6,8 +6,7 @@ upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/p
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from cachetools import LRUCache
-
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.decoding import Decoders
 from mockkube.api.protobuf.encoding import Encoders
@@ -21,6 +20,8 @@ MAGIC: Final = b"k8s\0"
 STREAM: Final = f"{MEDIA};stream=watch"
 KEPT_MAX: Final = 8192
 """How many objects are kept as messages; the one unused for longest is forgotten."""
+KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
+"""How large these messages may be together."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
 """Kinds that stand in every group and version, and have one type."""
@@ -62,7 +63,9 @@ class Protobuf:
         self._encoders = Encoders(schema)
         self._nodes: dict[tuple[str, str], Node] = {}
         self._spoken: dict[tuple[str, str], bool] = {}
-        self._kept: LRUCache[tuple[int, str], tuple[object, bytes]] = LRUCache(KEPT_MAX)
+        self._kept: BoundedCache[tuple[int, str], tuple[object, bytes]] = BoundedCache(
+            KEPT_MAX, bytes_max=KEPT_BYTES_MAX, size_of=lambda kept: len(kept[1])
+        )
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
         """Read an object; what it does not say of its kind is taken from `expected`. Malformed, UnknownKind.
@@ -108,7 +111,8 @@ class Protobuf:
         key = (id(source), api_version)
         found = self._kept.get(key)
         if found is None or found[0] is not source:
-            found = self._kept[key] = (source, self.content(make()))
+            found = (source, self.content(make()))
+            self._kept.put(key, found)
         return found[1]
 
     def around_list(

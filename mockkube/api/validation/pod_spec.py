@@ -7,9 +7,9 @@ from hashlib import blake2b
 from typing import Final
 
 import orjson
-from cachetools import LRUCache
 
 from mockkube.api import names
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.fields import (
     FieldError,
     duplicate,
@@ -43,7 +43,7 @@ from mockkube.api.validation.walk import containers_with_paths
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DEADLINE_MAX: Final = 2**31 - 1
-_IN_ORDER: Final[LRUCache[bytes, PodRules]] = LRUCache(4096)
+_IN_ORDER: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
 """The digests of specs that were found in order, each with the rules it was judged by."""
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
@@ -59,7 +59,7 @@ def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str
         return []
     found = _judged(spec, meta, at, rules)
     if not found:
-        _IN_ORDER[digest] = rules
+        _IN_ORDER.put(digest, rules)
     return found
 
 

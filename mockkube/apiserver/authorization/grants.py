@@ -12,6 +12,7 @@ from mockkube.apiserver.authorization.rules import Rule
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.registry import Registry
+from mockkube.runtime.heavy_work import in_worker_thread
 
 HOLDINGS_MAX: Final = 1024
 """How many users' rules are remembered; beyond that all are found anew."""
@@ -63,6 +64,8 @@ class Grants:
     def holdings(self, user: User, namespace: str) -> Holdings:
         """The rules of a user in a namespace, those that hold everywhere first."""
         self._follow()
+        if in_worker_thread():  # the index may change meanwhile, so what is found now is not remembered
+            return self._resolve(user, namespace)
         revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
         if revision != self._holdings_at or len(self._holdings) >= HOLDINGS_MAX:
             self._holdings, self._holdings_at = {}, revision
@@ -90,7 +93,7 @@ class Grants:
             index = self._index.get(scope, {})
             found: dict[str, Grant] = {}
             for subject in subjects:
-                for key, grant in index.get(subject, {}).items():
+                for key, grant in list(index.get(subject, {}).items()):
                     if key not in found or grant.position < found[key].position:
                         found[key] = grant
             yield from (found[key] for key in sorted(found))
@@ -100,7 +103,7 @@ class Grants:
             return
         self._following = True
         for collection in self._collections:
-            for record in collection.records.values():
+            for record in tuple(collection.records.values()):
                 self._add(record)
             collection.listeners[self._changed] = None
 

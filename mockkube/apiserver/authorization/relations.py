@@ -61,7 +61,7 @@ class Relations:
         """The volumes that need a secret to be mounted."""
         volumes = self._registry.stored("", "persistentvolumes")
         assert volumes is not None, "every server has persistent volumes"
-        for record in volumes.collection.records.values():
+        for record in tuple(volumes.collection.records.values()):
             spec = record.load()["spec"]
             if spec.get("claimRef") and (namespace, secret) in _secrets_of_volume(spec):
                 yield spec

@@ -1,6 +1,7 @@
 """The rules of roles, compiled once for each state of a role."""
 
 from collections.abc import Sequence
+from threading import local
 from typing import Final
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
@@ -22,15 +23,22 @@ class MissingRole(Exception):
         self.name = name
 
 
+class _Gathered(local):
+    """What roles gather as of a revision; each thread has its own, which another cannot change while it gathers."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, tuple[Rule, ...]] = {}
+        self.revision = 0
+
+
 class Roles:
     """The roles and cluster roles of a registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._resources = {plural: resource_of(registry, plural) for plural in ("roles", "clusterroles")}
-        self._compiled: dict[str, tuple[Rule, ...] | None] = {}
+        self._compiled: dict[str, tuple[Record, tuple[Rule, ...] | None]] = {}
         """The rules of roles that were asked for; None for what a role gathers, which changes with others."""
-        self._gathered: dict[str, tuple[Rule, ...]] = {}
-        self._gathered_at = 0
+        self._gathered = _Gathered()
         for resource in self._resources.values():
             resource.collection.listeners[self._forget] = None
 
@@ -52,29 +60,31 @@ class Roles:
         return self._rules(record)
 
     def _rules(self, record: Record) -> tuple[Rule, ...]:
-        if record.key not in self._compiled:
+        compiled = self._compiled.get(record.key)
+        if compiled is None or compiled[0] is not record:
             role = record.load()
             own = None if role.get("aggregationRule") else tuple(map(Rule.read, role.get("rules") or ()))
-            self._compiled[record.key] = own
-        rules = self._compiled[record.key]
+            compiled = self._compiled[record.key] = (record, own)
+        rules = compiled[1]
         return self._aggregated(record) if rules is None else rules
 
     def _aggregated(self, record: Record) -> tuple[Rule, ...]:
         """What a role gathers from others, as long as no cluster role changes."""
         # differs: upstream a controller writes it into the role; here it holds whatever controllers run
         revision = self._resources["clusterroles"].collection.revision
-        if revision != self._gathered_at:
-            self._gathered, self._gathered_at = {}, revision
-        if record.key not in self._gathered:
-            self._gathered[record.key] = ()  # a role that gathers itself adds nothing
-            self._gathered[record.key] = self._gather(record)
-        return self._gathered[record.key]
+        known = self._gathered
+        if revision != known.revision:
+            known.rules, known.revision = {}, revision
+        if record.key not in known.rules:
+            known.rules[record.key] = ()  # a role that gathers itself adds nothing
+            known.rules[record.key] = self._gather(record)
+        return known.rules[record.key]
 
     def _gather(self, record: Record) -> tuple[Rule, ...]:
         # upstream 1.36: pkg/controller/clusterroleaggregation
         found: dict[Rule, None] = {}
         for selector in selectors_of(record.load()):
-            for other in self._resources["clusterroles"].collection.records.values():
+            for other in tuple(self._resources["clusterroles"].collection.records.values()):
                 if other is not record and selector.matches(other.labels):
                     found |= dict.fromkeys(self._rules(other))
         return tuple(found)

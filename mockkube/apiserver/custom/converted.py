@@ -2,12 +2,12 @@
 it was written until somebody asks for it in another version.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import orjson
-from cachetools import LRUCache
 
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.custom.codec import CustomCodec
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.errors import ApiError
@@ -38,8 +38,10 @@ class Conversions:
     def __init__(self, converter: Converter, codec: CustomCodec) -> None:
         self._converter = converter
         self._codec = codec
-        self._records: LRUCache[tuple[str, str, int], Record] = LRUCache(_KNOWN_MAX)
-        self._objects: LRUCache[tuple[str, bytes], Object] = LRUCache(_DECIDED_MAX)
+        self._records: BoundedCache[tuple[str, str, int], Record] = BoundedCache(
+            _KNOWN_MAX, size_of=lambda record: len(record.tail)
+        )
+        self._objects: BoundedCache[tuple[str, bytes], bytes] = BoundedCache(_DECIDED_MAX, size_of=len)
 
     async def convert(self, objects: Sequence[Object], target: str) -> list[Object]:
         """The objects in another version, as far as that knows them."""
@@ -52,7 +54,7 @@ class Conversions:
     def remember(self, record: Record, target: str) -> None:
         """Keep what a stored record became."""
         if record.revision:
-            self._records[target, record.key, record.revision] = record
+            self._records.put((target, record.key, record.revision), record)
 
     def moved(self, obj: Object, target: str) -> Object:
         """An object in another version; Unconverted if that is to be asked for."""
@@ -61,15 +63,16 @@ class Conversions:
         known = self._objects.get((target, orjson.dumps(obj)))
         if known is None:
             raise Unconverted(obj, target)
-        return encoding.loads(encoding.dumps(known))
+        return encoding.loads(known)
 
-    async def decided(self, decide: Callable[[], T]) -> T:
+    async def decided(self, decide: Callable[[], Awaitable[T]]) -> T:
         """What is decided once everything it converts is known."""
         while True:
             try:
-                return decide()
+                return await decide()
             except Unconverted as asked:
-                (self._objects[asked.target, orjson.dumps(asked.obj)],) = await self.convert([asked.obj], asked.target)
+                (converted,) = await self.convert([asked.obj], asked.target)
+                self._objects.put((asked.target, orjson.dumps(asked.obj)), encoding.dumps(converted))
 
 
 class ConvertedTrackers(CustomTrackers):
@@ -170,6 +173,6 @@ class ConvertedResource(CustomResource):
         self.codec.default(converted)
         return converted
 
-    async def decided(self, decide: Callable[[], T]) -> T:
+    async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
         """What is decided once everything it converts is known."""
-        return await self._conversions.decided(decide)
+        return await self._conversions.decided(lambda: self.services.heavy.run(size, decide))

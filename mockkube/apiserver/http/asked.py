@@ -1,6 +1,9 @@
 """A request to a resource, understood: what handlers work on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -12,6 +15,8 @@ from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,17 @@ class Asked:
             tabular=resource.tabular,
         )
 
+    async def heavy(self, size: int, work: Callable[[], T]) -> T:
+        """Return what `work` returns, done beside the event loop if it has many bytes to work on."""
+        return await self.resource.services.heavy.run(size, work)
+
     async def answer(self, record: Record, *, status: int = 200) -> web.Response:
         """Answer with an object."""
         representation = self.representation
         record = await self.resource.seen(record)
         self.exchange.warnings = self.call.warnings
-        body = rendering.show_object(self.resource, record, representation, self.exchange.view())
+        show = partial(rendering.show_object, self.resource, record, representation, self.exchange.view())
+        body = await self.heavy(len(record.tail), show)
         return self.exchange.respond(body, status=status, media=representation.media)
 
     def say(self, value: Object, *, status: int = 200) -> web.Response:

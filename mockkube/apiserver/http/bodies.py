@@ -1,6 +1,7 @@
 """Request bodies: read, parsed, decoded as the kind they must be, or refused in upstream's words."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from mockkube.api import complaints, documents
@@ -14,6 +15,7 @@ from mockkube.api.types import Object
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.exchange import Document, read_document
 from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.patching import Patch, PatchType
 
 _DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 _META_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
@@ -28,6 +30,10 @@ async def delete_body(asked: Asked) -> Object | None:
     text = await asked.exchange.body()
     if not text:
         return None
+    return await asked.heavy(len(text), partial(_delete_options, asked, text))
+
+
+def _delete_options(asked: Asked, text: bytes) -> Object:
     try:
         document = _read(asked, text, _DELETE_OPTIONS)
     except documents.Unreadable as error:
@@ -56,8 +62,19 @@ def _q(text: Any) -> str:
     return f'"{text}"'
 
 
-def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
+async def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     """The object of the body, decoded in the version of the resource; BadRequest for anything else."""
+    asked.call.size = len(text)
+    return await asked.heavy(len(text), partial(_decode, asked, text, wanted))
+
+
+async def read_patch(asked: Asked, kind: PatchType, text: bytes) -> Patch:
+    """The patch of the body; BadRequest for what is none."""
+    asked.call.size = len(text)
+    return await asked.heavy(len(text), partial(Patch.read, kind, text))
+
+
+def _decode(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     resource, expected = asked.resource, asked.resource.kind.kind
     try:
         document = _read(asked, text, GroupVersionKind(resource.group, resource.version, expected))
@@ -149,6 +166,13 @@ async def body_of(
 ) -> Object:
     """The body as an object of another kind than the resource's."""
     text = await asked.exchange.body()
+    decode = partial(_decode_other, asked, text, definition, kind, versions, validation=validation)
+    return await asked.heavy(len(text), decode)
+
+
+def _decode_other(
+    asked: Asked, text: bytes, definition: str, kind: str, versions: tuple[str, ...], *, validation: str
+) -> Object:
     group, _, version = versions[0].rpartition("/")
     try:
         document = _read(asked, text, GroupVersionKind(group, version, kind))

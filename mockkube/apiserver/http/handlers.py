@@ -1,6 +1,7 @@
 """The verbs on resources: read what the request asks, call the registry, write what it answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -10,7 +11,7 @@ from mockkube.apiserver.http import bodies, component_statuses, rendering, strea
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry import creation, deletion, listing, options, patching, updating
-from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
 
 Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
@@ -39,7 +40,10 @@ async def list_(asked: Asked) -> web.StreamResponse:
     wanted = options.list_options(asked.exchange.query)
     options.judge_list_options(wanted)
     listed = await listing.page(asked.resource, asked.call.namespace, wanted)
-    body = rendering.show_list(asked.resource, listed, representation, asked.exchange.view())
+    show = partial(rendering.show_list, asked.resource, listed, representation, asked.exchange.view())
+    body = await asked.heavy(
+        rendering.work_on_list(asked.resource, listed, representation, asked.exchange.view()), show
+    )
     return asked.exchange.respond(body, media=representation.media)
 
 
@@ -56,7 +60,7 @@ async def create(asked: Asked) -> web.StreamResponse:
     _ = asked.representation
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "CreateOptions")
-    obj = bodies.decode_body(asked, given, wanted)
+    obj = await bodies.decode_body(asked, given, wanted)
     return await asked.answer(await creation.create(asked.resource, asked.call, obj, wanted), status=201)
 
 
@@ -65,7 +69,7 @@ async def update(asked: Asked) -> web.StreamResponse:
     _ = asked.representation
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
-    obj = bodies.decode_body(asked, given, wanted)
+    obj = await bodies.decode_body(asked, given, wanted)
     updated = await updating.replace(asked.resource, asked.call, obj, wanted)
     return await asked.answer(updated.record, status=201 if updated.created else 200)
 
@@ -77,7 +81,7 @@ async def patch(asked: Asked) -> web.StreamResponse:
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
     write = patching.apply if kind is PatchType.APPLY else patching.patch
-    updated = await write(asked.resource, asked.call, Patch.read(kind, given), wanted)
+    updated = await write(asked.resource, asked.call, await bodies.read_patch(asked, kind, given), wanted)
     return await asked.answer(updated.record, status=201 if updated.created else 200)
 
 

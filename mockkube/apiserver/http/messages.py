@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mockkube.api.protobuf.envelope import enclose, listed
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.registry.bulk import Bulk, in_parts
 from mockkube.apiserver.registry.cache import Record, Span
 from mockkube.apiserver.registry.resource import Resource
 
@@ -21,24 +21,20 @@ def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOn
     """A list: what comes before the items, the items, what comes after."""
     items = _items(resource, records)
     protobuf, kind = resource.services.protobuf, resource.kind.list_kind
-    before, after = protobuf.around_list(resource.api_version, kind, metadata, len(items.plain))
-    return Bulk(before), items, Bulk(after)
+    before, after = protobuf.around_list(resource.api_version, kind, metadata, sum(len(one.plain) for one in items))
+    return Bulk(before), *items, Bulk(after)
 
 
 def _content(resource: Resource, record: Record) -> bytes:
     return resource.services.protobuf.kept(record, resource.api_version, lambda: resource.served(record.load()))
 
 
-def _items(resource: Resource, records: Sequence[Record]) -> Bulk:
+def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
     """The items, joined; once for all who ask for the same span, while nothing of it changes."""
     if not isinstance(records, Span):
-        return Bulk(_joined(resource, records))
+        return in_parts(listed(_content(resource, record) for record in records))
     form = f"{resource.api_version} protobuf"
     known = records.joined.get(form)
     if known is None:
-        known = records.joined[form] = Bulk(_joined(resource, records))
+        known = records.joined[form] = in_parts(listed(_content(resource, record) for record in records))
     return known
-
-
-def _joined(resource: Resource, records: Sequence[Record]) -> bytes:
-    return b"".join(listed(_content(resource, record) for record in records))

@@ -14,12 +14,15 @@ from mockkube.api.errors import BadRequest, NotAcceptable
 from mockkube.api.printers.table import Printer
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.messages import message, message_list
-from mockkube.apiserver.http.negotiation import PROTOBUF, YAML, Representation
-from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.apiserver.http.negotiation import JSON, PROTOBUF, YAML, Representation
+from mockkube.apiserver.registry.bulk import Bulk, in_parts
 from mockkube.apiserver.registry.cache import Record, Span
 from mockkube.apiserver.registry.listing import Listed
 from mockkube.apiserver.registry.resource import Resource, result_without_reason
+from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
+_MANY: Final = 1000
+"""So many objects take a while to put together, whatever they are."""
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
 _FIELDS_WITHIN: Final = {
     ("apps", "daemonsets"): "deprecated.daemonset.template.generation",
@@ -67,6 +70,17 @@ def show_object(resource: Resource, record: Record, representation: Representati
     return resource.body(record) + b"\n"
 
 
+def work_on_list(resource: Resource, listed: Listed, representation: Representation, view: "View") -> int:
+    """How many bytes it takes to look at to show a collection: none of those that are sent as they are stored."""
+    records = listed.records
+    if isinstance(records, Span) and resource.api_version in records.joined and not representation.transform:
+        return 0
+    if len(records) >= _MANY:
+        return HEAVY_BYTES_MIN
+    stored = not representation.transform and representation.media == JSON and resource.home is resource
+    return 0 if stored and not view.pretty else sum([len(record.tail) for record in records])
+
+
 def show_list(
     resource: Resource, listed: Listed, representation: Representation, view: "View"
 ) -> bytes | Sequence[Bulk]:
@@ -109,28 +123,25 @@ def _parts(resource: Resource, listed: Listed) -> Sequence[Bulk]:
     if resource.whole_items:
         head["metadata"] = {"continue": "", **_list_metadata(listed)}
     before = orjson.dumps(head)[:-1] + b',"items":['
-    return Bulk(before), _items(resource, listed.records), Bulk(b"]}\n")
+    return Bulk(before), *_items(resource, listed.records), Bulk(b"]}\n")
 
 
-def _items(resource: Resource, records: Sequence[Record]) -> Bulk:
+def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
     """The items of a list, joined; once for all who ask for the same span, while nothing of it changes."""
     if not isinstance(records, Span):
-        return Bulk(_joined(resource, records))
+        return _joined(resource, records)
     known = records.joined.get(resource.api_version)
     if known is None:
-        known = records.joined[resource.api_version] = Bulk(_joined(resource, records))
+        known = records.joined[resource.api_version] = _joined(resource, records)
     return known
 
 
-def _joined(resource: Resource, records: Sequence[Record]) -> bytes:
-    if not records:
-        return b""
+def _joined(resource: Resource, records: Sequence[Record]) -> list[Bulk]:
+    """The items and the commas between them."""
     if resource.whole_items:
-        return b",".join([resource.body(record) for record in records])
-    home = resource.home is resource
-    tails = [record.tail if home else resource.tail(record) for record in records]
-    tails[0] = b"{" + tails[0]
-    return b",{".join(tails)
+        return in_parts(map(resource.body, records), between=b",")
+    tails = (record.tail for record in records) if resource.home is resource else map(resource.tail, records)
+    return in_parts(tails, first=b"{", between=b",{")
 
 
 def _list_metadata(listed: Listed) -> Object:

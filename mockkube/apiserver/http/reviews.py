@@ -69,7 +69,7 @@ def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
         _ = asked.representation
         text = await exchange.body()
         wanted = options.write_options(exchange.query, "CreateOptions")
-        given = bodies.decode_body(asked, text, wanted)
+        given = await bodies.decode_body(asked, text, wanted)
         _place(given["metadata"], target.namespace)
         question = tracking.track(resource, asked.call, None, given, wanted)
         return await asked.answer(_record(resource, answer(question, exchange.user)), status=201)

@@ -15,7 +15,7 @@ from mockkube.apiserver.http.exchange import TEXT, status_success
 from mockkube.apiserver.http.handlers import Handler
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.registry import options
-from mockkube.apiserver.registry.patching import Patch, PatchType
+from mockkube.apiserver.registry.patching import PatchType
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, logs, scale
 
@@ -38,7 +38,7 @@ async def update_scale(asked: Asked) -> web.StreamResponse:
 async def patch_scale(asked: Asked) -> web.StreamResponse:
     """Change the scale of a workload as a patch says."""
     kind = handlers.patch_type(asked)
-    given = Patch.read(kind, await asked.exchange.body())
+    given = await bodies.read_patch(asked, kind, await asked.exchange.body())
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
 
     def decode(value: Any) -> Object:

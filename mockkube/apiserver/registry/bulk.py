@@ -1,10 +1,15 @@
 """Many bytes that are sent more than once: as they are, or compressed, which is done once."""
 
 import zlib
+from collections.abc import Iterable
 from typing import Final
 
 _LEVEL: Final = 1  # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 _RAW: Final = -15
+
+
+PART_BYTES: Final = 1 << 20
+"""How large the parts of a list are: joining one is short enough for the event loop to wait for."""
 
 
 class Bulk:
@@ -21,6 +26,20 @@ class Bulk:
         if not self._deflated:
             self._deflated = deflated(self.plain)
         return self._deflated
+
+
+def in_parts(pieces: Iterable[bytes], *, first: bytes = b"", between: bytes = b"") -> list[Bulk]:
+    """Join pieces into parts of about a megabyte: `first` comes before the first piece, `between` before the others."""
+    parts, joined, size, lead = list[Bulk](), list[bytes](), 0, first
+    for piece in pieces:
+        joined.append(piece)
+        size += len(piece)
+        if size >= PART_BYTES:
+            parts.append(Bulk(lead + between.join(joined)))
+            joined, size, lead = [], 0, between
+    if joined:
+        parts.append(Bulk(lead + between.join(joined)))
+    return parts
 
 
 def deflated(plain: bytes) -> bytes:

@@ -91,6 +91,11 @@ class Record:
         """The fields that can be selected by."""
         return self._looked_into().fields
 
+    @property
+    def unread(self) -> int:
+        """How many bytes are to be decoded before it can be selected by."""
+        return 0 if isinstance(self._index, Index) else len(self.tail)
+
     def load(self) -> Object:
         """The object, decoded afresh: the caller may change it."""
         return encoding.loads(self.body)
@@ -129,7 +134,7 @@ class Span(list[Record]):
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         super().__init__(records)
-        self.joined: dict[str, Bulk] = {}
+        self.joined: dict[str, Sequence[Bulk]] = {}
         """What the items of a list are, by apiVersion, where one has been made."""
 
 
@@ -169,7 +174,8 @@ class Collection:
         keys, records = self.keys, self.records
         first = bisect_left(keys, start)
         last = bisect_left(keys, prefix + "\U0010ffff", first)
-        return [records[key] for key in keys[first:last]]
+        # a thread may ask, too: what goes meanwhile is left out
+        return [record for key in keys[first:last] if (record := records.get(key)) is not None]
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Begin with these entries, as of a revision."""

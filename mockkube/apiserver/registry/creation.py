@@ -7,6 +7,7 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Entry
 
 from mockkube.api.errors import AlreadyExists, BadRequest, Invalid
+from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
@@ -41,7 +42,7 @@ async def create(
     metadata = obj["metadata"]
     _place(resource, call, obj)
     if not tracked:
-        obj = await resource.decided(partial(tracking.track, resource, call, None, obj, options))
+        obj = await resource.decided(partial(tracking.track, resource, call, None, obj, options), call.size)
     stem = "" if metadata.get("name") else metadata.get("generateName", "")
     if not stem:
         return await _create(resource, call, obj, options)
@@ -81,7 +82,7 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     metadata["uid"] = services.chance.uid()
     metadata["creationTimestamp"] = render_time(services.clock.now())
     request = Request(Operation.CREATE, resource, call, new, None, dry_run=options.dry_run)
-    await resource.decided(partial(services.admission.admit, request))
+    await resource.decided(partial(services.admission.admit, request), call.size)
     await services.admission.amend(request)
     if stem:
         request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
@@ -97,17 +98,22 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
     reserved = services.allocators.reserve(home, new, None, dry_run=options.dry_run)
     try:
         strategy.prepare_create(new, judge)
-        errors = strategy.validate_create(new, judge)
-        metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced, native=strategy.native)
-        if errors or metadata_errors:
-            raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
-        call.warn(strategy.warn_create(new, judge))
-        strategy.canonicalize(new)
-        await request.resource.decided(partial(services.admission.validate, request))
+        await services.heavy.run(call.size, partial(_validate, home, strategy, judge, call, new))
+        await request.resource.decided(partial(services.admission.validate, request), call.size)
         await services.admission.settle(request)
         return await _store(home, await request.resource.laid_down(new), dry_run=options.dry_run)
     finally:
         reserved.release()  # what was stored holds on by itself
+
+
+def _validate(home: Resource, strategy: Strategy, judge: Judge, call: Call, new: Object) -> None:
+    """Raise Invalid, or warn, as the kind says, and bring the object into the form in which it is stored."""
+    errors = strategy.validate_create(new, judge)
+    metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced, native=strategy.native)
+    if errors or metadata_errors:
+        raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
+    call.warn(strategy.warn_create(new, judge))
+    strategy.canonicalize(new)
 
 
 async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:

@@ -82,9 +82,9 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
     else:
         _check_preconditions(resource, call, old, options)
     request = Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run)
-    await resource.decided(partial(home.services.admission.admit, request))
+    await resource.decided(partial(home.services.admission.admit, request), len(record.tail))
     await home.services.admission.amend(request)
-    await resource.decided(partial(home.services.admission.validate, request))
+    await resource.decided(partial(home.services.admission.validate, request), len(record.tail))
     await home.services.admission.settle(request)
     if (home.group, home.plural) in _ORPHANING:
         options = replace(options, orphans_by_default=True)

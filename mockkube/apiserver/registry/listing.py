@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -14,7 +15,10 @@ from mockkube.api.errors import BadRequest, Expired, Timeout
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Resource
+from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
+_MANY: Final = 5000
+"""So many records take a while to select from, though they have been selected from before."""
 _FORMAT: Final = "meta.k8s.io/v1"
 _TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -97,7 +101,7 @@ async def page(resource: Resource, namespace: str, options: ListOptions) -> List
     limit = 0 if options.resource_version == "0" else options.limit
     records, revision = resource.collection.range(prefix), cache.revision
     records = await resource.all_seen(records, anew=options.resource_version != "0")
-    return _cut(records, prefix, revision, chosen, limit)
+    return await _cut_beside(resource, records, prefix, revision, chosen, limit)
 
 
 async def wait_for(resource: Resource, revision: int) -> None:
@@ -123,9 +127,8 @@ async def _at_revision(
         raise _not_yet(revision, services.cache.revision)
     collection = resource.collection
     if collection.revision <= revision <= services.cache.revision:
-        return _cut(
-            await resource.all_seen(collection.range(prefix, start), anew=True), prefix, revision, chosen, limit
-        )
+        seen = await resource.all_seen(collection.range(prefix, start), anew=True)
+        return await _cut_beside(resource, seen, prefix, revision, chosen, limit)
     try:
         stored = await services.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:
@@ -133,7 +136,25 @@ async def _at_revision(
             raise Expired(_TOO_OLD) from error
         raise Expired("The resourceVersion for the provided list is too old.") from error
     every = await resource.all_seen([resource.home.read_entry(entry) for entry in stored.entries], anew=True)
-    return _cut(every, prefix, revision, chosen, limit)
+    return await _cut_beside(resource, every, prefix, revision, chosen, limit)
+
+
+async def _cut_beside(
+    resource: Resource,
+    every: Sequence[Record],
+    prefix: str,
+    revision: int,
+    chosen: Callable[[Record], bool] | None,
+    limit: int,
+) -> Listed:
+    """Select from many records beside the event loop: those that nobody has selected from yet are decoded for it."""
+    size = work_of_selecting(every) if chosen is not None else 0
+    return await resource.services.heavy.run(size, partial(_cut, every, prefix, revision, chosen, limit))
+
+
+def work_of_selecting(records: Sequence[Record]) -> int:
+    """How many bytes it takes to look at to select from these records."""
+    return HEAVY_BYTES_MIN if len(records) >= _MANY else sum([record.unread for record in records])
 
 
 def _cut(

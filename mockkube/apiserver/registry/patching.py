@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import orjson
@@ -69,10 +70,7 @@ class Patch:
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
-    if given.type is PatchType.JSON:
-        given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
-    if options.field_validation != "Ignore":
-        given = replace(given, repeats=documents.repeats(given.text, given.document))
+    given = await resource.services.heavy.run(call.size, partial(_ready, given, options))
 
     def change(old: Object) -> Object:
         new = _decode(resource, call, given, patched(resource.node, given, old), options)
@@ -80,6 +78,15 @@ async def patch(resource: Resource, call: Call, given: Patch, options: WriteOpti
         return new
 
     return await updating.update(resource, call, change, options)
+
+
+def _ready(given: Patch, options: WriteOptions) -> Patch:
+    """The patch with its operations checked and repeated keys found."""
+    if given.type is PatchType.JSON:
+        given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
+    if options.field_validation != "Ignore":
+        given = replace(given, repeats=documents.repeats(given.text, given.document))
+    return given
 
 
 async def apply(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
@@ -94,7 +101,7 @@ async def apply(resource: Resource, call: Call, given: Patch, options: WriteOpti
         return await updating.update(resource, call, change, options, tracked=True)
     if call.subresource:
         raise NotFound.object(resource.group, resource.plural, call.name)
-    new = _applied(resource, call, None, given, options)
+    new = await resource.decided(partial(_applied, resource, call, None, given, options), call.size)
     if uid := new["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise Conflict.object(resource.group, resource.plural, call.name, why)

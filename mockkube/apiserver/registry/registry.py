@@ -11,6 +11,7 @@ from mockkube_storage.store import Store
 from mockkube.api.catalogue import KINDS, Kind, stable
 from mockkube.api.codec import Codec
 from mockkube.api.defaults.catalogue import DEFAULTS, STAMPS
+from mockkube.api.errors import Timeout
 from mockkube.api.kinds.catalogue import STRATEGIES
 from mockkube.api.printers.catalogue import PRINTERS
 from mockkube.api.printers.table import Printer
@@ -27,7 +28,8 @@ from mockkube.apiserver.registry.tracking import Trackers
 from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
-from mockkube.runtime.clock import Clock
+from mockkube.runtime.clock import Clock, RealClock
+from mockkube.runtime.heavy_work import InlineWork, ThreadedWork
 
 PLAIN: Final = Strategy()
 
@@ -54,6 +56,11 @@ BUILT_IN: Final = Family(KINDS, STRATEGIES, DEFAULTS, STAMPS, PRINTERS)
 def _codec(schema: Schema) -> Codec:
     """The decoders of these types: compiled once, however many servers there are, one after the other."""
     return Codec(schema)
+
+
+def _too_late() -> Timeout:
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/finisher/finisher.go
+    return Timeout("Timeout: request did not complete within requested timeout - context deadline exceeded")
 
 
 class Registry:
@@ -91,6 +98,7 @@ class Registry:
             admission=Chain(plugins),
             allocators=allocators,
             accounts=accounts or TokenIssuer(),
+            heavy=ThreadedWork(_too_late) if isinstance(clock, RealClock) else InlineWork(),
             trackers=Trackers(schema, codec),
             find=self.stored,
             of_kind=self.of_kind,

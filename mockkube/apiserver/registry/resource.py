@@ -39,6 +39,7 @@ from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.heavy_work import HeavyWork, InlineWork
 
 if TYPE_CHECKING:
     from mockkube.apiserver.authorization.rules import Attributes
@@ -69,6 +70,8 @@ class Call:
     name: str = ""
     subresource: str = ""
     user_agent: str = ""
+    size: int = 0
+    """How many bytes were sent."""
     warnings: list[str] = field(default_factory=list)
     forgets_managers: bool = False
     """The client sent an empty list of managedFields."""
@@ -111,6 +114,8 @@ class Services:
     """Who may do what, where a plugin asks."""
     runs: Callable[[str], bool] = lambda component: False
     """Whether another component of the cluster runs, by its name."""
+    heavy: HeavyWork = field(default_factory=InlineWork)
+    """Where what takes long is done."""
     call_webhook: webhook_calls.Call = webhook_calls.nobody
     """How a webhook is reached, by who admits or converts."""
 
@@ -265,9 +270,12 @@ class Resource:
         """What was judged, in the form in which it is stored."""
         return obj
 
-    async def decided(self, decide: Callable[[], T]) -> T:
-        """What `decide` returns, which may be called more than once: until all it converts is known."""
-        return decide()
+    async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
+        """What `decide` returns, which may be called more than once: until all it converts is known.
+
+        It works on objects of so many bytes.
+        """
+        return await self.services.heavy.run(size, decide)
 
     def judged(self, obj: Object) -> Object:
         """An object that another version made for the store, in the form in which this one judges."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from cachetools import LRUCache
-
 from mockkube.api import conversions
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.codec import Codec, Found
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.managed_fields.errors import ApplyConflict, BadApply, BadEntry, TypeMismatch
@@ -19,11 +18,14 @@ from mockkube.api.managed_fields.types import Type, TypeCompiler
 from mockkube.api.schema import Node, Schema
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
 
 _MANAGER_MAX: Final = 128
-_CREATED: Final[LRUCache[Any, tuple[Tracker, Object]]] = LRUCache(512)
+_FORM_BYTES_MAX: Final = 16 * 1024
+"""The forms of larger objects are not remembered."""
+_CREATED: Final[BoundedCache[Any, tuple[Tracker, Object]]] = BoundedCache(512)
 """The fields of created objects by form, with the tracker that found them."""
 
 
@@ -119,12 +121,12 @@ def track(resource: Resource, call: Call, live: ReadOnlyObject | None, new: Obje
 def _created(tracker: Tracker, new: Object, write: Write) -> Object:  # hot: every creation
     """The new object with its one manager. Objects of one form have the same fields: these are computed once."""
     key = (tracker.version, tracker.kind, tracker.subresource, _form(new, item=False))
-    known, fields = _CREATED.get(key, (None, {}))
+    known, fields = _CREATED.get(key) or (None, {})
     if known is not tracker:
         tracked = tracker.update(tracker.empty, new, write)
         entries = tracked["metadata"].get("managedFields", [])
-        if len(entries) == 1:
-            _CREATED[key] = (tracker, entries[0]["fieldsV1"])
+        if len(entries) == 1 and len(encoding.dumps(tracked)) <= _FORM_BYTES_MAX:
+            _CREATED.put(key, (tracker, entries[0]["fieldsV1"]))
         return tracked
     entry = {
         "manager": ManagerId.updater(write.manager, tracker.version, "").name,

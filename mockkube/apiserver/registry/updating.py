@@ -98,7 +98,7 @@ async def update(
         (record,) = await resource.all_seen((await _current(resource, call),))
         old = record.load()
         changed = partial(_changed, resource, call, record, change, options, tracked=tracked)
-        new = resource.stored(await resource.decided(changed))
+        new = await resource.decided(changed, _size(call, record))
         try:
             return await _attempt(resource, call, _Live(record, old), new, options)
         except store_errors.Conflict as conflict:
@@ -110,9 +110,16 @@ async def update(
 def _changed(
     resource: Resource, call: Call, record: Record, change: Change, options: WriteOptions, *, tracked: bool
 ) -> Object:
-    """The object with the change, and who made it."""
+    """The object with the change, and who made it, in the version it is stored in."""
     new = change(resource.served(record.load()))
-    return new if tracked else tracking.track(resource, call, resource.served(record.load()), new, options)
+    if not tracked:
+        new = tracking.track(resource, call, resource.served(record.load()), new, options)
+    return resource.stored(new)
+
+
+def _size(call: Call, record: Record) -> int:
+    """How many bytes an update works on."""
+    return call.size + len(record.tail)
 
 
 async def _current(resource: Resource, call: Call) -> Record:
@@ -139,17 +146,16 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
     record, old = live.record, live.obj
     _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
-    await resource.decided(partial(services.admission.admit, request))
+    size = _size(call, record)
+    await resource.decided(partial(services.admission.admit, request), size)
     await services.admission.amend(request)
     new = request.given
     whole = not call.subresource
     reserved = services.allocators.reserve(home, new, old, dry_run=options.dry_run) if whole else None
     try:
         _prepare(resource, call, new, old)
-        if errors := _complaints(resource, call, new, old):
-            raise Invalid(home.group, new["kind"], call.name, errors)
-        request.obj = new = keep_times(old, new)
-        await resource.decided(partial(services.admission.validate, request))
+        request.obj = new = await services.heavy.run(size, partial(_validated, resource, call, new, old))
+        await resource.decided(partial(services.admission.validate, request), size)
         await services.admission.settle(request)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _write(home, record, request, options)
@@ -208,6 +214,13 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
         metadata["deletionTimestamp"] = before["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in before:
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+
+
+def _validated(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> Object:
+    """The new object as it is stored; raise Invalid, or warn, as its kind says."""
+    if errors := _complaints(resource, call, new, old):
+        raise Invalid(resource.home.group, new["kind"], call.name, errors)
+    return keep_times(old, new)
 
 
 def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:

@@ -7,16 +7,18 @@ ADDED or a DELETED.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Event, EventType
 
 from mockkube.api.errors import Expired
-from mockkube.apiserver.registry.cache import Change, ChangeType, Record
-from mockkube.apiserver.registry.listing import selector, wait_for
+from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Record
+from mockkube.apiserver.registry.listing import selector, wait_for, work_of_selecting
 from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Resource
 
@@ -51,20 +53,17 @@ class Watch:
         """How many of the first events show what was there already."""
         self.start_revision = 0
 
-    def open(self, after: int, initial: Iterable[Record]) -> None:
-        """Begin with these records, then the changes after a revision that the collection still remembers."""
+    def open(self, initial: Iterable[Record], changes: Iterable[Change]) -> None:
+        """Begin with these records, then these changes, then all that follow."""
         for record in initial:
             self._pending.append(Seen(ChangeType.ADDED, record))
         self.initial_count = len(self._pending)
-        changes = self.resource.collection.since(after)
-        assert changes is not None, "the caller asked whether they are remembered"
-        for change in changes:
-            self.offer(change)
+        self.prime(changes)
         self.resource.collection.listeners[self.offer] = None
         self.resource.collection.watches[self.end] = None
 
     def prime(self, changes: Iterable[Change]) -> None:
-        """Begin with changes from the store's history."""
+        """Begin with these changes."""
         for change in changes:
             self.offer(change)
 
@@ -199,6 +198,10 @@ class ConvertingWatch(Watch):
         return [seen for seen in views if seen is not None]
 
 
+def _selected(records: Sequence[Record], chosen: Callable[[Record], bool]) -> list[Record]:
+    return [one for one in records if chosen(one)]
+
+
 def has_room(count: int, size: int) -> bool:
     """Return whether one more change may wait: `count` wait already, with it they have `size` bytes."""
     return count < PENDING_MAX and size <= PENDING_BYTES_MAX
@@ -216,25 +219,49 @@ async def watch(resource: Resource, namespace: str, options: ListOptions) -> Wat
         elif options.resource_version != "0":
             await cache.fresh()
         watching.start_revision = cache.revision
-        records = await resource.all_seen(resource.collection.range(watching._prefix))
-        chosen = watching._chosen
-        watching.open(watching.start_revision, records if chosen is None else [one for one in records if chosen(one)])
+        with _meanwhile(resource.collection) as changes:
+            records = await resource.all_seen(resource.collection.range(watching._prefix))
+            chosen = watching._chosen
+            if chosen is not None:
+                select = partial(_selected, records, chosen)
+                records = await resource.services.heavy.run(work_of_selecting(records), select)
+        watching.open(records, changes)
         return watching
     if not after:
         await cache.fresh()
         after = cache.revision
     watching.start_revision = after
-    if resource.collection.since(after) is None:
+    remembered = resource.collection.since(after)
+    if remembered is None:
         await _from_history(watching, resource, after)
     else:
-        watching.open(after, ())
+        watching.open((), remembered)
     return watching
+
+
+@contextmanager
+def _meanwhile(collection: Collection) -> Iterator[Sequence[Change]]:
+    """Gather the changes of a collection until the end of the block."""
+    changes: list[Change] = []
+    gather = changes.append
+    collection.listeners[gather] = None
+    try:
+        yield changes
+    finally:
+        collection.listeners.pop(gather, None)
 
 
 async def _from_history(watching: Watch, resource: Resource, after: int) -> None:
     """Begin with what the store remembers of the time before this server's own memory."""
+    with _meanwhile(resource.collection) as recent:
+        old = await _history(resource, after, resource.services.cache.revision)
+    watching.prime(old)
+    watching.open((), recent)
+
+
+async def _history(resource: Resource, after: int, until: int) -> Sequence[Change]:
+    """The changes between two revisions, as the store remembers them."""
     services = resource.services
-    until = services.cache.revision
     changes: list[Change] = []
     size = 0
     try:
@@ -249,8 +276,7 @@ async def _from_history(watching: Watch, resource: Resource, after: int) -> None
                     raise Expired(f"too old resource version: {after} ({until})")
     except store_errors.Compacted as error:
         raise Expired(f"too old resource version: {after} ({error.oldest})") from error
-    watching.prime(changes)
-    watching.open(until, ())
+    return changes
 
 
 def _change(resource: Resource, event: Event) -> Change:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from cachetools import LRUCache
-
+from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Request
@@ -25,7 +24,7 @@ class Compilations(Generic[_Policy]):
 
     def __init__(self, read: Callable[[ReadOnlyObject], _Policy]) -> None:
         self._read = read
-        self._known: LRUCache[tuple[str, str], _Policy] = LRUCache(COMPILED_MAX)
+        self._known: BoundedCache[tuple[str, str], _Policy] = BoundedCache(COMPILED_MAX)
 
     def of(self, record: Record) -> _Policy:
         """The policy that is stored there."""
@@ -34,7 +33,8 @@ class Compilations(Generic[_Policy]):
         key = (metadata["uid"], metadata["resourceVersion"])
         policy = self._known.get(key)
         if policy is None:
-            policy = self._known[key] = self._read(obj)
+            policy = self._read(obj)
+            self._known.put(key, policy)
         return policy
 
 

@@ -1,0 +1,48 @@
+"""What is compiled from types when it is first needed, by whichever thread needs it."""
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class CompiledTable(Generic[K, V]):
+    """A table that compiles its entries, which may need one another. No thread sees what is half compiled."""
+
+    def __init__(self) -> None:
+        self._done: dict[K, V] = {}
+        self._begun: dict[K, V] = {}
+        self._depth = 0
+        self._lock = RLock()
+
+    def get(self, key: K) -> V | None:
+        """Return the entry of a key if it is compiled."""
+        return self._done.get(key)
+
+    def find(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
+        """Return the entry of a key; compile it if it is new. While that lasts, its parts find `meanwhile`."""
+        known = self._done.get(key)
+        if known is not None:
+            return known
+        with self._lock:
+            known = self._done.get(key) or self._begun.get(key)
+            if known is not None:
+                return known
+            self._begun[key] = meanwhile
+            self._depth += 1
+            try:
+                made = self._begun[key] = compile_()
+            except BaseException:
+                self._begun.pop(key, None)
+                raise
+            finally:
+                self._depth -= 1
+            if not self._depth:
+                self._done.update(self._begun)
+                self._begun.clear()
+            return made
+
+    def __getitem__(self, key: K) -> V:
+        return self._done[key]
