@@ -10,7 +10,7 @@ import pytest
 
 TOP = Path(__file__).parents[3]
 _PAGE = (TOP / "docs" / "proposals.md").read_text()
-_WALK = _PAGE[_PAGE.index("## Adding one") :]
+_WALK = _PAGE[_PAGE.index("## A proposal of your own") :]
 _COMMANDS = [
     (command, shown)
     for block in re.findall(r"```console\n(.*?)```", _WALK, re.S)
@@ -25,34 +25,12 @@ def _named(kind: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout with the module and the line in it, and the files to ask with."""
+    """A directory with the files of the page."""
     place = tmp_path_factory.mktemp("walk")
-    room = place / "mockkube" / "proposals"
-    room.mkdir(parents=True)
-    for one in (TOP / "mockkube").iterdir():
-        if one.name != "proposals":
-            (room.parent / one.name).symlink_to(one)
-    for one in (TOP / "mockkube" / "proposals").glob("*.py"):
-        if one.name != "catalogue.py":
-            (room / one.name).symlink_to(one)
-    [(name, diff)] = _named("diff").items()
-    (place / name).write_text(_changed((TOP / name).read_text(), diff))
     for name, text in {**_named("python"), **_named("yaml")}.items():
         (place / name).write_text(text)
     _write_command(place)
     return place
-
-
-def _changed(text: str, diff: str) -> str:
-    """Return a text with a diff applied: a line goes in place of the one taken out, or after the one that stays."""
-    before, taken = "", False
-    for line in diff.splitlines(keepends=True):
-        mark, rest = line[0], line[1:]
-        if mark == "+":
-            assert text.count(before) == 1
-            text = text.replace(before, rest if taken else before + rest)
-        before, taken = rest, mark == "-"
-    return text
 
 
 def _write_command(place: Path) -> None:
@@ -63,18 +41,17 @@ def _write_command(place: Path) -> None:
 
 
 def test_the_walk_has_its_parts() -> None:
-    assert list(_named("python")) == ["mockkube/proposals/kep_9999.py"]
-    assert list(_named("diff")) == ["mockkube/proposals/catalogue.py"]
-    assert list(_named("yaml")) == ["prefix.yaml", "rollout.yaml"]
-    assert [command.partition("mockkube ")[2].split()[0] for command, _ in _COMMANDS] == [
-        "eval", "eval", "eval", "test", "explore", "explore",
+    assert list(_named("python")) == ["prefix.py", "quiet.py"]
+    assert list(_named("yaml")) == ["prefix.yaml", "rollout.yaml", "quiet.yaml"]
+    assert [command.partition(".py ")[2].split()[0] for command, _ in _COMMANDS] == [
+        "eval", "eval", "eval", "test", "explore", "explore", "test",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "shown"), _COMMANDS, ids=[command for command, _ in _COMMANDS])
 def test_what_is_typed_answers_what_is_written(place: Path, command: str, shown: str) -> None:
     path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(place), "COLUMNS": "200"}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOP), "COLUMNS": "200"}
     done = subprocess.run(command, shell=True, cwd=place, env=environment, capture_output=True, text=True)
     assert _pattern(shown).fullmatch(done.stdout), done.stdout + done.stderr
 
