@@ -11,7 +11,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
-from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, untolerated
+from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, find_untolerated
 
 HASH_LABEL: Final = "controller-revision-hash"
 GENERATION_LABEL: Final = "pod-template-generation"
@@ -51,9 +51,9 @@ class Placement:
         if self.node_name not in ("", name) or not self.affinity.matches(labels, name):
             return Fit(run=False, stay=False)
         taints = (node.get("spec") or {}).get("taints") or ()
-        if untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
+        if find_untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
             return Fit(run=True, stay=True)
-        return Fit(run=False, stay=untolerated(taints, self.tolerations, ("NoExecute",)) is None)
+        return Fit(run=False, stay=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None)
 
 
 def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]) -> Placement:

@@ -16,7 +16,7 @@ from mockkube.controllers.ownership import terminating
 from mockkube.controllers.volume_books import CLAIM, PROVISIONED_BY, PROVISIONER, VOLUME
 from mockkube.controllers.volume_choice import waits_for_consumer
 from mockkube.controllers.volume_protection import without_finalizer
-from mockkube.matching.volumes import SELECTED_NODE, annotated, class_of
+from mockkube.matching.volumes import SELECTED_NODE, class_of, has_annotation
 
 PROVISIONER_NAME: Final = "mockkube.dev/fake"
 _DRIVER: Final = "fake.mockkube.dev"
@@ -70,7 +70,7 @@ class FakeProvisioner(Controller):
         storage_class = None if claim is None else self.classes.get(Key("", class_of(claim)))
         if claim is None or storage_class is None or not _asks(claim):
             return
-        if waits_for_consumer(claim, storage_class) and not annotated(claim, SELECTED_NODE):
+        if waits_for_consumer(claim, storage_class) and not has_annotation(claim, SELECTED_NODE):
             return
         volume = volume_for(claim, storage_class)
         name = volume["metadata"]["name"]

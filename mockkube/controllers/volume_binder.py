@@ -16,15 +16,15 @@ from mockkube.controllers.pod_status import FINISHED
 from mockkube.controllers.volume_books import CLAIM, VOLUME, VolumeBooks
 from mockkube.controllers.volume_choice import best_match, default_class, waits_for_consumer, why_not
 from mockkube.controllers.volume_keeper import VolumeKeeper
-from mockkube.matching.csi_migration import takeover_of_plugin
+from mockkube.matching.csi_migration import migration_of_plugin
 from mockkube.matching.volumes import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
-    Terms,
-    Wish,
-    annotated,
+    ClaimRequirements,
+    SearchConditions,
     class_of,
+    has_annotation,
     refers_to,
 )
 
@@ -64,7 +64,7 @@ class ClaimBinder(Controller):
         claim = self.books.claims.get(key)
         if claim is None:
             return DONE
-        if annotated(claim, BIND_COMPLETED):
+        if has_annotation(claim, BIND_COMPLETED):
             await self._keep(claim)
         elif name := claim["spec"].get("volumeName"):
             await self._take(claim, name)
@@ -117,7 +117,7 @@ class ClaimBinder(Controller):
     async def _refuse(self, claim: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         name, reference = volume["metadata"]["name"], volume["spec"]["claimRef"]
         self._tell(claim, "Warning", "FailedBinding", f'volume "{name}" already bound to a different claim.')
-        if annotated(claim, BOUND_BY_CONTROLLER):
+        if has_annotation(claim, BOUND_BY_CONTROLLER):
             other = f"{reference.get('namespace', '')}/{reference.get('name', '')}"
             raise ApiError(
                 f'invalid binding of claim "{key_of(claim)}" to volume "{name}": volume already claimed by "{other}"'
@@ -129,9 +129,9 @@ class ClaimBinder(Controller):
     async def _find(self, claim: ReadOnlyObject) -> None:
         storage_class = self._class_of(claim)
         delayed = waits_for_consumer(claim, storage_class)
-        terms = Terms(delayed=delayed, attributes_classes=self.books.attributes_classes)
+        terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
         try:
-            volume = best_match(Wish.read(claim), self.books.volumes.all(), terms)
+            volume = best_match(ClaimRequirements.read(claim), self.books.volumes.all(), terms)
         except ValueError as error:
             raise ApiError(f'error finding PV for claim "{key_of(claim)}": {error}') from error
         if volume is not None:
@@ -145,7 +145,7 @@ class ClaimBinder(Controller):
 
     async def _assign_default_class(self, claim: ReadOnlyObject) -> bool:
         """Give a claim that names no class the default one; whether it was given one."""
-        if annotated(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
+        if has_annotation(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
             return False
         default = default_class(self.classes.list())
         if default is None:
@@ -156,7 +156,7 @@ class ClaimBinder(Controller):
         return True
 
     async def _wait(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None, *, delayed: bool) -> None:
-        if delayed and not annotated(claim, SELECTED_NODE):
+        if delayed and not has_annotation(claim, SELECTED_NODE):
             self._tell_of_consumers(claim)
         elif class_of(claim):
             await self._provision(claim, storage_class)
@@ -181,7 +181,7 @@ class ClaimBinder(Controller):
             self._tell(claim, "Warning", "ProvisioningFailed", message)
             return
         provisioner: str = storage_class["provisioner"]
-        takeover = takeover_of_plugin(provisioner)
+        takeover = migration_of_plugin(provisioner)
         if takeover is not None:
             provisioner = takeover.driver
         elif provisioner.startswith(IN_TREE):

@@ -13,7 +13,7 @@ from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.ledger import Ledger
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, annotated, bound_to
+from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bound_to, has_annotation
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -103,7 +103,7 @@ class VolumeBooks:
             wanted["volumeName"] = name
             marks[BOUND_BY_CONTROLLER] = "yes"
         marks[BIND_COMPLETED] = "yes"
-        missing = {mark: value for mark, value in marks.items() if not annotated(claim, mark)}
+        missing = {mark: value for mark, value in marks.items() if not has_annotation(claim, mark)}
         if wanted == claim["spec"] and not missing:
             return claim
         return await self.write_claim({**annotate(claim, missing), "spec": wanted})
@@ -111,7 +111,7 @@ class VolumeBooks:
     async def unbind(self, volume: ReadOnlyObject) -> None:
         """Let go of the claim; a volume that was kept for a claim by hand stays kept for any claim of that name."""
         spec, metadata = dict(volume["spec"]), dict(volume["metadata"])
-        if annotated(volume, BOUND_BY_CONTROLLER):
+        if has_annotation(volume, BOUND_BY_CONTROLLER):
             del spec["claimRef"]
             metadata["annotations"] = without(metadata["annotations"], BOUND_BY_CONTROLLER)
         else:

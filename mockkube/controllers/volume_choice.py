@@ -8,12 +8,14 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.volume_books import access_modes
-from mockkube.matching.volumes import Terms, Volume, Wish, class_of, find_volume
+from mockkube.matching.volumes import ClaimRequirements, SearchConditions, Volume, class_of, find_volume
 
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-def best_match(wish: Wish, volumes: Iterable[ReadOnlyObject], terms: Terms) -> ReadOnlyObject | None:
+def best_match(
+    wish: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
+) -> ReadOnlyObject | None:
     """Return the volume for a claim: of those that can do the least beyond what is asked, the smallest."""
     groups: dict[tuple[str, ...], list[Volume]] = {}
     for obj in volumes:
@@ -28,7 +30,7 @@ def best_match(wish: Wish, volumes: Iterable[ReadOnlyObject], terms: Terms) -> R
 
 def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
     """Return why a volume will not do for the claim that names it; empty if it will."""
-    has, wants = Volume.read(volume, {}), Wish.read(claim)
+    has, wants = Volume.read(volume, {}), ClaimRequirements.read(claim)
     if has.going:
         return f'the volume is marked for deletion "{has.name}"'
     if has.size < wants.size:

@@ -12,8 +12,8 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.volume_books import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBooks
-from mockkube.matching.csi_migration import takeover_of
-from mockkube.matching.volumes import annotated
+from mockkube.matching.csi_migration import migration_of
+from mockkube.matching.volumes import has_annotation
 from mockkube.runtime.work_queue import WorkQueue
 
 _IN_TREE: Final = "kubernetes.io/"
@@ -63,7 +63,7 @@ class VolumeKeeper(Controller):
             self._hand_over(volume, claim)
         elif claim["spec"]["volumeName"] == key.name:
             await self._books.set_phase(volume, "Bound")
-        elif annotated(volume, PROVISIONED_BY) and _policy(volume) == "Delete":
+        elif has_annotation(volume, PROVISIONED_BY) and _policy(volume) == "Delete":
             await self._release(volume)
         else:
             await self._books.unbind(volume)
@@ -134,7 +134,7 @@ def _deleted_by_others(volume: ReadOnlyObject) -> bool:
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
     if by:
         return not by.startswith(_IN_TREE)
-    return annotated(volume, MIGRATED_TO) or "csi" in volume["spec"]
+    return has_annotation(volume, MIGRATED_TO) or "csi" in volume["spec"]
 
 
 def _why_kept(volume: ReadOnlyObject) -> str:
@@ -143,7 +143,7 @@ def _why_kept(volume: ReadOnlyObject) -> str:
     if by:
         return f"no volume plugin matched name: {by}"
     spec = volume["spec"]
-    if "hostPath" not in spec or takeover_of(spec) is not None:
+    if "hostPath" not in spec or migration_of(spec) is not None:
         return f'error getting deleter volume plugin for volume "{volume["metadata"]["name"]}": {_NO_DELETER}'
     path = spec["hostPath"].get("path", "")
     return "" if _HOST_PATH.search(path) else f"host_path deleter only supports /tmp/.+ but received provided {path}"

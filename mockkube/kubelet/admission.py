@@ -124,7 +124,7 @@ def _under_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionR
         if (pod.get("status") or {}).get("qosClass") != "BestEffort":
             return None
         compiled = taints.compile_tolerations(pod["spec"].get("tolerations") or (), rules.taints)
-        if taints.untolerated([_MEMORY_TAINT], compiled) is None:
+        if taints.find_untolerated([_MEMORY_TAINT], compiled) is None:
             return None
     return Rejection("Evicted", f"The node had condition: [{' '.join(pressures)}]. ")
 
@@ -211,7 +211,7 @@ def _tolerates(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules)
     if not present:
         return True
     compiled = taints.compile_tolerations(pod["spec"].get("tolerations") or (), rules.taints)
-    return taints.untolerated(present, compiled, ("NoExecute",)) is None
+    return taints.find_untolerated(present, compiled, ("NoExecute",)) is None
 
 
 def _clash(one: Port, other: Port) -> bool:

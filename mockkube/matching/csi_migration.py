@@ -1,4 +1,4 @@
-"""Volume sources of old that CSI drivers have taken over: which driver, which handle, which topology.
+"""CSI migration: in-tree volume sources with the CSI driver, handle and topology that replace them.
 
 upstream 1.36: csi-translation-lib/plugins, scheduler/framework/plugins/volumebinding/binder.go
 """
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from mockkube.api.types import Object, ReadOnlyObject
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""The annotation of a CSINode that lists the plugins taken over on that node."""
+"""Annotation of a CSINode that lists the plugins migrated on that node."""
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _REGION: Final = "topology.kubernetes.io/region"
@@ -24,8 +24,8 @@ _AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Takeover:
-    """A source of old and its heir. The scheduler reckons only with those that have `begun`."""
+class Migration:
+    """An in-tree plugin and its CSI driver. The scheduler considers only migrations that have `begun`."""
 
     source: str
     plugin: str
@@ -35,37 +35,37 @@ class Takeover:
 
 
 _TAKEOVERS: Final = (
-    Takeover("awsElasticBlockStore", "kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"),
-    Takeover("gcePersistentDisk", "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
-    Takeover("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
-    Takeover("azureDisk", "kubernetes.io/azure-disk", "disk.csi.azure.com"),
-    Takeover("portworxVolume", "kubernetes.io/portworx-volume", "pxd.portworx.com"),
-    Takeover("azureFile", "kubernetes.io/azure-file", "file.csi.azure.com", begun=False),
-    Takeover("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", begun=False),
+    Migration("awsElasticBlockStore", "kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"),
+    Migration("gcePersistentDisk", "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
+    Migration("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
+    Migration("azureDisk", "kubernetes.io/azure-disk", "disk.csi.azure.com"),
+    Migration("portworxVolume", "kubernetes.io/portworx-volume", "pxd.portworx.com"),
+    Migration("azureFile", "kubernetes.io/azure-file", "file.csi.azure.com", begun=False),
+    Migration("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", begun=False),
 )
 _BY_PLUGIN: Final = {takeover.plugin: takeover for takeover in _TAKEOVERS}
 
 
-def takeover_of(source: ReadOnlyObject) -> Takeover | None:
-    """Return who takes over the source in a pod's volume or a PersistentVolume's spec; None if nobody."""
+def migration_of(source: ReadOnlyObject) -> Migration | None:
+    """Return the migration of a pod's volume or a PersistentVolume's spec; None if it is not migrated."""
     return next((takeover for takeover in _TAKEOVERS if takeover.source in source), None)
 
 
-def takeover_of_plugin(plugin: str) -> Takeover | None:
-    """Return who takes over a plugin, which is also how storage classes call it as provisioner."""
+def migration_of_plugin(plugin: str) -> Migration | None:
+    """Return the migration of a plugin name, which storage classes use as provisioner."""
     return _BY_PLUGIN.get(plugin)
 
 
-def taken_over_on(csi_node: ReadOnlyObject | None, takeover: Takeover) -> bool:
-    """Whether the plugin has been taken over on the node that the CSINode describes."""
+def is_migrated_on(csi_node: ReadOnlyObject | None, takeover: Migration) -> bool:
+    """Return whether the plugin is migrated on the node of this CSINode."""
     annotations = {} if csi_node is None else csi_node["metadata"].get("annotations") or {}
     return takeover.plugin in annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
-def handle(takeover: Takeover, source: ReadOnlyObject, labels: Mapping[str, str] | None = None) -> str:
-    """Return the handle by which the driver calls the volume; ValueError if it cannot take it over.
+def handle(takeover: Migration, source: ReadOnlyObject, labels: Mapping[str, str] | None = None) -> str:
+    """Return the driver's volume handle; raise ValueError if the volume cannot be migrated.
 
-    `source` is what stands in a pod's volume, or in the spec of a PersistentVolume with these labels.
+    `source` is a pod's volume, or the spec of a PersistentVolume with these labels.
     """
     match takeover.source:
         case "awsElasticBlockStore":
@@ -108,17 +108,17 @@ def _google_region(zones: list[str]) -> str:
     return regions.pop()
 
 
-def translated(volume: ReadOnlyObject, takeover: Takeover) -> ReadOnlyObject:
-    """Return a PersistentVolume with its zones as the driver names them; what else changes, nobody here reads."""
+def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
+    """Return a PersistentVolume with the driver's topology keys; other fields are not translated."""
     if not takeover.zone_key:
         return volume
     terms = _terms(volume)
     zone, region = _names_used(volume, terms)
     renamed = {zone: takeover.zone_key, **({region: _REGION} if region == _BETA_REGION else {})}
     if any(requirement.get("values") for requirement in _requirements(terms) if requirement["key"] == zone):
-        terms = [_renamed(term, renamed) for term in terms]
+        terms = [_rename_keys(term, renamed) for term in terms]
     else:
-        terms = [_renamed(term, {**renamed, zone: zone}) for term in terms]
+        terms = [_rename_keys(term, {**renamed, zone: zone}) for term in terms]
         if zones := _label_zones(volume, zone):
             terms = [_with_zones(term, takeover.zone_key, zones) for term in terms or [{}]]
     if not terms:
@@ -138,7 +138,7 @@ def _requirements(terms: list[Object]) -> Iterator[Object]:
 
 
 def _names_used(volume: ReadOnlyObject, terms: list[Object]) -> tuple[str, str]:
-    """Return the names of zone and region that the volume goes by: in its affinity, else in its labels."""
+    """Return the zone and region keys that the volume uses: in its affinity, else in its labels."""
     labels = volume["metadata"].get("labels") or {}
     for names in ({one["key"] for one in _requirements(terms)}, labels):
         if _ZONE in names:
@@ -148,7 +148,7 @@ def _names_used(volume: ReadOnlyObject, terms: list[Object]) -> tuple[str, str]:
     return _ZONE, _REGION
 
 
-def _renamed(term: Object, names: Mapping[str, str]) -> Object:
+def _rename_keys(term: Object, names: Mapping[str, str]) -> Object:
     expressions: list[dict[str, Any]] = term.get("matchExpressions") or []
     if not expressions:
         return term

@@ -1,4 +1,4 @@
-"""Integers in the one canonical form that `Gt` and `Lt` of tolerations accept.
+"""Integers in canonical form, as `Gt` and `Lt` of tolerations require.
 
 upstream 1.36: api/core/v1/toleration.go, apimachinery/pkg/api/validate/content/decimal_int.go
 """
@@ -9,15 +9,15 @@ from mockkube.api import names
 
 
 def parse_canonical(text: str) -> int:
-    """Return the 64-bit integer written canonically; NumberError, in upstream's words, for anything else."""
+    """Parse a canonical 64-bit integer; raise NumberError with upstream's words for anything else."""
     wrong = names.decimal_integer(text)
     if wrong:
         raise NumberError(",".join(wrong))
     return parse_int64(text)
 
 
-def wrong_with(text: str) -> list[str]:
-    """Say what upstream's validation says of a value for `Gt` or `Lt`: its form first, then its range."""
+def integer_errors(text: str) -> list[str]:
+    """Return upstream's validation errors for a value of `Gt` or `Lt`: its form first, then its range."""
     wrong = names.decimal_integer(text)
     try:
         parse_int64(text)

@@ -1,4 +1,4 @@
-"""What a pod asks of its node: `nodeSelector` and the required terms of its node affinity, both of which must hold.
+"""Required node affinity of a pod: `nodeSelector` and required terms, both of which must match.
 
 upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -13,20 +13,20 @@ from mockkube.matching.node_selectors import LabelOperator, Labels, NodeSelector
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """What a pod requires of the labels and the name of its node."""
+    """Requirements of a pod on the labels and the name of its node."""
 
     labels: tuple[tuple[str, str], ...]
-    """What `nodeSelector` names."""
+    """Labels of `nodeSelector`."""
     selector: NodeSelector | None
-    """The required terms; None when there is no such field."""
+    """Required terms; None without the field."""
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is required."""
+        """Return whether there are no requirements."""
         return not self.labels and self.selector is None
 
     def matches(self, labels: Labels, node_name: str) -> bool:
-        """Whether a node will do."""
+        """Return whether a node matches."""
         for key, value in self.labels:
             if labels.get(key) != value:
                 return False
@@ -36,7 +36,7 @@ class RequiredNodeAffinity:
 def required_node_affinity(
     spec: ReadOnlyObject, operators: Mapping[str, LabelOperator], report: Report | None = None
 ) -> RequiredNodeAffinity:
-    """Compile what the spec of a pod requires; terms that do not parse select nothing."""
+    """Compile the required node affinity of a pod spec; terms that do not parse match nothing."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get(REQUIRED)
     terms = () if required is None else required.get("nodeSelectorTerms") or ()

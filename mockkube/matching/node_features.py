@@ -1,4 +1,4 @@
-"""Features that a kubelet can declare on its node: since when each is known, and which pods need it.
+"""Node declared features: the version that adds each, and the pods that need it.
 
 upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures/features
 """
@@ -13,21 +13,21 @@ from mockkube.features.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class NodeFeature:
-    """A feature, named like its gate."""
+    """A feature that kubelets declare, named like its gate."""
 
     name: str
     since: Version
     needed_by: Callable[[ReadOnlyObject], bool] | None = None
-    """Whether a pod with this spec needs it of its node; None if none ever does."""
+    """Returns whether a pod with this spec needs the feature; None if no pod does."""
 
 
 def known_features(version: Version) -> tuple[NodeFeature, ...]:
-    """Return what a component of some version knows of, by name."""
+    """Return the features that a component of some version knows, by name."""
     return tuple(feature for feature in _FEATURES if version >= feature.since)
 
 
 def needed_features(spec: ReadOnlyObject, known: Iterable[NodeFeature]) -> tuple[str, ...]:
-    """Return the names of those that the spec of a pod needs."""
+    """Return the names of the features that a pod spec needs."""
     return tuple(feature.name for feature in known if feature.needed_by is not None and feature.needed_by(spec))
 
 

@@ -1,4 +1,4 @@
-"""Node selectors against nodes: terms are ORed, requirements of a term ANDed; a term that does not parse never matches.
+"""Node selectors: terms are ORed, requirements of a term ANDed; terms that do not parse never match.
 
 upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, apimachinery/pkg/labels/selector.go
 """
@@ -18,7 +18,7 @@ Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 NameTest = Callable[[str], bool]
 Report = Callable[[Unreadable, str], None]
-"""Hears of each value that an operator beyond the released ones could not read, and of the label's key."""
+"""Called with each value that an additional operator could not parse, and with the label's key."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SEMVER: Final = ("SemverGt", "SemverLt", "SemverEq")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
@@ -38,7 +38,7 @@ LabelOperator = Operator | OfValues
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A compiled term: its tests, or the errors that keep it from matching."""
+    """A compiled term: its tests, or the errors that prevent it from matching."""
 
     labels: tuple[LabelTest, ...]
     names: tuple[NameTest, ...]
@@ -46,7 +46,7 @@ class Term:
     weight: int = 0
 
     def matches(self, labels: Labels, node_name: str) -> bool:
-        """Whether the node passes every test; a node without a name passes those on its name."""
+        """Return whether the node passes every test; a node without a name passes those on its name."""
         if self.errors or not all(test(labels) for test in self.labels):
             return False
         return not node_name or all(test(node_name) for test in self.names)
@@ -54,21 +54,21 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NodeSelector:
-    """Compiled terms; those that select nothing because they are empty are gone."""
+    """Compiled terms, without empty ones, which match nothing."""
 
     terms: tuple[Term, ...]
 
     @property
     def errors(self) -> list[str]:
-        """Every error of every term, as text."""
+        """Return the errors of all terms as text."""
         return [error for term in self.terms for error in term.errors]
 
     def matches(self, labels: Labels, node_name: str = "") -> bool:
-        """Whether any term selects the node."""
+        """Return whether any term matches the node."""
         return any(term.matches(labels, node_name) for term in self.terms)
 
     def score(self, labels: Labels, node_name: str = "") -> int:
-        """Return the sum of the weights of the terms that select the node."""
+        """Return the sum of the weights of the matching terms."""
         return sum(term.weight for term in self.terms if term.matches(labels, node_name))
 
 
@@ -78,7 +78,7 @@ def compile_terms(
     at: str = "nodeSelectorTerms",
     report: Report | None = None,
 ) -> NodeSelector:
-    """Compile required terms; `at` is where the errors say they are."""
+    """Compile required terms; `at` is the field path in errors."""
     compiled = (
         _term(term, operators, f"{at}[{index}]", report=report)
         for index, term in enumerate(terms)
@@ -90,7 +90,7 @@ def compile_terms(
 def compile_preferred(
     terms: Iterable[ReadOnlyObject], operators: Mapping[str, LabelOperator], at: str = "", report: Report | None = None
 ) -> NodeSelector:
-    """Compile preferred terms with their weights; a term of weight 0 is not even parsed."""
+    """Compile preferred terms with their weights; terms of weight 0 are not even parsed."""
     compiled = (
         _term(term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0), report=report)
         for index, term in enumerate(terms)
@@ -134,7 +134,7 @@ def _term(
 def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], at: str) -> list[str]:
     key, name, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or []
     if name not in _OPERATORS and name not in operators:
-        return [_unsupported(at, name, _OPERATORS)]
+        return [_unsupported_operator(at, name, _OPERATORS)]
     errors = []
     if wrong := names.qualified_name(key):
         errors.append(str(invalid(f"{at}.key", key, "; ".join(wrong))))
@@ -147,7 +147,7 @@ def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, Lab
     return errors
 
 
-def _unsupported(at: str, name: str, supported: Sequence[str]) -> str:
+def _unsupported_operator(at: str, name: str, supported: Sequence[str]) -> str:
     choices = ", ".join(f'"{choice}"' for choice in supported)
     return f"{at}.operator: Unsupported value: {go_json(name)}: supported values: {choices}"
 
@@ -233,7 +233,7 @@ def _integer_test(key: str, value: str, *, greater: bool) -> LabelTest:
 def _field_errors(requirement: ReadOnlyObject, at: str) -> list[str]:
     name, values = requirement.get("operator", ""), requirement.get("values") or []
     if name not in _FIELD_OPERATORS:
-        return [_unsupported(at, name, _FIELD_OPERATORS)]
+        return [_unsupported_operator(at, name, _FIELD_OPERATORS)]
     return [str(invalid(f"{at}.values", values or None, "must have one element"))] if len(values) != 1 else []
 
 

@@ -1,4 +1,4 @@
-"""Which claims a pod means: PersistentVolumeClaims by its volumes, ResourceClaims by its wishes for devices.
+"""Claims of a pod: PersistentVolumeClaims of its volumes, ResourceClaims of its device requests.
 
 upstream 1.36: component-helpers/storage/ephemeral, dynamic-resource-allocation/resourceclaim
 """
@@ -10,7 +10,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 class VolumeClaim(NamedTuple):
-    """A PersistentVolumeClaim by its name; a generated one is made for the pod, and must be its own."""
+    """A PersistentVolumeClaim by name; `generated` ones belong to the pod alone."""
 
     name: str
     generated: bool = False
@@ -31,7 +31,7 @@ def ephemeral_name(pod: ReadOnlyObject, volume: ReadOnlyObject) -> str:
 
 
 class DeviceClaim(NamedTuple):
-    """What is known of a ResourceClaim: its name, if it is made, whether for the pod, whether there need be none."""
+    """A ResourceClaim of a pod: its name once created, whether it is generated, whether it is needed at all."""
 
     name: str = ""
     generated: bool = False
@@ -39,7 +39,7 @@ class DeviceClaim(NamedTuple):
 
 
 def device_claim(pod: ReadOnlyObject, wanted: ReadOnlyObject) -> DeviceClaim:
-    """Return what is known of the claim for a wish of a pod; without a name it is not made yet."""
+    """Return the state of a pod's resource claim; a claim without a name is not created yet."""
     if wanted.get("resourceClaimName"):
         return DeviceClaim(wanted["resourceClaimName"])
     for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():

@@ -1,8 +1,8 @@
-"""Whole tables of questions answered at once: a document of rows in, the same document with every answer recomputed.
+"""Batch evaluation: a document of test rows with every answer recomputed.
 
-Only the inputs of a row are read. The kinds of row, by the name of their list: `parse` and `compare` (semantic
-versions), `values`, `validate` and `match` (tolerations), `match`, `selectors`, `score`, `validate` and
-`validate_preferred` (node selectors), `expressions` and `optional_bindings` (CEL).
+Only the inputs of a row are read. The lists of rows are `parse` and `compare` (semantic versions), `values`,
+`validate` and `match` (tolerations), `match`, `selectors`, `score`, `validate` and `validate_preferred` (node
+selectors), `expressions` and `optional_bindings` (CEL).
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ _GATED: Final = {
 
 
 def evaluate(document: ReadOnlyObject) -> Object:
-    """Return the document with all answers recomputed; lists of an unknown kind stay as they are."""
-    return {name: _answered(name, rows) for name, rows in document.items()}
+    """Return the document with all answers recomputed; unknown lists are copied."""
+    return {name: _answer(name, rows) for name, rows in document.items()}
 
 
-def _answered(name: str, rows: Any) -> Any:
+def _answer(name: str, rows: Any) -> Any:
     if not isinstance(rows, list):
         return rows
     return [{**row, **answer(row)} if (answer := _answer_for(name, row)) else row for row in rows]
@@ -95,7 +95,7 @@ def _shape(error: FieldError) -> Object:
     }
 
 
-def _validated(tolerations: list[Object]) -> Object:
+def _validate_tolerations(tolerations: list[Object]) -> Object:
     return {
         gate: [
             _shape(error)
@@ -109,12 +109,12 @@ def _validated(tolerations: list[Object]) -> Object:
 
 def _toleration_value(row: ReadOnlyObject) -> Object:
     fields = {"key": _SLA, "operator": row["operator"], "value": row["value"], "effect": "NoSchedule"}
-    return _validated([fields])
+    return _validate_tolerations([fields])
 
 
 def _validate(row: ReadOnlyObject) -> Object:
     if "tolerations" in row:
-        return _validated(row["tolerations"])
+        return _validate_tolerations(row["tolerations"])
     return {
         name: [
             _shape(error) for error in validate_node_selector(row, _REQUIRED, SelectorRules(allow_invalid_values=lax))

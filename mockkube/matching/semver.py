@@ -1,4 +1,4 @@
-"""Semantic versions as Kubernetes reads and orders them: strictly, tolerantly, and as CEL normalizes them.
+"""Semantic versions with Kubernetes' parsers: strict, tolerant, and CEL's normalizing one.
 
 upstream 1.36: vendor/github.com/blang/semver/v4 (v4.0.0), apiserver/pkg/cel/library/semverlib.go
 """
@@ -13,7 +13,7 @@ from mockkube_cel.golang.strconv import NumberError, parse_uint64
 from mockkube.api.fields import quoted
 
 CACHE_MAX: Final = 4096
-"""How many texts are remembered with their versions; the least recently read one is forgotten."""
+"""Number of parsed versions that are cached; the least recently used one is dropped."""
 
 _RELEASE: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 _DIGITS: Final = re.compile("[0-9]*")
@@ -25,12 +25,12 @@ _SPACES: Final = (
 
 
 class SemverError(ValueError):
-    """A text is no semantic version; the message is upstream's."""
+    """The text is no semantic version; the message is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A semantic version; comparison follows precedence, so that the build does not count."""
+    """A semantic version; comparison follows precedence, which ignores build metadata."""
 
     major: int
     minor: int
@@ -68,7 +68,7 @@ class Version:
 
 @lru_cache(CACHE_MAX)
 def parse(text: str) -> Version:
-    """Read a version exactly as the standard writes it."""
+    """Parse a version strictly by the specification."""
     if release := _RELEASE.fullmatch(text):  # hot: most versions are plain
         return Version(int(release[1]), int(release[2]), int(release[3]))
     if not text:
@@ -77,25 +77,25 @@ def parse(text: str) -> Version:
     if len(parts) != 3:
         raise SemverError("No Major.Minor.Patch elements found")
     try:
-        return _assembled(*parts)
+        return _build_version(*parts)
     except NumberError as error:
         raise SemverError(str(error)) from None
 
 
 @lru_cache(CACHE_MAX)
 def parse_tolerant(text: str) -> Version:
-    """Read a version after trimming spaces, a `v` and leading zeros, and filling up missing parts."""
-    return _normalized(text.strip(_SPACES), "Short")
+    """Parse a version after trimming spaces, a `v` and leading zeros, and adding missing parts."""
+    return _normalize(text.strip(_SPACES), "Short")
 
 
 @lru_cache(CACHE_MAX)
 def parse_normalized(text: str) -> Version:
-    """Read a version as CEL's `semver(text, true)`: tolerantly, but spaces stay."""
-    return _normalized(text, "short")
+    """Parse a version as CEL's `semver(text, true)`: tolerantly, but spaces are errors."""
+    return _normalize(text, "short")
 
 
-def _normalized(text: str, short: str) -> Version:
-    parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
+def _normalize(text: str, short: str) -> Version:
+    parts = [_strip_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3:
         if "+" in parts[-1] or "-" in parts[-1]:
             raise SemverError(f"{short} version cannot contain PreRelease/Build meta data")
@@ -103,14 +103,14 @@ def _normalized(text: str, short: str) -> Version:
     return parse(".".join(parts))
 
 
-def _without_zeros(part: str) -> str:
+def _strip_zeros(part: str) -> str:
     if len(part.encode(errors="surrogatepass")) < 2:
         return part
     part = part.lstrip("0")
     return part if part[:1] in tuple("0123456789") else "0" + part
 
 
-def _assembled(major: str, minor: str, rest: str) -> Version:
+def _build_version(major: str, minor: str, rest: str) -> Version:
     read_major, read_minor = _number(major, "major"), _number(minor, "minor")
     rest, plus, build = rest.partition("+")
     patch, dash, pre = rest.partition("-")

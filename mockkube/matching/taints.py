@@ -1,4 +1,4 @@
-"""Tolerations against taints: compiled once per toleration, with the operators the calling component knows.
+"""Tolerations and taints: compiled once per toleration, with the operators that the component knows.
 
 upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go
 """
@@ -20,30 +20,30 @@ EXPRESSION_GATE: Final = "TaintTolerationCEL"
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A value that an operator cannot read: whose it is, the value, why. It never matches."""
+    """A value that an operator cannot parse, of a taint or toleration, with the reason. It never matches."""
 
     owner: str
     value: str
     reason: str
     type: str = ""
-    """The type that the value was to be parsed as, as logs name it; empty for an expression."""
+    """Type name in logs; empty for an expression."""
 
 
 Outcome = bool | Unreadable
 ValueTest = Callable[[str], Outcome]
-"""Says whether a taint's value passes."""
+"""Returns whether a taint's value matches."""
 Operator = Callable[[str], ValueTest]
 """Compiles a toleration's value to a test."""
 Expression = Callable[[ReadOnlyObject], Outcome]
-"""Evaluates a compiled expression on a taint; an evaluation that fails is an `Unreadable`."""
+"""Evaluates a compiled expression on a taint; a failed evaluation returns an `Unreadable`."""
 Report = Callable[[Unreadable, ReadOnlyObject], None]
-"""Hears of each value that could not be read while a taint was matched, and of the taint."""
+"""Called with each value that could not be parsed while matching, and with the taint."""
 
 
 def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], type_name: str = "value") -> Operator:
-    """Build the operator that reads both values and tolerates when `compare(taint's, toleration's)` holds.
+    """Return an operator that parses both values and matches if `compare(taint's, toleration's)` is true.
 
-    `type_name` is what logs call that which is read.
+    `type_name` names the type in logs.
     """
 
     def compile_value(value: str) -> ValueTest:
@@ -77,7 +77,7 @@ SEMVER: Final[Mapping[str, Operator]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaintRules:
-    """What one component makes of tolerations: the operators beyond Equal and Exists, expressions if it has them."""
+    """Toleration semantics of one component: operators beyond Equal and Exists, and expressions if enabled."""
 
     operators: Mapping[str, Operator] = field(default_factory=dict)
     expressions: Callable[[str], Expression] | None = None
@@ -85,7 +85,7 @@ class TaintRules:
 
 
 def rules_for(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
-    """Return the rules of a component; `expressions` compiles CEL and is dropped when the gate is off."""
+    """Return the rules of a component; `expressions` compiles CEL, and is ignored with the gate off."""
     operators = {
         **(NUMERIC if caps.enabled(NUMERIC_GATE) else {}),
         **(SEMVER if caps.enabled(SEMVER_GATE) else {}),
@@ -95,14 +95,14 @@ def rules_for(caps: Capabilities, expressions: Callable[[str], Expression] | Non
 
 @dataclass(frozen=True, slots=True)
 class CompiledToleration:
-    """A toleration ready to be asked; `source` is the toleration itself."""
+    """A compiled toleration; `source` is the original."""
 
     source: ReadOnlyObject
     check: Expression
     report: Report | None = None
 
     def tolerates(self, taint: ReadOnlyObject) -> bool:  # hot: per pod and class of nodes
-        """Return whether the taint is tolerated, and report what cannot be read; that does not match."""
+        """Return whether the taint is tolerated; report values that do not parse, which never match."""
         outcome = self.check(taint)
         if outcome is True:
             return True
@@ -112,7 +112,7 @@ class CompiledToleration:
 
 
 def compile_toleration(toleration: ReadOnlyObject, rules: TaintRules) -> CompiledToleration:
-    """Compile a toleration to the predicate that the component with these rules applies."""
+    """Compile a toleration with a component's rules."""
     if expression := toleration.get("expression"):
         check = rules.expressions(expression) if rules.expressions else _never
         return CompiledToleration(toleration, check, rules.report)
@@ -154,10 +154,10 @@ def compile_tolerations(tolerations: Iterable[ReadOnlyObject], rules: TaintRules
     return tuple(compile_toleration(toleration, rules) for toleration in tolerations)
 
 
-def untolerated(
+def find_untolerated(
     taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration], effects: Sequence[str] = ()
 ) -> ReadOnlyObject | None:
-    """Return the first taint (of these effects, of any when none is named) that no toleration tolerates."""
+    """Return the first taint, of these effects or of any, that no toleration tolerates."""
     for taint in taints:
         if effects and taint.get("effect") not in effects:
             continue
@@ -167,7 +167,7 @@ def untolerated(
 
 
 def log_text(outcome: Unreadable, taint: ReadOnlyObject) -> str:
-    """Return the line that a component logs about a value that it could not read, as klog writes it."""
+    """Return the component's log line for a value it could not parse, in klog's format."""
     error, owner, value = quoted(outcome.reason), outcome.owner, quoted(outcome.value)
     if outcome.type:
         return f'"failed to parse {owner} value as {outcome.type}" err={error} {owner}={value}'

@@ -1,4 +1,4 @@
-"""Volumes and claims: what class they are of, who is bound to whom, and which volume a claim would get.
+"""Binding rules of PersistentVolumes and claims: storage class, binding state, best match.
 
 upstream 1.36: component-helpers/storage/volume/pv_helpers.go, helpers.go
 """
@@ -19,11 +19,11 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 NOT_PROVISIONED: Final = "kubernetes.io/no-provisioner"
-"""The provisioner of classes whose volumes somebody makes by hand."""
+"""Provisioner of classes whose volumes are created manually."""
 
 
 def class_of(obj: ReadOnlyObject) -> str:
-    """Return the storage class of a claim or volume; an annotation of old counts before the field."""
+    """Return the storage class of a claim or volume; the beta annotation counts before the field."""
     annotations = obj["metadata"].get("annotations") or {}
     name: str = annotations[CLASS_ANNOTATION] if CLASS_ANNOTATION in annotations else _spec_class(obj)
     return name
@@ -33,18 +33,18 @@ def _spec_class(obj: ReadOnlyObject) -> str:
     return obj["spec"].get("storageClassName") or ""
 
 
-def annotated(obj: ReadOnlyObject, name: str) -> bool:
-    """Whether an object has an annotation, whatever its value."""
+def has_annotation(obj: ReadOnlyObject, name: str) -> bool:
+    """Return whether an object has an annotation with any value."""
     return name in (obj["metadata"].get("annotations") or {})
 
 
 def fully_bound(claim: ReadOnlyObject) -> bool:
-    """Whether the claim has its volume, and binding has come to its end."""
-    return bool(claim["spec"].get("volumeName")) and annotated(claim, BIND_COMPLETED)
+    """Return whether the claim has its volume and binding is complete."""
+    return bool(claim["spec"].get("volumeName")) and has_annotation(claim, BIND_COMPLETED)
 
 
 def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
-    """Whether the volume is kept for, or bound to, just this claim; a reference without uid fits any of that name."""
+    """Return whether the volume's claimRef is this claim; a reference without uid fits any claim of the name."""
     reference = volume["spec"].get("claimRef")
     if reference is None:
         return False
@@ -55,10 +55,10 @@ def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
 
 
 def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
-    """Return the volume with its reference to the claim; None if it has it already."""
+    """Return the volume with its claimRef set; None if it is set already."""
     kept, metadata = refers_to(volume, claim), claim["metadata"]
     reference = volume["spec"].get("claimRef") or {}
-    marked = kept or annotated(volume, BOUND_BY_CONTROLLER)
+    marked = kept or has_annotation(volume, BOUND_BY_CONTROLLER)
     if kept and reference.get("uid") == metadata["uid"]:
         return None
     spec = {**volume["spec"], "claimRef": _reference(claim)}
@@ -82,8 +82,8 @@ def _reference(claim: ReadOnlyObject) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
-    """A label that a node must have, with one of these values, to reach a volume."""
+class RequiredLabel:
+    """A label with its allowed values that every node reaching the volume must have."""
 
     key: str
     values: tuple[str, ...]
@@ -91,7 +91,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume as matching asks about it; `affinity` is None when any node will do."""
+    """A volume as matching needs it; `affinity` is None when any node will do."""
 
     obj: ReadOnlyObject
     name: str
@@ -102,13 +102,13 @@ class Volume:
     access_modes: frozenset[str]
     labels: Mapping[str, str]
     affinity: NodeSelector | None
-    pin: "Pin | None"
+    pin: "RequiredLabel | None"
     available: bool
     going: bool
 
     @classmethod
     def read(cls, obj: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Volume":
-        """Compile a PersistentVolume with the node affinity operators its reader knows."""
+        """Compile a PersistentVolume with the node affinity operators of its component."""
         spec, metadata = obj["spec"], obj["metadata"]
         return cls(
             obj=obj,
@@ -127,38 +127,38 @@ class Volume:
 
     @property
     def reserved(self) -> bool:
-        """Whether it is kept for, or bound to, some claim."""
+        """Return whether a claimRef is set."""
         return "claimRef" in self.obj["spec"]
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels can reach the volume."""
+        """Return whether a node with these labels can reach the volume."""
         return self.affinity is None or self.affinity.matches(labels)
 
 
 def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> NodeSelector | None:
-    """Compile what a volume asks of nodes; None if nothing."""
+    """Compile the node affinity of a volume; None if it has none."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
 
 
-def _pin(volume: ReadOnlyObject) -> Pin | None:
-    """Return a label without which no node reaches the volume; None if that is not plain to see."""
+def _pin(volume: ReadOnlyObject) -> RequiredLabel | None:
+    """Return a label that every node reaching the volume must have; None if that is not obvious."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
     terms = list(required.get("nodeSelectorTerms") or ())
     if len(terms) != 1:
         return None
     wanted = (one for one in terms[0].get("matchExpressions") or () if one.get("operator") == "In")
-    return next((Pin(one["key"], tuple(one.get("values") or ())) for one in wanted), None)
+    return next((RequiredLabel(one["key"], tuple(one.get("values") or ())) for one in wanted), None)
 
 
 def amount(text: str | None) -> Decimal:
-    """Return what a quantity is worth; one that is not given, nothing."""
+    """Return the value of a quantity, 0 for a missing one."""
     return Decimal(0) if text is None else quantity.parse(str(text)).amount
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a claim asks of a volume."""
+class ClaimRequirements:
+    """Requirements of a claim on its volume."""
 
     claim: ReadOnlyObject
     size: Decimal
@@ -169,8 +169,8 @@ class Wish:
     selector: LabelSelector | None
 
     @classmethod
-    def read(cls, claim: ReadOnlyObject) -> "Wish":
-        """Compile a PersistentVolumeClaim; ValueError if its selector cannot be read."""
+    def read(cls, claim: ReadOnlyObject) -> "ClaimRequirements":
+        """Compile a PersistentVolumeClaim; raise ValueError if its selector does not parse."""
         spec = claim["spec"]
         return cls(
             claim=claim,
@@ -184,12 +184,12 @@ class Wish:
 
     @property
     def sized(self) -> bool:
-        """Whether the claim says how much it wants."""
+        """Return whether the claim requests a size."""
         return "storage" in ((self.claim["spec"].get("resources") or {}).get("requests") or {})
 
     @property
     def name(self) -> str:
-        """The claim's namespace and name, as messages have it."""
+        """Return the claim's namespace and name, as in messages."""
         return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"
 
 
@@ -205,23 +205,23 @@ def _selector(claim: ReadOnlyObject) -> LabelSelector | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Under which circumstances a volume is looked for.
+class SearchConditions:
+    """Conditions of a search for a volume.
 
-    `labels` are those of the node the volume must be reachable from; None when no node is known yet. Then `delayed`
-    leaves volumes that nobody has reserved for the claim to the scheduler.
+    `labels` are those of the node that must reach the volume; None if no node is known yet. Then `delayed` leaves
+    volumes that are not reserved for the claim to the scheduler.
     """
 
     labels: Mapping[str, str] | None = None
     delayed: bool = False
     attributes_classes: bool = True
-    """Whether VolumeAttributesClasses are known; if not, a volume that has one is nobody's."""
+    """True if VolumeAttributesClasses are enabled; otherwise volumes with one match no claim."""
 
 
 def find_volume(
-    wish: Wish, volumes: Iterable[Volume], terms: Terms, taken: Collection[str] = ()
+    wish: ClaimRequirements, volumes: Iterable[Volume], terms: SearchConditions, taken: Collection[str] = ()
 ) -> Volume | None:  # hot: per claim and node
-    """Return the volume reserved for the claim, else the smallest one that is large enough; None if there is none."""
+    """Return the volume reserved for the claim, else the smallest sufficient one; None if there is none."""
     if wish.attributes_class and not terms.attributes_classes:
         raise ValueError(
             f"unsupported volumeAttributesClassName is set on claim {wish.name} "
@@ -241,8 +241,8 @@ def find_volume(
     return smallest
 
 
-def suits(wish: Wish, volume: Volume, *, on_node: bool) -> bool:
-    """Whether a claim may have a volume, wherever that can be reached from; access counts once there is a node."""
+def suits(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
+    """Return whether a claim may use a volume, apart from reachability; access modes count once there is a node."""
     if volume.size < wish.size or volume.going:
         return False
     if volume.mode != wish.mode or volume.attributes_class != wish.attributes_class:

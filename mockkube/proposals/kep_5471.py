@@ -15,7 +15,7 @@ from mockkube.proposals.proposal import Operator, Proposal
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     """Ask for an integer in its one canonical form, as pods are asked."""
     value = toleration.get("value", "")
-    return [invalid(f"{at}.value", value, text) for text in integers.wrong_with(value)]
+    return [invalid(f"{at}.value", value, text) for text in integers.integer_errors(value)]
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:

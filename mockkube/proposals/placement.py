@@ -106,9 +106,9 @@ class Placement:
     ) -> ReadOnlyObject | None:
         now = taints.compile_tolerations(spec.value.get("tolerations", ()), _rules(self.before))
         then = taints.compile_tolerations(left.value.get("tolerations", ()), _rules(self.after))
-        if taints.untolerated(given, now, effects) is not None:
+        if taints.find_untolerated(given, now, effects) is not None:
             return None
-        return taints.untolerated(given, then, effects)
+        return taints.find_untolerated(given, then, effects)
 
     def _of_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
         """Yield the terms that no longer select anything, as the component uses them."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import REQUIRED
-from mockkube.matching.taints import TaintRules, compile_tolerations, untolerated
+from mockkube.matching.taints import TaintRules, compile_tolerations, find_untolerated
 from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.why_facts import amount_text, taint_text
 
@@ -34,7 +34,7 @@ def tolerating(pod: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
 def _same(toleration: ReadOnlyObject, taint: ReadOnlyObject) -> bool:
     """Whether a toleration is for this taint anyway, if only for some time."""
     compiled = compile_tolerations([toleration], TaintRules())
-    return bool(toleration.get("key")) and untolerated([taint], compiled) is None
+    return bool(toleration.get("key")) and find_untolerated([taint], compiled) is None
 
 
 def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:

@@ -1,7 +1,6 @@
-"""What the server fills in where a client left something out, per kind and version.
+"""Defaulting: values the server fills in for omitted fields, by kind and version.
 
-Not the zero values a decoded object always shows (`status: {}`): those are the codec's. Not what needs the cluster
-(addresses, priorities, tolerations): that is admission and the strategies. Start reading at `catalogue.py`; pods are
-in `pods.py`, `pod_specs.py` and `containers.py`. Every function changes the decoded object in place, and changes
-nothing when called again.
+The codec adds zero values that are always written (`status: {}`); values that depend on the cluster (addresses,
+priorities, tolerations) come from admission and strategies. Start with `catalogue.py`; pods are in `pods.py`,
+`pod_specs.py` and `containers.py`. Every function changes the decoded object in place and is idempotent.
 """

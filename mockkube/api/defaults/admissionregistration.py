@@ -13,7 +13,7 @@ def default_validating_webhooks(configuration: Object, caps: Capabilities) -> No
 
 
 def default_mutating_webhooks(configuration: Object, caps: Capabilities) -> None:
-    """Fill in the webhooks of a configuration; none is called again for what later ones do."""
+    """Fill in the webhooks of a configuration; `reinvocationPolicy` is Never."""
     for webhook in configuration.get("webhooks") or ():
         _default_webhook(webhook)
         webhook.setdefault("reinvocationPolicy", "Never")
@@ -45,7 +45,7 @@ def default_policy_binding(binding: Object, caps: Capabilities) -> None:
 
 
 def default_policy_binding_v1alpha1(binding: Object, caps: Capabilities) -> None:
-    """Fill in a binding; here a parameter that is not found denies, later versions make one say so."""
+    """Fill in a binding; v1alpha1 denies on a missing parameter, later versions require the field."""
     default_policy_binding(binding, caps)
     if "paramRef" in binding["spec"]:
         binding["spec"]["paramRef"].setdefault("parameterNotFoundAction", "Deny")

@@ -1,4 +1,4 @@
-"""Defaults of workloads: how many pods, and how they are replaced."""
+"""Defaults of workloads: replicas and update strategies."""
 
 from mockkube.api.defaults.claims import default_claim
 from mockkube.api.defaults.pod_specs import default_template
@@ -11,7 +11,7 @@ _REVISIONS = 10
 
 
 def default_deployment(deployment: Object, caps: Capabilities) -> None:
-    """Run one pod; replace a quarter at a time."""
+    """Default to one replica and a rolling update of a quarter at a time."""
     spec = deployment.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", _REVISIONS)
@@ -25,14 +25,14 @@ def default_deployment(deployment: Object, caps: Capabilities) -> None:
 
 
 def default_replica_set(replica_set: Object, caps: Capabilities) -> None:
-    """Run one pod."""
+    """Default to one replica."""
     spec = replica_set.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     default_template(spec.setdefault("template", {}), caps)
 
 
 def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
-    """Replace one pod after another."""
+    """Default to a rolling update of one pod at a time."""
     spec = daemon_set.setdefault("spec", {})
     spec.setdefault("revisionHistoryLimit", _REVISIONS)
     strategy = spec.setdefault("updateStrategy", {})
@@ -44,7 +44,7 @@ def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
 
 
 def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
-    """Run one pod; start and replace in order; keep the claims."""
+    """Default to one replica, ordered updates and retained claims."""
     spec = stateful_set.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", _REVISIONS)
@@ -61,7 +61,7 @@ def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
 
 
 def _default_update_strategy(strategy: Object, caps: Capabilities) -> None:
-    """Fill in a rolling update: one that was named but not described stays so."""
+    """Fill in a rolling update; a strategy named without details keeps none."""
     if "type" not in strategy:
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})

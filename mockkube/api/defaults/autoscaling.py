@@ -7,19 +7,19 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_autoscaler_v1(autoscaler: Object, caps: Capabilities) -> None:
-    """Keep one pod; what to measure is filled in where the metrics of v2 are known."""
+    """Default to one replica; metrics are defaulted in the v2 form."""
     autoscaler.setdefault("spec", {}).setdefault("minReplicas", 1)
 
 
 def default_autoscaler(autoscaler: Object, caps: Capabilities) -> None:
-    """Keep one pod, and complete what there is."""
+    """Default to one replica, and complete the spec."""
     spec = autoscaler.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
     complete_spec(spec)
 
 
 def complete_spec(spec: Object) -> None:
-    """Keep the processors busy at four fifths of what was requested, unless told otherwise; complete the behaviour."""
+    """Target 80 % CPU utilization without other metrics; complete the behavior."""
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
@@ -28,7 +28,7 @@ def complete_spec(spec: Object) -> None:
 
 
 def _default_behavior(behavior: Object) -> None:
-    """Complete the rules for both directions as soon as there are rules for one."""
+    """Complete the rules for both directions if there are rules for one."""
     rise = behavior.setdefault("scaleUp", {})
     rise.setdefault("stabilizationWindowSeconds", 0)
     rise.setdefault("selectPolicy", "Max")

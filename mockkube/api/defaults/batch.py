@@ -1,4 +1,4 @@
-"""Defaults of jobs, once and on a schedule."""
+"""Defaults of Jobs and CronJobs."""
 
 from typing import Final
 
@@ -11,11 +11,11 @@ from mockkube.features.versions import Version
 
 _ENDLESS: Final = 2**31 - 1
 _REPLACEMENT_FOR_ALL: Final = Version(1, 37)
-"""Since then no gate is asked about podReplacementPolicy."""
+"""First version without a gate for podReplacementPolicy."""
 
 
 def default_job(job: Object, caps: Capabilities) -> None:
-    """Run one pod to its end; retry six times."""
+    """Default to one completion and a backoff limit of six."""
     spec = job.setdefault("spec", {})
     if "parallelism" not in spec:
         spec["parallelism"] = 1
@@ -36,7 +36,7 @@ def default_job(job: Object, caps: Capabilities) -> None:
 
 
 def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
-    """Start jobs whether or not earlier ones have ended; the jobs' own defaults wait until they are made."""
+    """Allow concurrent jobs; the defaults of the jobs themselves apply when they are created."""
     spec = cron_job.setdefault("spec", {})
     spec.setdefault("concurrencyPolicy", "Allow")
     spec.setdefault("suspend", False)

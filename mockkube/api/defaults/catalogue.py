@@ -1,4 +1,4 @@
-"""Which function fills in which kind, for every version that is served."""
+"""Defaulting functions by group, version and kind."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -111,7 +111,7 @@ DEFAULTS: Final[Mapping[tuple[str, str, str], Default]] = {
     ("storage.k8s.io", "v1", "StorageClass"): storage.default_storage_class,
     ("storage.k8s.io", "v1", "VolumeAttachment"): storage.default_volume_attachment,
 }
-"""(group, version, kind) to what fills it in; a kind that is not here has no defaults."""
+"""Defaulting function by (group, version, kind); other kinds have no defaults."""
 
 STAMPS: Final[Mapping[tuple[str, str, str], Stamp]] = {
     ("resource.k8s.io", "v1", "DeviceTaintRule"): device_taints.stamp_rule,
@@ -122,4 +122,4 @@ STAMPS: Final[Mapping[tuple[str, str, str], Stamp]] = {
     ("resource.k8s.io", "v1beta2", "DeviceTaintRule"): device_taints.stamp_rule,
     ("resource.k8s.io", "v1beta2", "ResourceSlice"): device_taints.stamp_slice,
 }
-"""What else is filled in from the present; to be called with the time of the request, after `DEFAULTS`."""
+"""Functions that fill in the present time, called after `DEFAULTS` with the time of the request."""

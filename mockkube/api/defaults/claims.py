@@ -6,7 +6,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_claim(claim: Object, caps: Capabilities) -> None:
-    """Fill in a claim: a file system that waits for its volume."""
+    """Default to a file system volume and phase Pending."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim
     status = claim.setdefault("status", {})
     status.setdefault("phase", "Pending")
@@ -16,6 +16,6 @@ def default_claim(claim: Object, caps: Capabilities) -> None:
 
 
 def default_claim_spec(spec: Object) -> None:
-    """Fill in what is asked for."""
+    """Fill in the spec."""
     spec.setdefault("volumeMode", "Filesystem")
     round_up_resources(spec.get("resources"))

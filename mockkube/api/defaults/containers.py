@@ -1,4 +1,4 @@
-"""Defaults of a container: the same in pods and templates, for init and ephemeral containers too."""
+"""Defaults of containers in pods and templates, init and ephemeral containers included."""
 
 from mockkube.api.defaults.images import pull_policy
 from mockkube.api.defaults.resource_lists import round_up_resources
@@ -6,7 +6,7 @@ from mockkube.api.types import Object
 
 
 def default_container(container: Object) -> None:
-    """Fill in a container of any sort."""
+    """Fill in a container of any type."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go (which lists what is visited)
     if "imagePullPolicy" not in container:
         container["imagePullPolicy"] = pull_policy(container.get("image", ""))
@@ -26,7 +26,7 @@ def default_container(container: Object) -> None:
 
 
 def default_field_reference(item: Object) -> None:
-    """Fill in the version of a reference to a field of the pod, where there is one."""
+    """Fill in the apiVersion of a fieldRef."""
     if "fieldRef" in item:
         item["fieldRef"].setdefault("apiVersion", "v1")
 

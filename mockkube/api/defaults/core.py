@@ -1,4 +1,4 @@
-"""Defaults of the core kinds that are no pods, services or volumes."""
+"""Defaults of core kinds other than pods, services and volumes."""
 
 from base64 import b64encode
 
@@ -11,7 +11,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_namespace(namespace: Object, caps: Capabilities) -> None:
-    """Label the namespace with its name, and let it be active."""
+    """Label the namespace with its name, and set phase Active."""
     metadata = namespace["metadata"]
     if metadata.get("name"):
         metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
@@ -19,7 +19,7 @@ def default_namespace(namespace: Object, caps: Capabilities) -> None:
 
 
 def default_node(node: Object, caps: Capabilities) -> None:
-    """Allow all of a node's capacity to be used."""
+    """Default allocatable to capacity."""
     status = node.setdefault("status", {})
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
@@ -29,7 +29,7 @@ def default_node(node: Object, caps: Capabilities) -> None:
 
 
 def _match_ranges(spec: Object) -> None:
-    """Keep the one address range and the list of them alike; where they differ, the one wins."""
+    """Align `podCIDR` and `podCIDRs`; if they differ, `podCIDR` wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
     if one and (not many or many[0] != one):
@@ -39,7 +39,7 @@ def _match_ranges(spec: Object) -> None:
 
 
 def default_secret(secret: Object, caps: Capabilities) -> None:
-    """A secret is opaque unless it says what it is; what was given as text is kept as data."""
+    """Default to type Opaque, and move `stringData` to `data`."""
     secret.setdefault("type", "Opaque")
     # upstream 1.36: pkg/apis/core/v1/conversion.go
     for name, text in secret.pop("stringData", {}).items():
@@ -47,14 +47,14 @@ def default_secret(secret: Object, caps: Capabilities) -> None:
 
 
 def default_endpoints(endpoints: Object, caps: Capabilities) -> None:
-    """Ports speak TCP."""
+    """Default the protocol of ports to TCP."""
     for subset in endpoints.get("subsets") or ():
         for port in subset.get("ports") or ():
             port.setdefault("protocol", "TCP")
 
 
 def default_limit_range(limit_range: Object, caps: Capabilities) -> None:
-    """Derive the defaults for containers from their bounds."""
+    """Derive container defaults from their bounds."""
     for item in limit_range.get("spec", {}).get("limits") or ():
         if item.get("type") == "Container":
             _default_container_limits(item)
@@ -72,7 +72,7 @@ def _default_container_limits(item: Object) -> None:
 
 
 def default_resource_quota(quota: Object, caps: Capabilities) -> None:
-    """Round the amounts."""
+    """Round the quantities."""
     round_up(quota.get("spec", {}).get("hard"))
     status = quota.get("status", {})
     round_up(status.get("hard"))
@@ -85,7 +85,7 @@ def default_pod_template(template: Object, caps: Capabilities) -> None:
 
 
 def default_replication_controller(controller: Object, caps: Capabilities) -> None:
-    """Run one pod; take selector and labels from the template."""
+    """Default to one replica; take selector and labels from the template."""
     spec = controller.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     template = spec.get("template")

@@ -1,4 +1,4 @@
-"""Defaults of dynamic resource allocation: requests for devices, and what offers them."""
+"""Defaults of dynamic resource allocation: device requests and slices."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,42 +13,42 @@ _MULTIPLIER_DROPPED: Final = Version(1, 37)
 
 
 def default_claim(claim: Object, caps: Capabilities) -> None:
-    """Fill in what is asked for, and the tolerations of what was allocated."""
+    """Fill in the requests, and the tolerations of allocation results."""
     _default_requests(claim.get("spec", {}))
     _default_results(claim)
 
 
 def default_claim_template(template: Object, caps: Capabilities) -> None:
-    """Fill in what is asked for."""
+    """Fill in the requests."""
     _default_requests(template.get("spec", {}).get("spec", {}))
 
 
 def default_claim_v1beta1(claim: Object, caps: Capabilities) -> None:
-    """Fill in what is asked for, where a request is one device class or a list of alternatives."""
+    """Fill in the requests; in v1beta1 a request is one device class or a list of alternatives."""
     _default_requests_v1beta1(claim.get("spec", {}))
     _default_results(claim)
 
 
 def default_claim_template_v1beta1(template: Object, caps: Capabilities) -> None:
-    """Fill in what is asked for, as `default_claim_v1beta1` does."""
+    """Fill in the requests, as `default_claim_v1beta1` does."""
     _default_requests_v1beta1(template.get("spec", {}).get("spec", {}))
 
 
 def default_slice(resource_slice: Object, caps: Capabilities) -> None:
-    """What a device takes from its node counts once."""
+    """Default the node's share of a device's capacity to one."""
     if caps.version < _MULTIPLIER_DROPPED:
         _default_mappings(resource_slice.get("spec", {}).get("devices") or ())
 
 
 def default_slice_v1beta1(resource_slice: Object, caps: Capabilities) -> None:
-    """What a device takes from its node counts once."""
+    """Default the node's share of a device's capacity to one."""
     if caps.version < _MULTIPLIER_DROPPED:
         devices = resource_slice.get("spec", {}).get("devices") or ()
         _default_mappings(device["basic"] for device in devices if "basic" in device)
 
 
 def default_pool_status_request(request: Object, caps: Capabilities) -> None:
-    """Report on a hundred pools."""
+    """Default the limit to a hundred pools."""
     # upstream 1.36: pkg/apis/resource/v1alpha3/defaults.go
     request.setdefault("spec", {}).setdefault("limit", 100)
 

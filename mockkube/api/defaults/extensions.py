@@ -1,11 +1,11 @@
-"""Defaults of what adds kinds to the API: custom resource definitions and API services."""
+"""Defaults of CustomResourceDefinitions and APIServices."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 
 def default_custom_resource_definition(definition: Object, caps: Capabilities) -> None:
-    """Derive names from the kind; do not convert; remember which version is stored."""
+    """Derive names from the kind, set conversion None, and record the stored version."""
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
     spec = definition.setdefault("spec", {})
     _default_names(spec.setdefault("names", {}))
@@ -26,7 +26,7 @@ def _default_names(names: Object) -> None:
 
 
 def default_api_service(api_service: Object, caps: Capabilities) -> None:
-    """Servers listen where HTTPS does."""
+    """Default the service port to 443."""
     # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/defaults.go
     _default_service(api_service.get("spec", {}))
 

@@ -1,4 +1,4 @@
-"""Defaults of priority and fairness."""
+"""Defaults of API priority and fairness."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
@@ -7,7 +7,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_flow_schema(schema: Object, caps: Capabilities) -> None:
-    """A schema is neither among the first nor the last."""
+    """Default the matching precedence to 1000."""
     spec = schema.setdefault("spec", {})
     if not spec.get("matchingPrecedence"):
         spec["matchingPrecedence"] = 1000

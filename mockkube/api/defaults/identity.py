@@ -1,11 +1,11 @@
-"""Defaults of requests for tokens and certificates."""
+"""Defaults of TokenRequests and PodCertificateRequests."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 
 def default_token_request(request: Object, caps: Capabilities) -> None:
-    """A token is good for an hour."""
+    """Default the expiration to an hour."""
     # upstream 1.36: pkg/apis/authentication/v1/defaults.go
     spec = request.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:
@@ -13,6 +13,6 @@ def default_token_request(request: Object, caps: Capabilities) -> None:
 
 
 def default_pod_certificate_request(request: Object, caps: Capabilities) -> None:
-    """A pod's certificate is good for a day at most."""
+    """Default the maximum expiration to a day."""
     # upstream 1.36: pkg/apis/certificates/v1beta1/zz_generated.defaults.go
     request.setdefault("spec", {}).setdefault("maxExpirationSeconds", 24 * 60 * 60)

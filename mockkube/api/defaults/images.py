@@ -1,4 +1,4 @@
-"""When an image is pulled, told from its name."""
+"""Image pull policy, derived from the image name."""
 
 import re
 from functools import lru_cache
@@ -19,7 +19,7 @@ _PATH_LENGTH_MAX: Final = 255
 
 @lru_cache(maxsize=4096)
 def pull_policy(image: str) -> str:
-    """Return `Always` for what is tagged latest, or not tagged at all; malformed names count as tagged."""
+    """Return `Always` for images tagged latest or not tagged; malformed names count as tagged."""
     reference = _REFERENCE.fullmatch(image)
     if reference is None or _IDENTIFIER.fullmatch(image) or len(_path(reference["name"])) > _PATH_LENGTH_MAX:
         return "IfNotPresent"
@@ -28,7 +28,7 @@ def pull_policy(image: str) -> str:
 
 
 def _path(name: str) -> str:
-    """Return the repository in its registry; one that is in no folder is in the library of Docker Hub."""
+    """Return the repository with its registry's default namespace."""
     host, _, rest = name.partition("/")
     if rest and _REGISTRY.fullmatch(host):
         return rest

@@ -5,7 +5,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_network_policy(policy: Object, caps: Capabilities) -> None:
-    """Judge what comes in, and what goes out if there is a rule for it; ports speak TCP."""
+    """Default to policy type Ingress, and Egress if there are egress rules; ports to TCP."""
     # upstream 1.36: pkg/apis/networking/v1/defaults.go
     spec = policy.setdefault("spec", {})
     if not spec.get("policyTypes"):
@@ -17,14 +17,14 @@ def default_network_policy(policy: Object, caps: Capabilities) -> None:
 
 
 def default_ingress_class(ingress_class: Object, caps: Capabilities) -> None:
-    """Parameters are objects of the cluster."""
+    """Default the scope of parameters to Cluster."""
     parameters = ingress_class.get("spec", {}).get("parameters")
     if parameters and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"
 
 
 def default_endpoint_slice(endpoint_slice: Object, caps: Capabilities) -> None:
-    """Ports have a name, though an empty one, and speak TCP."""
+    """Default port names to the empty name, protocols to TCP."""
     # upstream 1.36: pkg/apis/discovery/v1/defaults.go
     for port in endpoint_slice.get("ports") or ():
         port.setdefault("name", "")

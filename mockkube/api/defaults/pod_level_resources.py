@@ -1,4 +1,4 @@
-"""Defaults of the resources of a pod as a whole, told from those of its containers."""
+"""Defaults of pod-level resources, derived from those of the containers."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ Amounts = dict[str, Quantity]
 
 
 def default_pod_level_resources(spec: Object) -> None:
-    """Fill in limits for huge pages, then requests; a pod that names no resources of its own is left alone."""
+    """Fill in limits for huge pages, then requests, for pods with pod-level resources."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests
     resources = spec.get("resources")
     if not resources:
@@ -32,7 +32,7 @@ def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
 
 
 def _default_requests(resources: Object, spec: ReadOnlyObject) -> None:
-    """Request what the containers do; what none of them requests, up to the limit."""
+    """Default requests to the sum of the containers', or to the limit where no container has one."""
     found = {name: limit for name, limit in resources["limits"].items() if _is_plain(name) or _is_huge_page(name)}
     for name, amount in aggregate(spec, "requests").items():
         if _is_plain(name):
@@ -43,7 +43,7 @@ def _default_requests(resources: Object, spec: ReadOnlyObject) -> None:
 
 
 def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
-    """Return what the containers need at once: the running ones together, or an init container if that is more."""
+    """Return the sum over running containers, or the largest init container if that is more."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
     total: Amounts = {}
     for container in spec.get("containers") or ():

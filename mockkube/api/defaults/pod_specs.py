@@ -1,4 +1,4 @@
-"""Defaults of a pod's spec that hold in templates as well."""
+"""Defaults of pod specs, in pods and templates."""
 
 from typing import Final
 
@@ -50,7 +50,7 @@ def drop_old_annotations(metadata: Object) -> None:
 
 
 def _match_service_account(spec: Object) -> None:
-    """Show the account under its old name too; the new name wins."""
+    """Align `serviceAccountName` and the deprecated `serviceAccount`; the former wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:

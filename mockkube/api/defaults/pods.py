@@ -1,4 +1,4 @@
-"""Defaults of a Pod, beyond those of a template."""
+"""Defaults of Pods beyond those of a template."""
 
 from mockkube.api.defaults.pod_level_resources import default_pod_level_resources
 from mockkube.api.defaults.pod_specs import default_pod_spec, drop_old_annotations
@@ -8,7 +8,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_pod(pod: Object, caps: Capabilities) -> None:
-    """Fill in a pod: what its limits say of its requests, its ports on the host, and all that a template gets."""
+    """Fill in requests from limits, host ports, and everything a template gets."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Pod
     spec = pod.setdefault("spec", {})
     _default_requests(spec)
@@ -28,12 +28,12 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
 
 
 def _fills_in_pod_level_resources(caps: Capabilities) -> bool:
-    """With the second gate (1.37) they are filled in after admission, when all containers are known."""
+    """Return whether pod-level defaults apply here; with the second gate (1.37) they follow admission."""
     return caps.enabled("PodLevelResources") and not caps.enabled("PodLevelResourcesFixDefaulting")
 
 
 def _default_requests(spec: Object) -> None:
-    """Request what is limited, resource by resource."""
+    """Default missing requests to the limits, resource by resource."""
     for containers in ("containers", "initContainers"):
         for container in spec.get(containers) or ():
             resources = container.get("resources")
@@ -74,7 +74,7 @@ def _default_status(status: Object) -> None:
 
 
 def _match_addresses(status: Object) -> None:
-    """Keep the one address and the list of them alike; where they differ, the one wins."""
+    """Align `podIP` and `podIPs`; if they differ, `podIP` wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
     address, addresses = status.get("podIP"), status.get("podIPs")
     if address and (not addresses or addresses[0].get("ip") != address):

@@ -1,4 +1,4 @@
-"""Defaults of role bindings: which API group roles, users and groups belong to."""
+"""Defaults of RoleBindings and ClusterRoleBindings: API groups of roles and subjects."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Amounts of resources: none is kept finer than a thousandth."""
+"""Rounding of resource quantities to thousandths."""
 
 from decimal import MAX_PREC, ROUND_UP, Context, Decimal
 from functools import lru_cache
@@ -12,12 +12,12 @@ _EXACT: Final = Context(prec=MAX_PREC)
 
 
 def round_up(amounts: Object | None) -> None:
-    """Round the amounts of a resource list up to thousandths."""
+    """Round the quantities of a resource list up to thousandths."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList
     if amounts:
         for name, text in amounts.items():
             if text[-1] in "nu" or "." in text or "-" in text:
-                amounts[name] = _rounded(text)
+                amounts[name] = _round(text)
 
 
 def round_up_resources(resources: Object | None) -> None:
@@ -28,7 +28,7 @@ def round_up_resources(resources: Object | None) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _rounded(text: str) -> str:
+def _round(text: str) -> str:
     quantity = parse(text)
     exponent = quantity.amount.as_tuple().exponent
     if isinstance(exponent, int) and exponent < -3:

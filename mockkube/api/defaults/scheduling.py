@@ -1,4 +1,4 @@
-"""Defaults of priority classes and pod groups."""
+"""Defaults of PriorityClasses and PodGroups."""
 
 from typing import Final
 
@@ -9,19 +9,19 @@ _LOWER: Final = "PreemptLowerPriority"
 
 
 def default_priority_class(priority_class: Object, caps: Capabilities) -> None:
-    """Pods of the class may push others out."""
+    """Default the preemption policy to PreemptLowerPriority."""
     # upstream 1.36: pkg/apis/scheduling/v1/defaults.go
     priority_class.setdefault("preemptionPolicy", _LOWER)
 
 
 def default_pod_group_v1alpha2(group: Object, caps: Capabilities) -> None:
-    """Pods of the group are disrupted one by one."""
+    """Default the disruption mode to single pods."""
     # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go
     group.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
 
 
 def default_pod_group(group: Object, caps: Capabilities) -> None:
-    """Pods of the group, or groups of a group, are disrupted one by one."""
+    """Default the disruption mode to single pods, or single groups of a group."""
     # upstream 1.37: pkg/apis/scheduling/v1alpha3/defaults.go
     spec = group.setdefault("spec", {})
     spec.setdefault("disruptionMode", {"single": {}})

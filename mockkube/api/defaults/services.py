@@ -1,4 +1,4 @@
-"""Defaults of a Service; its addresses and node ports are allocated elsewhere."""
+"""Defaults of Services; addresses and node ports are allocated elsewhere."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
@@ -7,7 +7,7 @@ _AFFINITY_SECONDS = 3 * 60 * 60
 
 
 def default_service(service: Object, caps: Capabilities) -> None:
-    """Fill in how clients reach the service."""
+    """Fill in type, session affinity, ports and traffic policies."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Service
     spec = service.setdefault("spec", {})
     _default_affinity(spec)

@@ -1,4 +1,4 @@
-"""Defaults of volumes in the cluster, their classes, drivers and attachments."""
+"""Defaults of storage.k8s.io kinds and PersistentVolumes."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 _MISSING_DRIVERS: Final = Version(1, 36)
-"""Since then a driver says whether pods wait for it; the gate is older."""
+"""First version in which a driver can prevent scheduling to nodes without it; the gate is older."""
 
 
 def default_persistent_volume(volume: Object, caps: Capabilities) -> None:
-    """A volume is a file system that waits for a claim and is kept after it."""
+    """Default to a retained file system volume in phase Pending."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolume
     volume.setdefault("status", {}).setdefault("phase", "Pending")
     spec = volume.setdefault("spec", {})
@@ -24,7 +24,7 @@ def default_persistent_volume(volume: Object, caps: Capabilities) -> None:
 
 
 def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
-    """Fill in a volume that is described on the spot."""
+    """Fill in an inline volume."""
     # upstream 1.36: pkg/apis/storage/v1/zz_generated.defaults.go
     volume = attachment.get("spec", {}).get("source", {}).get("inlineVolumeSpec")
     if volume:
@@ -33,14 +33,14 @@ def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
 
 
 def default_storage_class(storage_class: Object, caps: Capabilities) -> None:
-    """Volumes are made at once and deleted with their claim."""
+    """Default to immediate binding and the reclaim policy Delete."""
     # upstream 1.36: pkg/apis/storage/v1/defaults.go
     storage_class.setdefault("reclaimPolicy", "Delete")
     storage_class.setdefault("volumeBindingMode", "Immediate")
 
 
 def default_csi_driver(driver: Object, caps: Capabilities) -> None:
-    """A driver attaches persistent volumes and is told nothing of pods."""
+    """Default to attachment, persistent mode, and no pod information on mount."""
     spec = driver.setdefault("spec", {})
     spec.setdefault("attachRequired", True)
     spec.setdefault("podInfoOnMount", False)

@@ -1,4 +1,4 @@
-"""Admission: webhooks, policies and their bindings."""
+"""Printers for admission webhooks, policies and policy bindings."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -10,12 +10,12 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a webhook configuration."""
+    """Return the table cells of a webhook configuration."""
     return [name(obj), len(elements(obj, "webhooks")), age(obj, now)]
 
 
 def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
-    """Return what shows a policy whose rules stand in the spec under that key."""
+    """Return the table cells of a policy whose rules are under that key of the spec."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         return [name(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
@@ -31,12 +31,12 @@ def _parameter_kind(obj: ReadOnlyObject) -> str:
 
 
 def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a policy's binding."""
+    """Return the table cells of a policy's binding."""
     return [name(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
 
 
 def _parameter(obj: ReadOnlyObject) -> str:
-    """Return the name of the parameter, with a star for a namespace that is not given, or what selects it."""
+    """Return the parameter's name, with a star for an omitted namespace, or its selector."""
     reference = section(obj, "spec", "paramRef")
     if named := string(reference, "name"):
         return f"{string(reference, 'namespace') or '*'}/{named}"
@@ -46,7 +46,7 @@ def _parameter(obj: ReadOnlyObject) -> str:
 
 
 def _printed_selector(selector: ReadOnlyObject) -> str:
-    """Return the selector as the memory of a Go program prints it."""
+    """Return the selector as Go's `%v` prints the struct in memory."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
     pairs = "".join(f"{key}: {value}," for key, value in sorted(section(selector, "matchLabels").items()))
     requirements = "".join(

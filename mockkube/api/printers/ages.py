@@ -1,4 +1,4 @@
-"""Ages and durations as people read them: two or three significant figures, `5m30s`, `3d4h`, `2y17d`."""
+"""Ages and durations in two or three significant figures: `5m30s`, `3d4h`, `2y17d`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ _SECONDS_MAX = (2**63 - 1) // 10**9
 
 
 def human_duration(duration: timedelta) -> str:
-    """Return the duration in the unit of its size, with the next smaller unit while that still says something."""
+    """Return the duration in its largest unit, with the next smaller unit while that is significant."""
     # upstream 1.36: apimachinery/pkg/util/duration; a clock that lags by less than two seconds is forgiven
     seconds = min(int(duration / _SECOND), _SECONDS_MAX)
     if seconds < -1:
@@ -48,7 +48,7 @@ def _paired(seconds: int, unit: int, sign: str, small: int, small_sign: str) -> 
 
 
 def parse_time(timestamp: str) -> datetime | None:
-    """Return the moment a timestamp names; None for an empty one, the zero time, and what is no timestamp."""
+    """Return the time of a timestamp; None for an empty one, the zero time, and invalid text."""
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:
@@ -58,11 +58,11 @@ def parse_time(timestamp: str) -> datetime | None:
 
 
 def since(timestamp: str, now: datetime) -> str:
-    """Return how long ago the timestamp was."""
+    """Return the time passed since the timestamp."""
     moment = parse_time(timestamp)
     return UNKNOWN if moment is None else human_duration(now - moment)
 
 
 def age(obj: ReadOnlyObject, now: datetime) -> str:
-    """Return how long ago the object was created."""
+    """Return the time passed since the object was created."""
     return since(string(obj, "metadata", "creationTimestamp"), now)

@@ -1,4 +1,4 @@
-"""API services: who answers for a group and version."""
+"""Printer for APIServices."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def api_service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an APIService."""
+    """Return the table cells of an APIService."""
     # upstream 1.36: kube-aggregator/pkg/registry/apiservice/etcd
     return [name(obj), _service(obj), _available(obj), age(obj, now)]
 
@@ -22,7 +22,7 @@ def _service(obj: ReadOnlyObject) -> str:
 
 
 def _available(obj: ReadOnlyObject) -> str:
-    """Return whether it answers, with the reason when it does not."""
+    """Return the availability, with the reason if it is not available."""
     found = condition(obj, "Available")
     if found is None:
         return "Unknown"

@@ -1,4 +1,4 @@
-"""Workloads that keep pods running: deployments, replica sets, daemon sets, stateful sets, replication controllers."""
+"""Printers for Deployments, ReplicaSets, DaemonSets, StatefulSets and ReplicationControllers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ def _ready(obj: ReadOnlyObject) -> str:
 
 
 def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Deployment; its selector is left empty where others say that there is none."""
+    """Return the table cells of a Deployment; unlike other kinds it shows a missing selector as empty."""
     selector = selector_text(section(obj, "spec", "selector"))
     return [
         name(obj),
@@ -44,17 +44,17 @@ def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Ce
 
 
 def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ReplicaSet."""
+    """Return the table cells of a ReplicaSet."""
     return _replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
 
 
 def replication_controller_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ReplicationController, whose selector is a plain map."""
+    """Return the table cells of a ReplicationController, whose selector is a plain map."""
     return _replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
 
 
 def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a DaemonSet."""
+    """Return the table cells of a DaemonSet."""
     scheduled = _numbers(obj, "status", "desiredNumberScheduled", "currentNumberScheduled")
     progress = _numbers(obj, "status", "numberReady", "updatedNumberScheduled", "numberAvailable")
     return [
@@ -69,12 +69,12 @@ def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a StatefulSet."""
+    """Return the table cells of a StatefulSet."""
     return [name(obj), _ready(obj), age(obj, now), *_template(obj)]
 
 
 def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ControllerRevision."""
+    """Return the table cells of a ControllerRevision."""
     return [name(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
 
 

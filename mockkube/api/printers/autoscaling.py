@@ -1,4 +1,4 @@
-"""Autoscalers and scales."""
+"""Printers for HorizontalPodAutoscalers and Scales."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ _NIL = "<nil>"  # how a quantity that is not there prints
 
 
 def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a HorizontalPodAutoscaler, of autoscaling/v2 or v1."""
+    """Return the table cells of a HorizontalPodAutoscaler, of autoscaling/v2 or v1."""
     target = section(obj, "spec", "scaleTargetRef")
     return [
         name(obj),
@@ -29,14 +29,14 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _asked(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the metrics to be held; v1 knows but one, whose target has a default."""
+    """Return the target metrics; v1 has only one, whose target has a default."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "spec", "metrics")
     return [_cpu("target", number(obj, "spec", "targetCPUUtilizationPercentage") or CPU_PERCENT_DEFAULT)]
 
 
 def _reported(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the metrics as last measured."""
+    """Return the current metrics."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "status", "currentMetrics")
     percent = value_at(obj, "status", "currentCPUUtilizationPercentage")
@@ -57,7 +57,7 @@ def _metrics(asked: Sequence[ReadOnlyObject], reported: Sequence[ReadOnlyObject]
 
 
 def _metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
-    """Return what is measured and what was aimed at, of one metric."""
+    """Return the current value and the target of one metric."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, formatHPAMetrics
     match string(asked, "type"):
         case "External":
@@ -74,7 +74,7 @@ def _metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
 
 
 def _value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
-    """Return an average over the pods where that is the target, else the plain value."""
+    """Return the average over pods if that is the target, else the plain value."""
     if (average := value_at(asked, source, "target", "averageValue")) is not None:
         return f"{string(reported, source, 'current', 'averageValue', missing=UNKNOWN)}/{average} (avg)"
     current = UNKNOWN
@@ -104,7 +104,7 @@ def _percent(value: int | None, missing: str) -> str:
 
 
 def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Scale."""
+    """Return the table cells of a Scale."""
     return [name(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age(obj, now)]
 
 

@@ -1,4 +1,4 @@
-"""Jobs and cron jobs."""
+"""Printers for Jobs and CronJobs."""
 
 from datetime import datetime
 
@@ -32,7 +32,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Job."""
+    """Return the table cells of a Job."""
     return [
         name(obj),
         _status(obj),
@@ -45,7 +45,7 @@ def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _status(obj: ReadOnlyObject) -> str:
-    """Return the condition that weighs most; a deletion counts more than what may still change."""
+    """Return the most important condition; deletion ranks above conditions that can still change."""
     if has_condition(obj, "Complete"):
         return "Complete"
     if has_condition(obj, "Failed"):
@@ -73,7 +73,7 @@ def _duration(obj: ReadOnlyObject, now: datetime) -> str:
 
 
 def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a CronJob."""
+    """Return the table cells of a CronJob."""
     suspend = value_at(obj, "spec", "suspend")
     scheduled = value_at(obj, "status", "lastScheduleTime")
     job = section(obj, "spec", "jobTemplate", "spec")

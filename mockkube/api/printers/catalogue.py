@@ -1,6 +1,6 @@
-"""Which printer prints which kind, by group and kind.
+"""Printers by group and kind.
 
-The table names the printers instead of importing them: one is read when the first table of its kind is asked for.
+The table names printers instead of importing them: each is imported for the first table of its kind.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ DEFAULT: Final = Printer(
     (NAME, Column("Created At", "date", description="When the object was created.")),
     _default_cells,
 )
-"""For kinds without a printer of their own: limit ranges, roles, custom resource definitions and the like."""
+"""Printer of kinds without their own, such as limit ranges, roles and custom resource definitions."""
 
 _PLACES: Final[Mapping[tuple[str, str], str]] = {
     ("", "ComponentStatus"): "core.COMPONENT_STATUS",
@@ -95,7 +95,7 @@ _PLACES: Final[Mapping[tuple[str, str], str]] = {
 
 
 class Printers(Mapping[tuple[str, str], Printer]):
-    """The printer of each (group, kind) that has one of its own, imported when first asked for."""
+    """Printers of the kinds that have their own, imported on first use."""
 
     def __getitem__(self, key: tuple[str, str]) -> Printer:
         module, _, name = _PLACES[key].partition(".")
@@ -114,5 +114,5 @@ PRINTERS: Final = Printers()
 
 
 def printer_of(group: str, kind: str) -> Printer:
-    """Return how a built-in kind that is stored is printed; there are no tables of those that are only answered."""
+    """Return the printer of a stored built-in kind."""
     return PRINTERS.get((group, kind), DEFAULT)

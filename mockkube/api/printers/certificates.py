@@ -1,4 +1,4 @@
-"""Requests for certificates, and bundles of those that are trusted."""
+"""Printers for CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ _OUTCOMES = ("Issued", "Denied", "Failed")
 
 
 def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a CertificateSigningRequest."""
+    """Return the table cells of a CertificateSigningRequest."""
     seconds = value_at(obj, "spec", "expirationSeconds")
     return [
         name(obj),
@@ -26,7 +26,7 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _progress(obj: ReadOnlyObject) -> str:
-    """Return what was decided, a denial before all, and what came of it."""
+    """Return the decision, denials first, and whether a certificate was issued."""
     kinds = {string(found, "type") for found in sections(obj, "status", "conditions")}
     words = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     if "Failed" in kinds:
@@ -37,12 +37,12 @@ def _progress(obj: ReadOnlyObject) -> str:
 
 
 def trust_bundle_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ClusterTrustBundle."""
+    """Return the table cells of a ClusterTrustBundle."""
     return [name(obj), string(obj, "spec", "signerName") or NONE]
 
 
 def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PodCertificateRequest; of the outcomes, which exclude each other, the last counts."""
+    """Return the table cells of a PodCertificateRequest; the last of its exclusive conditions counts."""
     kinds = [string(found, "type") for found in sections(obj, "status", "conditions")]
     outcomes = [kind for kind in kinds if kind in _OUTCOMES]
     return [

@@ -1,4 +1,4 @@
-"""Leases, and those who would hold them."""
+"""Printers for Leases and LeaseCandidates."""
 
 from datetime import datetime
 
@@ -9,12 +9,12 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def lease_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Lease."""
+    """Return the table cells of a Lease."""
     return [name(obj), string(obj, "spec", "holderIdentity"), age(obj, now)]
 
 
 def lease_candidate_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a LeaseCandidate."""
+    """Return the table cells of a LeaseCandidate."""
     shown = [string(obj, "spec", key) for key in ("leaseName", "binaryVersion", "emulationVersion")]
     return [name(obj), *shown, age(obj, now)]
 

@@ -1,4 +1,4 @@
-"""The small kinds of the core group: namespaces, config maps, secrets, accounts, quotas, component statuses."""
+"""Printers for small kinds of the core group: namespaces, config maps, secrets, quotas, component statuses."""
 
 from datetime import datetime
 
@@ -9,17 +9,17 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def namespace_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Namespace."""
+    """Return the table cells of a Namespace."""
     return [name(obj), string(obj, "status", "phase"), age(obj, now)]
 
 
 def config_map_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ConfigMap."""
+    """Return the table cells of a ConfigMap."""
     return [name(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
 
 
 def secret_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Secret: how much, never what."""
+    """Return the table cells of a Secret: the number of entries, never their content."""
     return [name(obj), string(obj, "type"), len(section(obj, "data")), age(obj, now)]
 
 
@@ -29,7 +29,7 @@ def plain_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ResourceQuota: what is used of each resource, limits apart from requests."""
+    """Return the table cells of a ResourceQuota: usage by resource, limits apart from requests."""
     used = section(obj, "status", "used")
     requests: list[str] = []
     limits: list[str] = []
@@ -40,7 +40,7 @@ def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ComponentStatus."""
+    """Return the table cells of a ComponentStatus."""
     found = next((item for item in sections(obj, "conditions") if item.get("type") == "Healthy"), None)
     if found is None:
         return [name(obj), "Unknown", "", ""]

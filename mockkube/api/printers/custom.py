@@ -1,4 +1,4 @@
-"""Custom resources: the columns their definition names, each a type and a path."""
+"""Printers for custom resources: columns from their CustomResourceDefinition."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTim
 
 @dataclass(frozen=True, slots=True)
 class _CustomColumn:
-    """A column and where its cells come from."""
+    """A column and the JSONPath of its cells."""
 
     heading: Column
     path: Path
 
     def cell(self, obj: ReadOnlyObject, now: datetime) -> Cell:
-        """Return the first value at the path as the column's type has it; None when there is none."""
+        """Return the first value at the path in the column's type; None if there is none."""
         try:
             found = self.path.find(obj)
         except PathError:
@@ -36,9 +36,9 @@ class _CustomColumn:
 
 
 def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
-    """Return the printer for a version's `additionalPrinterColumns`: by default the age, besides the name.
+    """Return the printer for a version's `additionalPrinterColumns`; the default is the age.
 
-    A column that cannot be read ends them: a definition is accepted all the same.
+    A column whose path does not parse ends the list: the API accepts such definitions.
     """
     # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/tableconvertor
     shown = _read(columns or [_AGE])
@@ -68,7 +68,7 @@ def _read(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
 
 
 def _cell(kind: str, value: Any, now: datetime) -> Cell:
-    """Return the value if it is of the column's type; text can be made of everything."""
+    """Return the value if it is of the column's type; every value converts to text."""
     match kind, value:
         case "string", _:
             return _text(value)
@@ -109,7 +109,7 @@ def _text(value: Any) -> str:
 
 
 def _float_text(value: float) -> str:
-    """Return the shortest digits that mean the number, with an exponent only for the very small and very great."""
+    """Return the shortest text of a float, with an exponent only for very small and very large ones."""
     shortest = repr(value)
     if value == 0 or 1e-4 <= abs(value) < 1e21:
         return f"{Decimal(shortest):f}".removesuffix(".0")
@@ -123,4 +123,4 @@ CUSTOM_SCALE: Final = custom_printer(
         _AGE,
     ]
 )
-"""For the scale of a custom resource."""
+"""Printer for the scale of a custom resource."""

@@ -1,4 +1,4 @@
-"""Events, in the shape of the core group or in that of events.k8s.io."""
+"""Printers for Events of the core group and of events.k8s.io."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the same things are called in one of the two groups."""
+    """Field names of events in one of the two groups."""
 
     about: str
     message: str
@@ -35,7 +35,7 @@ _EVENTS = Shape(
 
 
 def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an Event."""
+    """Return the table cells of an Event."""
     shape = _EVENTS if string(obj, "apiVersion").startswith("events.k8s.io/") else _CORE
     first = _first_seen(obj, shape, now)
     about = section(obj, shape.about)
@@ -66,7 +66,7 @@ def _last_seen(obj: ReadOnlyObject, shape: Shape, now: datetime, first: str) -> 
 
 
 def _count(obj: ReadOnlyObject, shape: Shape) -> int:
-    """Return how often it was seen; an event that keeps no count was seen once."""
+    """Return the number of occurrences; events without a count occurred once."""
     if value_at(obj, "series") is not None:
         return number(obj, "series", "count")
     return number(obj, shape.count) or 1

@@ -1,4 +1,4 @@
-"""Priority and fairness of API requests."""
+"""Printers for FlowSchemas and PriorityLevelConfigurations."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ _QUEUING = ("queues", "handSize", "queueLengthLimit")
 
 
 def flow_schema_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a FlowSchema."""
+    """Return the table cells of a FlowSchema."""
     dangling = condition(obj, "Dangling")
     method = value_at(obj, "spec", "distinguisherMethod")
     return [
@@ -25,7 +25,7 @@ def flow_schema_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def priority_level_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PriorityLevelConfiguration: numbers, or the word that there are none."""
+    """Return the table cells of a PriorityLevelConfiguration: numbers, or `<none>`."""
     limited = value_at(obj, "spec", "limited") is not None
     queuing = value_at(obj, "spec", "limited", "limitResponse", "queuing") is not None
     return [

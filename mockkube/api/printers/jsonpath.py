@@ -1,7 +1,8 @@
-"""JSONPath, in the dialect that columns of custom resources are written in.
+"""JSONPath in the dialect of custom resource columns.
 
-`compile_path` reads `.status.conditions[?(@.type=="Ready")].status` once; the path it returns can then be asked of any
-object. What an object lacks gives no values; what makes no sense for it (an index of a number) is a `PathError`.
+`compile_path` parses `.status.conditions[?(@.type=="Ready")].status` once; the path can then be evaluated on any
+object. Fields that an object lacks give no values; steps that do not fit its types (an index of a number) raise
+`PathError`.
 """
 
 # upstream 1.36: client-go/util/jsonpath
@@ -38,11 +39,11 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 class PathError(ValueError):
-    """The path cannot be read, or cannot be followed in this object."""
+    """The path does not parse, or does not fit this object."""
 
 
 class Path:
-    """A path that has been read."""
+    """A parsed path."""
 
     __slots__ = ("_steps",)
 
@@ -50,18 +51,18 @@ class Path:
         self._steps = tuple(steps)
 
     def find(self, value: Any) -> Values:
-        """Return what stands at the path in the value, in order; raise `PathError` if that makes no sense."""
+        """Return the values at the path, in order; raise `PathError` if the path does not fit the value."""
         return self.follow([value])
 
     def follow(self, values: Values) -> Values:
-        """Return what stands at the path in each of the values."""
+        """Return the values at the path in each of the given values."""
         for step in self._steps:
             values = step(values)
         return values
 
 
 def compile_path(text: str) -> Path:
-    """Read a path; raise `PathError` where it breaks off or holds what no path does."""
+    """Parse a path; raise `PathError` if it is incomplete or invalid."""
     steps: list[Step] = []
     at = 0
     while at < len(text) and text[at] != "}":
@@ -70,7 +71,7 @@ def compile_path(text: str) -> Path:
 
 
 def read_step(text: str, at: int, steps: list[Step]) -> int:
-    """Read the step at that position into `steps`; return where the next one starts."""
+    """Parse the step at that position into `steps`; return the start of the next one."""
     if text.startswith("[?(", at):
         match = _matched(_FILTER, text, at)
         steps.append(_filter(match[1]))
@@ -116,7 +117,7 @@ def _read_field(text: str, at: int, steps: list[Step]) -> int:
 
 
 def _read_word(text: str, at: int, steps: list[Step]) -> int:
-    """Read a number or a word. Of words only truth values mean something; others are found out when followed."""
+    """Parse a number or a word. Only `true` and `false` have a meaning; other words fail on evaluation."""
     if text[at] in "+-" or text[at].isdigit():
         match = _matched(_NUMBER, text, at)
         steps.append(_constant(_number(match[0])))
@@ -183,7 +184,7 @@ def _each(values: Values) -> Values:
 
 
 def _descend(values: Values) -> Values:
-    """Return every value that has something in it, and all such below."""
+    """Return every value that contains something, and all such values in it."""
     found: Values = []
     for value in values:
         if children := _children(value):
@@ -228,7 +229,7 @@ def _bound(text: str | None) -> int | None:
 
 
 def _cut(value: Any, first: int | None, last: int | None, step: int) -> Values:
-    """Return a part of a list, negative bounds counting from its end; bounds beyond it make no sense."""
+    """Return a slice of a list; negative bounds count from its end, bounds beyond it are an error."""
     if not isinstance(value, list):
         raise PathError(f"{type(value).__name__} is not array or slice")
     length = len(value)
@@ -286,7 +287,7 @@ def _compares(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
-    """Compare two plain values of one type; truth values know no order."""
+    """Compare two scalars of one type; booleans have no order."""
     if sign not in _OPERATORS:
         raise PathError(f"unrecognized filter operator {sign}")
     is_comparable = type(left) is type(right) and isinstance(left, str | int | float)

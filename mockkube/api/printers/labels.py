@@ -16,7 +16,7 @@ def format_labels(labels: Mapping[str, object]) -> str:
 
 
 def selector_text(selector: ReadOnlyObject) -> str | None:
-    """Return the selector as one would write it on a command line, by key; None if no such selector can be."""
+    """Return the selector in command-line syntax, sorted by key; None if it has no such form."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, pkg/labels/selector.go
     pairs = section(selector, "matchLabels")
     terms: list[tuple[str, str | None]] = [(key, _equality(key, str(value))) for key, value in pairs.items()]
@@ -27,7 +27,7 @@ def selector_text(selector: ReadOnlyObject) -> str | None:
 
 
 def format_selector(selector: ReadOnlyObject) -> str:
-    """Return the selector as one would write it, and a word where there is nothing to write."""
+    """Return the selector in command-line syntax, or `<none>` for an empty one."""
     written = selector_text(selector)
     return "<error>" if written is None else written or NONE
 

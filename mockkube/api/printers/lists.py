@@ -1,4 +1,4 @@
-"""Several values in one cell: the first few, and how many more."""
+"""Several values in one cell: the first few, and the number of others."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ SHOWN_MAX = 3
 
 
 def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
-    """Return the texts with commas, and how many of `count` are left out; `empty` when there is nothing to see."""
+    """Return the texts joined by commas, with the number left out of `count`; `empty` if there are none."""
     line = ",".join(shown[:SHOWN_MAX])
     if count > SHOWN_MAX:
         return f"{line} + {count - SHOWN_MAX} more..."
@@ -18,6 +18,6 @@ def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
 
 
 def containers(template: ReadOnlyObject) -> list[str]:
-    """Return the cells that name the containers of a pod template, and their images."""
+    """Return the cells for names and images of a pod template's containers."""
     found = sections(template, "spec", "containers")
     return [",".join(string(item, key) for item in found) for key in ("name", "image")]

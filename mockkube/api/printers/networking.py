@@ -1,4 +1,4 @@
-"""Ingresses, network policies, and the addresses services are given."""
+"""Printers for Ingresses, NetworkPolicies, IPAddresses and ServiceCIDRs."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
 def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an Ingress."""
+    """Return the table cells of an Ingress."""
     return [
         name(obj),
         string(obj, "spec", "ingressClassName", missing=NONE),
@@ -26,7 +26,7 @@ def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _hosts(obj: ReadOnlyObject) -> str:
-    """Return the first hosts, and how many more rules than shown hosts there are once the hosts no longer fit."""
+    """Return the first hosts that fit, and how many more rules there are."""
     shown: list[str] = []
     rules = sections(obj, "spec", "rules")
     for rule in rules:
@@ -38,7 +38,7 @@ def _hosts(obj: ReadOnlyObject) -> str:
 
 
 def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an IngressClass."""
+    """Return the table cells of an IngressClass."""
     is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS) == "true"
     return [
         f"{name(obj)} (default)" if is_default else name(obj),
@@ -59,17 +59,17 @@ def _parameters(obj: ReadOnlyObject) -> str:
 
 
 def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a NetworkPolicy."""
+    """Return the table cells of a NetworkPolicy."""
     return [name(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
 
 
 def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ServiceCIDR."""
+    """Return the table cells of a ServiceCIDR."""
     return [name(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
 
 
 def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an IPAddress: an age too, though no column announces it, as upstream does."""
+    """Return the table cells of an IPAddress, with an age that has no column, as upstream."""
     return [name(obj), _parent(obj), age(obj, now)]
 
 

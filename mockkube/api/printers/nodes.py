@@ -1,4 +1,4 @@
-"""Nodes, and the runtime classes they offer."""
+"""Printers for Nodes and RuntimeClasses."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ ROLE_LABEL = "kubernetes.io/role"
 
 
 def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Node."""
+    """Return the table cells of a Node."""
     info = section(obj, "status", "nodeInfo")
     kernel = string(info, "kernelVersion") or UNKNOWN
     architecture = string(info, "architecture")
@@ -31,7 +31,7 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _status(obj: ReadOnlyObject) -> str:
-    """Return the last word on readiness, should it be given twice, and whether pods may come."""
+    """Return the last Ready condition, and whether the node is schedulable."""
     ready = [found for found in sections(obj, "status", "conditions") if found.get("type") == "Ready"]
     status = "Unknown"
     if ready:
@@ -55,7 +55,7 @@ def _address(obj: ReadOnlyObject, kind: str) -> str:
 
 
 def runtime_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a RuntimeClass."""
+    """Return the table cells of a RuntimeClass."""
     return [name(obj), string(obj, "handler"), age(obj, now)]
 
 

@@ -1,4 +1,4 @@
-"""Pods: of everything the kubelet reports, the one word that says how it goes, and pod templates."""
+"""Printers for Pods and PodTemplates, including the pod's summarized status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,20 +48,20 @@ _DONE = {
 
 @dataclass(slots=True)
 class Restarts:
-    """A count of restarts, and the end of the run before the last of them."""
+    """A number of restarts, and the end of the run before the last one."""
 
     count: int = 0
     last: datetime | None = None
 
     def add(self, status: ReadOnlyObject) -> None:
-        """Count the restarts of one container."""
+        """Add the restarts of one container."""
         self.count += number(status, "restartCount")
         ended = parse_time(string(status, "lastState", "terminated", "finishedAt"))
         if ended is not None and (self.last is None or self.last < ended):
             self.last = ended
 
     def text(self, now: datetime) -> str:
-        """Return the count, with the age of the last restart if there is one."""
+        """Return the number, with the age of the last restart if there is one."""
         if self.count == 0 or self.last is None:
             return str(self.count)
         return f"{self.count} ({human_duration(now - self.last)} ago)"
@@ -69,7 +69,7 @@ class Restarts:
 
 @dataclass(slots=True)
 class Summary:
-    """What the columns say of a pod's containers."""
+    """Container counts, status and restarts of a pod."""
 
     reason: str
     ready: int = 0
@@ -77,7 +77,7 @@ class Summary:
 
 
 def summarise(pod: ReadOnlyObject) -> Summary:
-    """Read off the containers' statuses how far the pod is and why it is no further."""
+    """Return the summary of a pod from its container statuses."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
     summary = Summary(_stated_reason(pod))
     of_sidecars = Restarts()
@@ -104,7 +104,7 @@ def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
 
 
 def _pass_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
-    """Go through the init containers up to the first that is not done; say whether there is one."""
+    """Visit the init containers up to the first unfinished one; return whether there is one."""
     sidecars = {string(item, "name") for item in _sidecars(pod)}
     total = len(elements(pod, "spec", "initContainers"))
     for index, status in enumerate(sections(pod, "status", "initContainerStatuses")):
@@ -132,7 +132,7 @@ def _has_succeeded(status: ReadOnlyObject) -> bool:
 
 
 def _init_reason(status: ReadOnlyObject) -> str:
-    """Return why an init container is not done; nothing when it is just under way."""
+    """Return the reason why an init container is not finished; empty while it simply runs."""
     if value_at(status, "state", "terminated") is not None:
         return _exit_reason(section(status, "state", "terminated"))
     waiting = string(status, "state", "waiting", "reason")
@@ -148,7 +148,7 @@ def _exit_reason(terminated: ReadOnlyObject) -> str:
 
 
 def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
-    """Go through the containers from the last to the first: of those in trouble the first gives the reason."""
+    """Visit the containers from last to first: the first one in trouble gives the reason."""
     error, is_running = "", False
     for status in reversed(sections(pod, "status", "containerStatuses")):
         summary.restarts.add(status)
@@ -166,7 +166,7 @@ def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
 
 
 def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
-    """Return the reason of a pod of which one container has completed: the others may still run or have failed."""
+    """Return the status of a pod with a completed container: others may still run or have failed."""
     if is_running and any(
         found.get("type") == "Ready" and found.get("status") == "True"
         for found in sections(pod, "status", "conditions")
@@ -187,7 +187,7 @@ def _address(pod: ReadOnlyObject) -> str:
 
 
 def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a pod."""
+    """Return the table cells of a pod."""
     summary = summarise(pod)
     total = len(elements(pod, "spec", "containers")) + len(_sidecars(pod))
     return [
@@ -204,12 +204,12 @@ def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def pod_conditions(pod: ReadOnlyObject) -> Sequence[RowCondition]:
-    """Say of a pod that it has run to its end, well or badly."""
+    """Return the row condition of a pod that succeeded or failed."""
     return _DONE.get(string(pod, "status", "phase"), ())
 
 
 def template_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a pod template."""
+    """Return the table cells of a pod template."""
     template = section(obj, "template")
     return [name(obj), *containers(template), format_labels(section(template, "metadata", "labels"))]
 

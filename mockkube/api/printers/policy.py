@@ -1,4 +1,4 @@
-"""Pod disruption budgets."""
+"""Printer for PodDisruptionBudgets."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ NOT_GIVEN = "N/A"
 
 
 def disruption_budget_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PodDisruptionBudget."""
+    """Return the table cells of a PodDisruptionBudget."""
     return [
         name(obj),
         string(obj, "spec", "minAvailable", missing=NOT_GIVEN),

@@ -1,4 +1,4 @@
-"""Bindings of roles to those who hold them; the roles themselves have no printer."""
+"""Printer for RoleBindings and ClusterRoleBindings; roles have no printer."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a RoleBinding or ClusterRoleBinding; subjects of other kinds are not shown."""
+    """Return the table cells of a RoleBinding or ClusterRoleBinding; unknown kinds of subjects are omitted."""
     role = section(obj, "roleRef")
     subjects = sections(obj, "subjects")
     accounts = [

@@ -1,4 +1,4 @@
-"""Looking into decoded objects, where whatever is empty may be absent."""
+"""Accessors for decoded objects, in which empty fields may be absent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def value_at(obj: ReadOnlyObject, *path: str) -> Any:
-    """Return what stands at the path, or None."""
+    """Return the value at the path, or None."""
     here: Any = obj
     for step in path:
         if not isinstance(here, Mapping):
@@ -19,13 +19,13 @@ def value_at(obj: ReadOnlyObject, *path: str) -> Any:
 
 
 def section(obj: ReadOnlyObject, *path: str) -> ReadOnlyObject:
-    """Return the object at the path, empty when there is none."""
+    """Return the object at the path, empty if there is none."""
     found = value_at(obj, *path)
     return found if isinstance(found, Mapping) else _NOTHING
 
 
 def elements(obj: ReadOnlyObject, *path: str) -> Sequence[Any]:
-    """Return the list at the path, empty when there is none."""
+    """Return the list at the path, empty if there is none."""
     found = value_at(obj, *path)
     return found if isinstance(found, list) else ()
 
@@ -36,30 +36,30 @@ def sections(obj: ReadOnlyObject, *path: str) -> list[ReadOnlyObject]:
 
 
 def string(obj: ReadOnlyObject, *path: str, missing: str = "") -> str:
-    """Return the text at the path; `missing` when there is none. An empty text that was kept is an empty text."""
+    """Return the text at the path, `missing` if there is none. A stored empty text stays empty."""
     found = value_at(obj, *path)
     return missing if found is None else str(found)
 
 
 def number(obj: ReadOnlyObject, *path: str) -> int:
-    """Return the whole number at the path, 0 when there is none."""
+    """Return the integer at the path, 0 if there is none."""
     found = value_at(obj, *path)
     return int(found) if isinstance(found, int | float) else 0
 
 
 def truth(obj: ReadOnlyObject, *path: str, missing: bool = False) -> bool:
-    """Return the truth value at the path; `missing` when there is none."""
+    """Return the boolean at the path, `missing` if there is none."""
     found = value_at(obj, *path)
     return found if isinstance(found, bool) else missing
 
 
 def name(obj: ReadOnlyObject) -> str:
-    """Return what the object is called."""
+    """Return the object's name."""
     return string(obj, "metadata", "name")
 
 
 def is_deleting(obj: ReadOnlyObject) -> bool:
-    """Say whether the object waits for its end."""
+    """Return whether the object has a deletion timestamp."""
     return value_at(obj, "metadata", "deletionTimestamp") is not None
 
 
@@ -69,6 +69,6 @@ def condition(obj: ReadOnlyObject, kind: str) -> ReadOnlyObject | None:
 
 
 def has_condition(obj: ReadOnlyObject, kind: str) -> bool:
-    """Say whether the first condition of that type is true."""
+    """Return whether the first condition of that type is true."""
     found = condition(obj, kind)
     return found is not None and found.get("status") == "True"

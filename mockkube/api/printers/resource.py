@@ -1,4 +1,4 @@
-"""Dynamic resource allocation: claims, what devices there are, and what is wrong with them."""
+"""Printers for resource.k8s.io: claims, slices, taint rules and pool status requests."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ _DEVICE_COUNTS = ("totalDevices", "availableDevices", "allocatedDevices", "unava
 
 
 def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ResourceClaim."""
+    """Return the table cells of a ResourceClaim."""
     return [name(obj), ",".join(_claim_states(obj)), age(obj, now)]
 
 
@@ -25,7 +25,7 @@ def _claim_states(obj: ReadOnlyObject) -> list[str]:
 
 
 def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ResourceSlice."""
+    """Return the table cells of a ResourceSlice."""
     return [
         name(obj),
         string(obj, "spec", "nodeName"),
@@ -36,7 +36,7 @@ def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def taint_rule_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a DeviceTaintRule: the taint, not what it is put on."""
+    """Return the table cells of a DeviceTaintRule: the taint, without its selector."""
     added = string(obj, "spec", "taint", "timeAdded")
     return [
         name(obj),
@@ -48,14 +48,14 @@ def taint_rule_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What has become of a request: its status, and when it was complete."""
+    """Status and completion time of a request."""
 
     status: str
     completed: str = NONE
 
 
 def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a ResourcePoolStatusRequest: sums over the pools, once there is an answer."""
+    """Return the table cells of a ResourcePoolStatusRequest: sums over pools, once answered."""
     outcome = _outcome(obj, now)
     return [
         name(obj),

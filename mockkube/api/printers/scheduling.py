@@ -1,4 +1,4 @@
-"""Priorities, and pods that are scheduled together."""
+"""Printers for PriorityClasses and PodGroups."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PriorityClass."""
+    """Return the table cells of a PriorityClass."""
     return [
         name(obj),
         number(obj, "value"),
@@ -20,7 +20,7 @@ def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PodGroup."""
+    """Return the table cells of a PodGroup."""
     is_gang = value_at(obj, "spec", "schedulingPolicy", "gang") is not None
     template = value_at(obj, "spec", "podGroupTemplateRef")
     workload = string(obj, "spec", "podGroupTemplateRef", "workload", "workloadName")
@@ -34,7 +34,7 @@ def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _status(obj: ReadOnlyObject) -> str:
-    """Return how far scheduling is, or why the group is being disrupted."""
+    """Return the scheduling status, or the reason of a disruption."""
     conditions = {string(found, "type"): found for found in sections(obj, "status", "conditions")}
     if disruption := conditions.get("DisruptionTarget"):
         return string(disruption, "reason")

@@ -1,4 +1,4 @@
-"""Services, and the addresses behind them: endpoints and endpoint slices."""
+"""Printers for Services, Endpoints and EndpointSlices."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a Service."""
+    """Return the table cells of a Service."""
     cluster_ips = elements(obj, "spec", "clusterIPs")
     return [
         name(obj),
@@ -25,7 +25,7 @@ def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def balancer_addresses(obj: ReadOnlyObject) -> list[str]:
-    """Return where a load balancer can be reached, sorted, each address once."""
+    """Return the distinct addresses of a load balancer, sorted."""
     ingress = sections(obj, "status", "loadBalancer", "ingress")
     return sorted({string(item, "ip") or string(item, "hostname") for item in ingress} - {""})
 
@@ -49,12 +49,12 @@ def _port(port: ReadOnlyObject) -> str:
 
 
 def endpoints_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of Endpoints."""
+    """Return the table cells of Endpoints."""
     return [name(obj), _endpoints(obj), age(obj, now)]
 
 
 def _endpoints(obj: ReadOnlyObject) -> str:
-    """Return every address at every port of its subset; subsets without ports have bare addresses."""
+    """Return every address with every port of its subset; subsets without ports give bare addresses."""
     subsets = sections(obj, "subsets")
     found: list[str] = []
     for subset in subsets:
@@ -69,7 +69,7 @@ def _joined(ip: str, port: int) -> str:
 
 
 def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of an EndpointSlice."""
+    """Return the table cells of an EndpointSlice."""
     ports = [_slice_port(port) for port in sections(obj, "ports")]
     addresses = [str(ip) for endpoint in sections(obj, "endpoints") for ip in elements(endpoint, "addresses")]
     return [

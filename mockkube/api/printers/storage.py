@@ -1,4 +1,4 @@
-"""What volumes come from: classes, drivers, and their attachment to nodes."""
+"""Printers for storage.k8s.io: classes, drivers and attachments."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.be
 
 
 def storage_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a StorageClass."""
+    """Return the table cells of a StorageClass."""
     is_default = any(value_at(obj, "metadata", "annotations", key) == "true" for key in DEFAULT_CLASS)
     return [
         f"{name(obj)} (default)" if is_default else name(obj),
@@ -24,12 +24,12 @@ def storage_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def volume_attributes_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a VolumeAttributesClass."""
+    """Return the table cells of a VolumeAttributesClass."""
     return [name(obj), string(obj, "driverName"), age(obj, now)]
 
 
 def volume_attachment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a VolumeAttachment."""
+    """Return the table cells of a VolumeAttachment."""
     return [
         name(obj),
         string(obj, "spec", "attacher"),
@@ -41,12 +41,12 @@ def volume_attachment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def csi_node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a CSINode."""
+    """Return the table cells of a CSINode."""
     return [name(obj), len(elements(obj, "spec", "drivers")), age(obj, now)]
 
 
 def csi_driver_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a CSIDriver."""
+    """Return the table cells of a CSIDriver."""
     audiences = [string(request, "audience") for request in sections(obj, "spec", "tokenRequests")]
     return [
         name(obj),

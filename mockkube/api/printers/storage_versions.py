@@ -1,4 +1,4 @@
-"""How objects are encoded in the store, and their migration to another encoding."""
+"""Printers for StorageVersions and StorageVersionMigrations."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _PROGRESS = ("Running", "Failed", "Succeeded")
 
 
 def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a StorageVersion."""
+    """Return the table cells of a StorageVersion."""
     servers = [
         f"{string(server, 'apiServerID')}={string(server, 'encodingVersion')}"
         for server in sections(obj, "status", "storageVersions")
@@ -22,7 +22,7 @@ def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a StorageVersionMigration; of the conditions that hold the last counts."""
+    """Return the table cells of a StorageVersionMigration; the last true condition counts."""
     resource, group = string(obj, "spec", "resource", "resource"), string(obj, "spec", "resource", "group")
     holding = [
         string(found, "type")

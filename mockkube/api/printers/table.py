@@ -1,4 +1,4 @@
-"""What a table is made of: columns, rows, and the printer that turns an object into a row."""
+"""Tables: columns, rows, and printers that turn an object into a row."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ UNSET = "<unset>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The heading of a column; priority 0 is always shown, 1 only when wide output is asked for."""
+    """Header of a column; priority 0 is always shown, 1 only with `-o wide`."""
 
     name: str
     type: str = "string"
@@ -25,7 +25,7 @@ class Column:
 
 
 class RowCondition(TypedDict):
-    """What a client should know of a row as a whole: so far only that its object is done."""
+    """Condition of a whole row: so far only that the object is completed."""
 
     type: str
     status: str
@@ -42,20 +42,20 @@ class Row:
 
 
 def unconditional(obj: ReadOnlyObject) -> Sequence[RowCondition]:
-    """Say nothing about the row."""
+    """Return no row conditions."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """How a kind is printed. `cells` is pure, answers in the order of `columns`, and never raises on gaps."""
+    """Printer of a kind. `cells` is pure, follows the order of `columns`, and never fails on missing fields."""
 
     columns: tuple[Column, ...]
     cells: Callable[[ReadOnlyObject, datetime], list[Cell]]
     conditions: Callable[[ReadOnlyObject], Sequence[RowCondition]] = unconditional
 
     def row(self, obj: ReadOnlyObject, now: datetime) -> Row:
-        """Print one object as of now."""
+        """Return the row of one object at the present time."""
         return Row(self.cells(obj, now), self.conditions(obj))
 
 
@@ -70,12 +70,12 @@ def integer(name: str, description: str = "") -> Column:
 
 
 def boolean(name: str, description: str = "") -> Column:
-    """Return a column of truth values."""
+    """Return a column of booleans."""
     return Column(name, "boolean", description=description)
 
 
 def wide(name: str, description: str = "") -> Column:
-    """Return a column of text for wide output."""
+    """Return a column of text for `-o wide`."""
     return Column(name, description=description, priority=1)
 
 

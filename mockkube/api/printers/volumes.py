@@ -1,4 +1,4 @@
-"""Persistent volumes and claims."""
+"""Printers for PersistentVolumes and PersistentVolumeClaims."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX",
 
 
 def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PersistentVolume."""
+    """Return the table cells of a PersistentVolume."""
     claim = [string(obj, "spec", "claimRef", key) for key in ("namespace", "name")]
     return [
         name(obj),
@@ -30,7 +30,7 @@ def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return what is shown of a PersistentVolumeClaim; what it got is shown once it has a volume."""
+    """Return the table cells of a PersistentVolumeClaim; capacity and modes appear once it is bound."""
     volume = string(obj, "spec", "volumeName")
     return [
         name(obj),

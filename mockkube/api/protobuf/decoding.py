@@ -1,7 +1,7 @@
-"""Reading a type from the wire: compiled from the schema when first used, one closure a field.
+"""Decoders of types, compiled from the schema on first use, one closure per field.
 
-Zeros of fields that are no pointers say nothing, as in Go, and are left out; what is read goes through the codec,
-which knows what is written all the same. A field of a pointer keeps its zero: being there is what it says.
+Zero values of non-pointer fields are dropped, as in Go, because they mean absence; the codec adds those that are
+always written. A pointer field keeps its zero: its presence is the information.
 """
 
 import struct
@@ -18,9 +18,9 @@ from mockkube.api.schema import Node, Schema, Shape
 from mockkube.api.types import Object
 
 Reader = Callable[[bytes, int, int, Object], None]
-"""Reads the message between two places into an object; also: the field that has those bytes as its value."""
+"""Decodes the message between two offsets into an object; also: the field whose value has those bytes."""
 _Number = Callable[[int, Object], None]
-"""Takes the number read for a field into the object."""
+"""Stores a decoded number in the object."""
 
 _NUMBERS: Final[dict[Shape, Callable[[int], Any]]] = {
     Shape.BOOL: bool,
@@ -31,14 +31,14 @@ _WHOLE_MAX: Final = 1 << 53
 
 
 class Decoders:
-    """The readers of one schema's types."""
+    """Decoders of one schema's types."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._readers: CompiledTable[int, Reader] = CompiledTable()
 
     def message(self, node: Node) -> Reader:
-        """The reader of a struct; recursion goes through the table, so types may contain themselves."""
+        """Return the decoder of a struct; recursion goes through the table, so types may contain themselves."""
         key = id(node.fields)
         readers = self._readers
         return readers.get(key) or readers.find(
@@ -61,8 +61,8 @@ class Decoders:
                 numbers[base | wire.VARINT] = _number(name, _NUMBERS[node.shape], keep_zero=slot.field.pointer)
             elif node.shape is Shape.LIST and node.item is not None and node.item.shape in _NUMBERS:
                 convert = _NUMBERS[node.item.shape]
-                numbers[base | wire.VARINT] = _appended(name, convert)
-                sized[base | wire.SIZED] = _packed(name, convert)
+                numbers[base | wire.VARINT] = _appending(name, convert)
+                sized[base | wire.SIZED] = _decode_packed(name, convert)
             else:
                 sized[base | wire.SIZED] = self._sized(name, node, keep_zero=slot.field.pointer)
         return _message(sized, numbers, _others(doubles, {slot.number for slot in given}))
@@ -70,12 +70,12 @@ class Decoders:
     def _sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
         match node.shape:
             case Shape.STRUCT:
-                return _nested(name, self.message(node))
+                return _nested_decoder(name, self.message(node))
             case Shape.STRING:
                 return _text(name, keep_zero=keep_zero)
             case Shape.LIST if not is_items(node):
                 assert node.item is not None
-                return _repeated(name, self.leaf(node.item))
+                return _repeated_decoder(name, self.leaf(node.item))
             case Shape.MAP:
                 assert node.item is not None
                 return self._map(name, node.item)
@@ -92,7 +92,7 @@ class Decoders:
         return _entries(name, entry)
 
     def leaf(self, node: Node) -> Leaf:
-        """The reader of a value that is no field of its own: an item of a list or a map."""
+        """Return the decoder of an item of a list or map."""
         match node.shape:
             case Shape.STRUCT:
                 return _fresh(self.message(node))
@@ -159,7 +159,7 @@ _Other = Callable[[bytes, int, int, int, Object], int]
 
 
 def _others(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
-    """What is rare: floating point, and what is skipped because nobody knows it."""
+    """Decode rare wire types: floating point, and unknown fields, which are skipped."""
 
     def read(data: bytes, tag: int, pos: int, end: int, out: Object) -> int:
         name = doubles.get(tag)
@@ -192,14 +192,14 @@ def _number(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _Nu
     return put
 
 
-def _appended(name: str, convert: Callable[[int], Any]) -> _Number:
+def _appending(name: str, convert: Callable[[int], Any]) -> _Number:
     def put(number: int, out: Object) -> None:
         out.setdefault(name, []).append(convert(number))
 
     return put
 
 
-def _packed(name: str, convert: Callable[[int], Any]) -> Reader:
+def _decode_packed(name: str, convert: Callable[[int], Any]) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         found = out.setdefault(name, [])
         while pos < end:
@@ -228,8 +228,8 @@ def _single(name: str, leaf: Leaf) -> Reader:
     return take
 
 
-def _nested(name: str, read: Reader) -> Reader:
-    """A struct; standing there twice, it is read twice into the same object."""
+def _nested_decoder(name: str, read: Reader) -> Reader:
+    """Decode a struct; if it occurs twice, both occurrences are merged into one object."""
 
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         inner = out.get(name)
@@ -240,7 +240,7 @@ def _nested(name: str, read: Reader) -> Reader:
     return take
 
 
-def _repeated(name: str, leaf: Leaf) -> Reader:
+def _repeated_decoder(name: str, leaf: Leaf) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         items = out.get(name)
         if items is None:
@@ -272,7 +272,7 @@ def _fresh(read: Reader) -> Leaf:
     return leaf
 
 
-_ITEMS: Final = _message({_KEY: _repeated("items", leaves.read_text)}, {}, _others({}, {1}))
+_ITEMS: Final = _message({_KEY: _repeated_decoder("items", leaves.read_text)}, {}, _others({}, {1}))
 
 
 def _items(data: bytes, pos: int, end: int) -> Any:

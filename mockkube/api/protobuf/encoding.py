@@ -1,4 +1,4 @@
-"""Writing a type to the wire, byte for byte as upstream's generated code does: every field by number, zeros too."""
+"""Encoders of types, byte for byte as upstream's generated code: every field by number, zeros too."""
 
 import base64
 import struct
@@ -17,23 +17,23 @@ from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import ReadOnlyObject
 
 Content = Callable[[Any], bytes]
-"""Writes a value, without its tag and length."""
+"""Encodes a value, without its tag and length."""
 _Put = Callable[[Any], bytes]
-"""Writes a field that is there: tag, length and value."""
+"""Encodes a present field: tag, length and value."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT_OR_STRING_ZERO: Final = b"\x08\x00\x10\x00\x1a\x00"
 
 
 class Encoders:
-    """The writers of one schema's types."""
+    """Encoders of one schema's types."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._writers: CompiledTable[int, Content] = CompiledTable()
 
     def message(self, node: Node) -> Content:
-        """The writer of a struct; recursion goes through the table, so types may contain themselves."""
+        """Return the encoder of a struct; recursion goes through the table, so types may contain themselves."""
         key = id(node.fields)
         writers = self._writers
         return writers.get(key) or writers.find(
@@ -63,7 +63,7 @@ class Encoders:
         return write
 
     def _zero(self, number: int, field: Field, put: _Put) -> bytes:
-        """What stands for a field that is not there: nothing, unless Go holds the value itself."""
+        """Return the bytes of an absent field: none, unless Go holds the value itself."""
         if field.pointer:
             return b""
         match field.node.shape:
@@ -78,9 +78,9 @@ class Encoders:
             case Shape.STRUCT:
                 return put({})
             case Shape.TIME | Shape.MICRO_TIME:
-                return wire.sized(wire.tag(number, wire.SIZED), b"")
+                return wire.length_delimited(wire.tag(number, wire.SIZED), b"")
             case Shape.INT_OR_STRING:
-                return wire.sized(wire.tag(number, wire.SIZED), _INT_OR_STRING_ZERO)
+                return wire.length_delimited(wire.tag(number, wire.SIZED), _INT_OR_STRING_ZERO)
             case Shape.ANY:
                 return put(None)
             case _:
@@ -94,7 +94,7 @@ class Encoders:
                 return _double(number)
             case Shape.LIST if not is_items(node):
                 assert node.item is not None
-                return _repeated(self._put(number, node.item))
+                return _encode_repeated(self._put(number, node.item))
             case Shape.MAP:
                 assert node.item is not None
                 return self._entries(number, node.item)
@@ -110,13 +110,13 @@ class Encoders:
             for key in sorted(value):
                 held = value[key]
                 content = self._zero(2, field, put) if held is None else put(held)
-                parts.append(wire.sized(before, wire.sized(key_tag, key.encode()) + content))
+                parts.append(wire.length_delimited(before, wire.length_delimited(key_tag, key.encode()) + content))
             return b"".join(parts)
 
         return write
 
     def content(self, node: Node) -> Content:
-        """The writer of a sized value."""
+        """Return the encoder of a length-delimited value."""
         match node.shape:
             case Shape.STRUCT:
                 return self.message(node)
@@ -138,7 +138,7 @@ class Encoders:
 
 
 def _sized(number: int, content: Content) -> _Put:
-    before, sized = wire.tag(number, wire.SIZED), wire.sized
+    before, sized = wire.tag(number, wire.SIZED), wire.length_delimited
     return lambda value: sized(before, content(value))
 
 
@@ -152,7 +152,7 @@ def _double(number: int) -> _Put:
     return lambda value: before + struct.pack("<d", value)
 
 
-def _repeated(put: _Put) -> _Put:
+def _encode_repeated(put: _Put) -> _Put:
     return lambda value: b"".join([put(item) for item in value])
 
 
@@ -172,12 +172,12 @@ def _micro_time(value: Any) -> bytes:
 
 def _int_or_string(value: Any) -> bytes:
     if isinstance(value, str):
-        return b"\x08\x01\x10\x00" + wire.sized(b"\x1a", value.encode())
+        return b"\x08\x01\x10\x00" + wire.length_delimited(b"\x1a", value.encode())
     return b"\x08\x00\x10" + wire.varint(value) + b"\x1a\x00"
 
 
 def _json(value: Any) -> bytes:
-    return b"" if value is None else wire.sized(b"\x0a", orjson.dumps(value))
+    return b"" if value is None else wire.length_delimited(b"\x0a", orjson.dumps(value))
 
 
 def _text(value: Any) -> bytes:
@@ -188,9 +188,9 @@ def _text(value: Any) -> bytes:
 _CONTENTS: Final[dict[Shape, Content]] = {
     Shape.STRING: _text,
     Shape.BYTES: base64.b64decode,
-    Shape.QUANTITY: lambda value: wire.sized(b"\x0a", value.encode()),
+    Shape.QUANTITY: lambda value: wire.length_delimited(b"\x0a", value.encode()),
     Shape.TIME: _time,
     Shape.MICRO_TIME: _micro_time,
     Shape.INT_OR_STRING: _int_or_string,
 }
-_ITEMS: Final = _repeated(_sized(1, _text))
+_ITEMS: Final = _encode_repeated(_sized(1, _text))

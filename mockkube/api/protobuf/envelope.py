@@ -1,4 +1,4 @@
-"""Whole objects: the magic, the envelope that names the kind, and the object's own message within.
+"""Whole objects: magic number, the envelope that names the kind, and the object's message.
 
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
 """
@@ -19,19 +19,19 @@ MEDIA: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
 STREAM: Final = f"{MEDIA};stream=watch"
 KEPT_MAX: Final = 8192
-"""How many objects are kept as messages; the one unused for longest is forgotten."""
+"""Number of objects whose messages are cached; the least recently used one is dropped."""
 KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
-"""How large these messages may be together."""
+"""Total size of these messages."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
-"""Kinds that stand in every group and version, and have one type."""
+"""Kinds that exist in every group and version with one type."""
 _FIRST: Final = wire.tag(1, wire.SIZED)
 _SECOND: Final = wire.tag(2, wire.SIZED)
 _NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
 
 
 class GroupVersionKind(NamedTuple):
-    """A kind in full."""
+    """Group, version and kind."""
 
     group: str
     version: str
@@ -39,7 +39,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class UnknownKind(Malformed):
-    """No message is known for the kind."""
+    """There is no message type for the kind."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -47,7 +47,7 @@ class UnknownKind(Malformed):
 
 
 class Message(NamedTuple):
-    """An object read: what it says it is, and its JSON, `apiVersion` and `kind` included."""
+    """A decoded object: its kind, and its JSON with `apiVersion` and `kind`."""
 
     api_version: str
     kind: str
@@ -55,7 +55,7 @@ class Message(NamedTuple):
 
 
 class Protobuf:
-    """Reads and writes the objects of one version's schema."""
+    """Decodes and encodes objects by the schema of one version."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -68,16 +68,16 @@ class Protobuf:
         )
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
-        """Read an object; what it does not say of its kind is taken from `expected`. Malformed, UnknownKind.
+        """Decode an object; missing parts of its kind are taken from `expected`. Raises Malformed, UnknownKind.
 
-        The value is what the codec takes: not yet pruned nor completed, but of the right types.
+        The value is input for the codec: of the right types, but neither pruned nor completed.
         """
         api_version = kind = ""
         try:
-            envelope = _opened(data)
-            api_version, kind = _kind(envelope.sized(1), expected)
+            envelope = _open_envelope(data)
+            api_version, kind = _kind(envelope.length_delimited(1), expected)
             value: Object = {"kind": kind, "apiVersion": api_version}
-            raw = envelope.sized(2)
+            raw = envelope.length_delimited(2)
             self._decoders.message(self._node(api_version, kind))(raw, 0, len(raw), value)
         except UnknownKind:
             raise
@@ -88,7 +88,7 @@ class Protobuf:
         return Message(api_version, kind, value)
 
     def speaks(self, api_version: str, kind: str) -> bool:
-        """Whether there is a message for a kind."""
+        """Return whether there is a message type for a kind."""
         spoken = self._spoken.get((api_version, kind))
         if spoken is None:
             try:
@@ -99,15 +99,15 @@ class Protobuf:
         return spoken
 
     def write(self, obj: ReadOnlyObject) -> bytes:
-        """Write an object as its `kind` and `apiVersion` say; UnknownKind when there is no message for it."""
+        """Encode an object by its `kind` and `apiVersion`; raise UnknownKind if there is no message type."""
         return enclose(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
 
     def content(self, obj: ReadOnlyObject) -> bytes:
-        """An object's own message, as it stands in a list and in its envelope."""
+        """Return an object's own message, as it appears in a list and in its envelope."""
         return self._encoders.message(self._node(obj.get("apiVersion", ""), obj["kind"]))(obj)
 
     def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
-        """An object's own message, made once for a source that never changes."""
+        """Return an object's own message, cached for sources that never change."""
         key = (id(source), api_version)
         found = self._kept.get(key)
         if found is None or found[0] is not source:
@@ -118,8 +118,8 @@ class Protobuf:
     def around_list(
         self, api_version: str, kind: str, metadata: ReadOnlyObject, items_bytes: int
     ) -> tuple[bytes, bytes]:
-        """What comes before and after the items of a list, which take so many bytes as `listed` makes them."""
-        about = wire.sized(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
+        """Return the bytes before and after the items of a list of the given size."""
+        about = wire.length_delimited(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
         size = wire.varint(len(about) + items_bytes)
         return b"".join((MAGIC, _type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
 
@@ -141,7 +141,7 @@ class Protobuf:
         return node
 
     def _metadata_only(self, kind: str) -> Node | None:
-        """The types of objects reduced to their metadata, which the schemas do not list."""
+        """Return the types of metadata-only objects, which the schemas do not list."""
         one = _struct("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
         if kind == "PartialObjectMetadata":
             return one
@@ -151,24 +151,30 @@ class Protobuf:
         return None
 
 
-def listed(items: Iterable[bytes]) -> list[bytes]:
-    """Messages as they stand in a list."""
-    return [wire.sized(_SECOND, item) for item in items]
+def list_items(items: Iterable[bytes]) -> list[bytes]:
+    """Return messages as items of a list."""
+    return [wire.length_delimited(_SECOND, item) for item in items]
 
 
 def enclose(api_version: str, kind: str, content: bytes) -> bytes:
-    """An object's message in its envelope."""
-    return b"".join((MAGIC, _type_meta(api_version, kind), wire.sized(_SECOND, content), _NO_ENCODING_NOR_TYPE))
+    """Return an object's message in its envelope."""
+    return b"".join(
+        (MAGIC, _type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
+    )
 
 
 def _type_meta(api_version: str, kind: str) -> bytes:
-    return wire.sized(_FIRST, wire.sized(_FIRST, api_version.encode()) + wire.sized(_SECOND, kind.encode()))
+    return wire.length_delimited(
+        _FIRST, wire.length_delimited(_FIRST, api_version.encode()) + wire.length_delimited(_SECOND, kind.encode())
+    )
 
 
 def watch_frame(event_type: str, enclosed: bytes) -> bytes:
-    """One event of a watch: its length in four bytes, and a WatchEvent around an object in its envelope."""
+    """Return one watch event: its length in four bytes, and a WatchEvent around the object's envelope."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go
-    event = wire.sized(_FIRST, event_type.encode()) + wire.sized(_SECOND, wire.sized(_FIRST, enclosed))
+    event = wire.length_delimited(_FIRST, event_type.encode()) + wire.length_delimited(
+        _SECOND, wire.length_delimited(_FIRST, enclosed)
+    )
     return len(event).to_bytes(4, "big") + event
 
 
@@ -187,7 +193,7 @@ def _words(error: Exception) -> str:
             return str(error)
 
 
-def _opened(data: bytes) -> wire.Parts:
+def _open_envelope(data: bytes) -> wire.Parts:
     if not data:
         raise Malformed("empty data")
     if not data.startswith(MAGIC):
@@ -202,9 +208,9 @@ def _go(data: bytes) -> str:
 
 
 def _kind(type_meta: bytes, expected: GroupVersionKind | None) -> tuple[str, str]:
-    """The `apiVersion` and `kind` of an object: what it says, else what is expected."""
+    """Return the `apiVersion` and `kind` of an object, or the expected ones."""
     said = wire.parts(type_meta, 0, len(type_meta))
-    api_version, kind = (said.sized(number).decode("utf-8", "replace") for number in (1, 2))
+    api_version, kind = (said.length_delimited(number).decode("utf-8", "replace") for number in (1, 2))
     if expected is not None:
         kind = kind or expected.kind
         api_version = api_version or f"{expected.group}/{expected.version}".removeprefix("/")

@@ -1,4 +1,4 @@
-"""Where the fields of a type stand on the wire: the schema's fields under the numbers of Go's struct tags."""
+"""Field layout of types on the wire: the schema's fields with the numbers of Go's struct tags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from mockkube.api.schema import Field, Node, Shape
 
 _META: Final = "meta/v1"
 _ITEMS: Final = ("AttestationValue", "ExtraValue", "Verbs")
-"""Named slices that upstream declares as messages of their own, with the one field `items`."""
+"""Named slices that upstream declares as messages of their own, with the single field `items`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A numbered field; without a field of the schema, a struct that JSON inlines and the wire nests."""
+    """A numbered field; without a schema field, a struct that JSON inlines and the wire nests."""
 
     number: int
     field: Field | None
@@ -25,13 +25,13 @@ class Slot:
 
 
 def slots(node: Node) -> tuple[Slot, ...]:
-    """The fields of a struct that have a number, by number."""
+    """Return the numbered fields of a struct by number."""
     *_, version_parent, version, name = node.definition.split(".")
     return _struct_slots(f"{version_parent}/{version}", name, node.fields)
 
 
 def is_items(node: Node) -> bool:
-    """Whether a list is a message that holds its items."""
+    """Return whether a list is a message that holds its items."""
     return node.shape is Shape.LIST and node.go.rpartition(".")[2] in _ITEMS
 
 
@@ -39,20 +39,20 @@ def _struct_slots(package: str, name: str, fields: Mapping[str, Field]) -> tuple
     rows = _facts()["structs"].get(package, {}).get(name)
     if rows is None:
         alias = _facts()["names"].get(package, {}).get(name, "")
-        return _struct_slots(*_declared(package, alias), fields) if alias else ()
+        return _struct_slots(*_declaration_of(package, alias), fields) if alias else ()
     found = []
     for field_name, go, _, number in rows:
         if not number:
             continue
         if not field_name:
-            found.append(Slot(number, None, _struct_slots(*_declared(package, go), fields)))
+            found.append(Slot(number, None, _struct_slots(*_declaration_of(package, go), fields)))
         elif field_name in fields:
             found.append(Slot(number, fields[field_name]))
     return tuple(sorted(found, key=lambda slot: slot.number))
 
 
-def _declared(package: str, go: str) -> tuple[str, str]:
-    """The package and name of the type a struct of `package` calls `go`."""
+def _declaration_of(package: str, go: str) -> tuple[str, str]:
+    """Return package and name of the type that a struct of `package` refers to as `go`."""
     qualifier, _, name = go.rpartition(".")
     if not qualifier:
         return package, name

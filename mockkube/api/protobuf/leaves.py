@@ -1,4 +1,4 @@
-"""Messages that JSON writes as one value: quantities, times, numbers or text, and JSON within protobuf."""
+"""Messages that are one value in JSON: quantities, times, numbers or text, and JSON within protobuf."""
 
 import base64
 from collections.abc import Callable
@@ -13,40 +13,40 @@ from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Shape
 
 Leaf = Callable[[bytes, int, int], Any]
-"""Reads the value that stands between two places."""
+"""Decodes the value between two offsets."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_text(data: bytes, pos: int, end: int) -> Any:
-    """Text; what is not UTF-8 is replaced, as Go's JSON does."""
+    """Return text; invalid UTF-8 is replaced, as Go's JSON does."""
     return data[pos:end].decode("utf-8", "replace")
 
 
 def read_bytes(data: bytes, pos: int, end: int) -> Any:
-    """Bytes as JSON writes them."""
+    """Return bytes in the base64 form of JSON."""
     return base64.b64encode(data[pos:end]).decode()
 
 
 def read_quantity(data: bytes, pos: int, end: int) -> Any:
-    """A quantity in its canonical form."""
+    """Return a quantity in its canonical form."""
     found = wire.parts(data, pos, end)
     if 1 not in found:
         return "0"
     try:
-        return quantity.canonical(found.sized(1).decode("utf-8", "replace"))
+        return quantity.canonical(found.length_delimited(1).decode("utf-8", "replace"))
     except ValueError as error:
         raise Malformed(str(error)) from error
 
 
 def read_time(data: bytes, pos: int, end: int) -> Any:
-    """A time in whole seconds; no bytes at all are no time."""
+    """Return a time in whole seconds, None without any bytes."""
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time_proto.go
     return times.render_time(_moment(wire.parts(data, pos, end))) if pos != end else None
 
 
 def read_micro_time(data: bytes, pos: int, end: int) -> Any:
-    """A time in microseconds; no bytes at all are no time."""
+    """Return a time in microseconds, None without any bytes."""
     if pos == end:
         return None
     found = wire.parts(data, pos, end)
@@ -62,20 +62,20 @@ def _moment(found: wire.Parts, micros: int = 0) -> datetime:
 
 
 def read_int_or_string(data: bytes, pos: int, end: int) -> Any:
-    """The number or the text, as the message's type says."""
+    """Return the number or the text, by the message's type field."""
     found = wire.parts(data, pos, end)
     match found.number(1):
         case 0:
             return wire.signed32(found.number(2))
         case 1:
-            return found.sized(3).decode("utf-8", "replace")
+            return found.length_delimited(3).decode("utf-8", "replace")
         case unknown:
             raise Malformed(f"impossible IntOrString.Type: {unknown}")
 
 
 def read_json(data: bytes, pos: int, end: int) -> Any:
-    """What the JSON text of a RawExtension, a FieldsV1 or a JSON holds; null when there is none."""
-    raw = wire.parts(data, pos, end).sized(1)
+    """Return the value of the JSON text in a RawExtension, a FieldsV1 or a JSON; None without one."""
+    raw = wire.parts(data, pos, end).length_delimited(1)
     try:
         return orjson.loads(raw) if raw else None
     except orjson.JSONDecodeError as error:
@@ -83,7 +83,7 @@ def read_json(data: bytes, pos: int, end: int) -> Any:
 
 
 def read_nothing(data: bytes, pos: int, end: int) -> Any:
-    """A struct without fields."""
+    """Return a struct without fields."""
     wire.parts(data, pos, end)
     return {}
 

@@ -1,4 +1,4 @@
-"""The types of a CRD's schema that JSON writes in one of two ways: `additionalProperties: true` or a schema.
+"""Types of a CRD's schema with two JSON forms: `additionalProperties: true` or a schema.
 
 upstream 1.36: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
 """
@@ -18,18 +18,18 @@ _MANY: Final = "many"
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """One of these types: its fields as a message, and what stands for it when none is there."""
+    """One of these types: the fields of its message, and its value if none is present."""
 
     slots: tuple[Slot, ...]
     otherwise: bool | None = None
 
     def fold(self, parts: Object) -> Any:
-        """The JSON of what was read."""
+        """Return the JSON form of a decoded message."""
         return parts.get(_MANY) or parts.get(_ONE, parts.get(_ALLOWED, self.otherwise))
 
 
 def union(schema: Schema, name: str) -> Union | None:
-    """The union with this name; None when the type is none."""
+    """Return the union type with this name, None if the type is none."""
     props = schema.node(_SCHEMA)
     match name:
         case "JSONSchemaPropsOrArray":
@@ -45,7 +45,7 @@ def union(schema: Schema, name: str) -> Union | None:
 
 
 def unfold(value: Any) -> Object:
-    """The fields of the message that says what JSON says."""
+    """Return the message fields for a JSON value."""
     match value:
         case bool():
             return {_ALLOWED: value}

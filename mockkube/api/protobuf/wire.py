@@ -1,4 +1,4 @@
-"""The wire format of protobuf: tags, varints, and how what nobody knows is skipped.
+"""Protobuf wire format: tags, varints, and skipping of unknown fields.
 
 Texts and bounds are those of the decoders that upstream generates.
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/api/resource/quantity_proto.go
@@ -18,9 +18,9 @@ _SIZES: Final = tuple(bytes([size]) for size in range(128))
 
 
 class Malformed(ValueError):
-    """The bytes are not the message they should be; the text says why.
+    """The bytes do not decode; the text says why.
 
-    When the envelope could be read, `api_version` and `kind` are what it says or what was expected.
+    `api_version` and `kind` are those of the envelope if it was decoded, else the expected ones.
     """
 
     api_version = ""
@@ -28,12 +28,12 @@ class Malformed(ValueError):
 
 
 def cut_short() -> NoReturn:
-    """Complain that the bytes end within a value."""
+    """Return the error for bytes that end within a value."""
     raise Malformed("unexpected EOF")
 
 
 def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
-    """The varint whose first byte, `low`, was just read and is not its last; and where it ends."""
+    """Return the varint whose first byte, `low`, was just read, and its end."""
     value, shift = low & 0x7F, 7
     while shift < _VARINT_BITS:
         byte = data[pos]
@@ -46,13 +46,13 @@ def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
 
 
 def varint_at(data: bytes, pos: int) -> tuple[int, int]:
-    """The varint at a place, and where it ends."""
+    """Return the varint at an offset, and its end."""
     low = data[pos]
     return (low, pos + 1) if low < 0x80 else more(data, pos + 1, low)
 
 
 def size_at(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """Where the sized value at a place begins and where it stops."""
+    """Return start and end of the length-delimited value at an offset."""
     size, pos = varint_at(data, pos)
     if size >> 63:
         raise Malformed("proto: negative length found during unmarshaling")
@@ -62,7 +62,7 @@ def size_at(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, tag: int, pos: int, end: int) -> int:
-    """Where the value of an unknown field ends; Malformed when it cannot be one."""
+    """Return the end of an unknown field's value; raise Malformed if it has none."""
     if tag >> 3 == 0:
         raise Malformed(f"proto: illegal tag 0 (wire type {tag & 7})")
     if tag & 7 == _END:
@@ -99,28 +99,28 @@ def _after(data: bytes, tag: int, pos: int, end: int) -> int:
 
 
 def signed32(value: int) -> int:
-    """An int32: the lower half of the varint."""
+    """Return the lower half of the varint as int32."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 
 def signed64(value: int) -> int:
-    """An int64: the varint's bits."""
+    """Return the varint as int64."""
     return value - (1 << 64) if value >> 63 else value
 
 
 class Parts(dict[int, int | bytes]):
-    """The fields of a small message by number; of those that repeat, the last."""
+    """Fields of a small message by number; of repeated ones, the last."""
 
     def number(self, field: int) -> int:
-        """A field that is an int64; 0 when it is not there."""
+        """Return an int64 field, 0 if it is absent."""
         value = self.get(field, 0)
         if isinstance(value, bytes):
             raise Malformed(f"proto: wrong wireType = {SIZED} for field {field}")
         return signed64(value)
 
-    def sized(self, field: int) -> bytes:
-        """A field that is text or bytes; none when it is not there."""
+    def length_delimited(self, field: int) -> bytes:
+        """Return a text or bytes field, empty if it is absent."""
         value = self.get(field, b"")
         if isinstance(value, int):
             raise Malformed(f"proto: wrong wireType = {VARINT} for field {field}")
@@ -128,7 +128,7 @@ class Parts(dict[int, int | bytes]):
 
 
 def parts(data: bytes, pos: int, end: int) -> Parts:
-    """The fields of the message between two places."""
+    """Return the fields of the message between two offsets."""
     found = Parts()
     while pos < end:
         tag, pos = varint_at(data, pos)
@@ -145,7 +145,7 @@ def parts(data: bytes, pos: int, end: int) -> Parts:
 
 
 def varint(value: int) -> bytes:
-    """A number as a varint; a negative one as the 64 bits it has in Go."""
+    """Return a number as a varint; negative numbers as 64 bits, as in Go."""
     value &= _UINT64
     if value < 0x80:
         return _SIZES[value]
@@ -158,11 +158,11 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire_type: int) -> bytes:
-    """What stands before a field's value."""
+    """Return the tag of a field."""
     return varint(number << 3 | wire_type)
 
 
-def sized(before: bytes, content: bytes) -> bytes:
-    """A tag, a length and the content."""
+def length_delimited(before: bytes, content: bytes) -> bytes:
+    """Return a tag, a length and the content."""
     size = len(content)
     return before + (_SIZES[size] if size < 0x80 else varint(size)) + content

@@ -5,7 +5,7 @@ upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/p
 
 from collections.abc import Sequence
 
-from mockkube.api.protobuf.envelope import enclose, listed
+from mockkube.api.protobuf.envelope import enclose, list_items
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.bulk import Bulk, in_parts
 from mockkube.apiserver.registry.cache import Record, Span
@@ -32,9 +32,9 @@ def _content(resource: Resource, record: Record) -> bytes:
 def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
     """The items, joined; once for all who ask for the same span, while nothing of it changes."""
     if not isinstance(records, Span):
-        return in_parts(listed(_content(resource, record) for record in records))
+        return in_parts(list_items(_content(resource, record) for record in records))
     form = f"{resource.api_version} protobuf"
     known = records.joined.get(form)
     if known is None:
-        known = records.joined[form] = in_parts(listed(_content(resource, record) for record in records))
+        known = records.joined[form] = in_parts(list_items(_content(resource, record) for record in records))
     return known

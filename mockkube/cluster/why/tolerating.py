@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.answers import near_misses
 from mockkube.proposals.lending import taint_rules
 from mockkube.scheduler.why_facts import text_of
@@ -30,7 +30,7 @@ def first_untolerated(
 ) -> Untolerated | None:
     """Return the first taint with one of the effects that is not tolerated."""
     own = compiled(tolerations, caps)
-    taint = untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
+    taint = find_untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
     if taint is None:
         return None
     return Untolerated(taint, text_of({"taint": taint, "tolerations": near_misses(own, taint, caps)}))

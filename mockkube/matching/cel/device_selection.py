@@ -1,4 +1,4 @@
-"""What expressions say of devices.
+"""Evaluation of device selectors.
 
 upstream 1.36: dynamic-resource-allocation/cel/compile.go (DeviceMatches)
 """
@@ -19,12 +19,12 @@ from mockkube.matching.cel.tolerations import COST_MAX, PROGRAMS_MAX
 
 @lru_cache(PROGRAMS_MAX)
 def selector(expression: str, *, shared: bool, lists: bool) -> Compiled:
-    """Return an expression compiled where devices can be shared, or attributes be lists."""
+    """Return a compiled expression for clusters with shareable devices, or with list attributes."""
     return devices(shared=shared, lists=lists).compile(expression)
 
 
 def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: bool) -> bool | str:
-    """Return whether a device of a driver's slice is selected, or the error that evaluation ends with."""
+    """Return whether a device of a driver's slice matches, or the error of the evaluation."""
     assert compiled.program is not None, "only what compiles is evaluated"
     try:
         variables = {
@@ -42,7 +42,7 @@ def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: b
 
 
 def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]) -> OpenMap:
-    """Sort what a device has by domain, which is the driver's where a name has none."""
+    """Group attributes by domain; names without a domain belong to the driver's."""
     domains = OpenMap()
     for name, one in named.items():
         domain, slash, identifier = name.partition("/")

@@ -1,6 +1,6 @@
-"""Expressions over devices: the environment of selectors in device classes and claims, and what admission asks of them.
+"""CEL environment of device selectors in DeviceClasses and ResourceClaims, and its validation.
 
-Not here: `includes`, which device selectors have once the gate `DRAListTypeAttributes` is on.
+The function `includes`, which the gate `DRAListTypeAttributes` adds, is not supported.
 upstream 1.36: dynamic-resource-allocation/cel/compile.go
 """
 
@@ -32,7 +32,7 @@ _QUANTITY: Final = types.struct("kubernetes.Quantity")
 
 
 def _size_max(path: Path) -> int | None:
-    """Return the largest size of what a path leads to; None where upstream does not know it either."""
+    """Return the maximum size of the value at a path; None where upstream does not know it either."""
     match path:
         case ("device",):
             return 0
@@ -52,7 +52,7 @@ def _size_max(path: Path) -> int | None:
 
 
 class _Sizes(Mapping[Path, Size]):
-    """The sizes in a device, by path: names of attributes are anything, so they are not listed."""
+    """Sizes in a device by path; attribute names are arbitrary, so they are not listed."""
 
     def __getitem__(self, path: Path) -> Size:
         size_max = _size_max(path)
@@ -72,7 +72,7 @@ class _Sizes(Mapping[Path, Size]):
 
 @cache
 def devices(*, shared: bool, lists: bool) -> Environment:
-    """Return the environment in which devices can be shared, or attributes be lists."""
+    """Return the environment for clusters with shareable devices, or with list attributes."""
     attribute = types.DYN if lists else types.ANY
     fields: dict[str, CelType] = {
         "driver": types.STRING,
@@ -86,11 +86,11 @@ def devices(*, shared: bool, lists: bool) -> Environment:
 
 
 @lru_cache(PROGRAMS_MAX)
-def _compiled(expression: str, *, shared: bool, lists: bool) -> Compiled:
+def _compile(expression: str, *, shared: bool, lists: bool) -> Compiled:
     return devices(shared=shared, lists=lists).compile(expression)
 
 
 def device_expression(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
-    """Judge the selector of a device class or claim at a path; a stored one is judged alike."""
+    """Validate the selector of a device class or claim at a path; stored ones are validated alike."""
     gates = {"shared": judge.caps.enabled(SHARED_GATE), "lists": judge.caps.enabled(LISTS_GATE)}
-    return admission_errors(expression, _compiled(expression, **gates), at)
+    return admission_errors(expression, _compile(expression, **gates), at)

@@ -1,4 +1,4 @@
-"""Expressions over taints: the environment of KEP-5500, what admission asks of them, and what they say of a taint."""
+"""CEL expressions of tolerations (KEP-5500): environment, validation, evaluation on taints."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 COST_MAX: Final = 1_000_000
-"""The most an expression may be estimated to cost, and the most an evaluation may cost."""
+"""Limit of the estimated cost, and of the actual cost of an evaluation."""
 PROGRAMS_MAX: Final = 1024
-"""How many compiled expressions a component remembers; the least recently used one is forgotten."""
+"""Size of the cache of compiled expressions; the least recently used one is dropped."""
 
 _TAINT: Final = "kubernetes.Taint"
 _SCHEMA: Final = Schema(
@@ -41,7 +41,7 @@ TAINTS_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
 
 
 def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
-    """Return what the API server says of an expression, compiled, in the field `at`."""
+    """Return the API server's errors for a compiled expression in the field `at`."""
     if len(text.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
         return [too_long(at, EXPRESSION_BYTES_MAX)]
     if compiled.error is not None:
@@ -59,21 +59,21 @@ def evaluate(compiled: Compiled, taint: ReadOnlyObject, *, backwards: bool = Fal
 
 @dataclass(slots=True)
 class CacheStatistics:
-    """How often a compiled expression was found, and how often it had to be compiled."""
+    """Number of cache hits and of compilations."""
 
     hits: int = 0
     misses: int = 0
 
 
 class ExpressionCache:
-    """Compiles expressions of tolerations; each component owns one, so that what it pays is its own."""
+    """LRU cache of compiled expressions; each component has one of its own."""
 
     def __init__(self, programs_max: int = PROGRAMS_MAX) -> None:
         self.statistics = CacheStatistics()
         self._compiled: LRUCache[str, Compiled] = LRUCache(programs_max)
 
     def get(self, text: str) -> Compiled:
-        """Return the expression compiled."""
+        """Return the compiled expression."""
         compiled = self._compiled.get(text)
         if compiled is not None:
             self.statistics.hits += 1
@@ -84,7 +84,7 @@ class ExpressionCache:
         return compiled
 
     def expression(self, text: str) -> Expression:
-        """Return what `taints.TaintRules` asks for: the expression as a test of taints."""
+        """Return the expression as a test of taints, as `taints.TaintRules` needs it."""
         compiled = self.get(text)
         if compiled.error is not None:
             unreadable = Unreadable("toleration", text, compiled.error)

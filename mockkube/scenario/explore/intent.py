@@ -94,7 +94,7 @@ class Intent:
 
     def _fits(self, node: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], effects: Sequence[str]) -> bool:
         compiled = taints.compile_tolerations(tolerations, self._rules)
-        return taints.untolerated(node["spec"].get("taints") or (), compiled, effects) is None
+        return taints.find_untolerated(node["spec"].get("taints") or (), compiled, effects) is None
 
     def lost(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the tolerations of its owner's manifest that a pod does not have."""

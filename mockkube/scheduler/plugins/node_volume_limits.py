@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
-from mockkube.matching.csi_migration import handle, taken_over_on, takeover_of, takeover_of_plugin
+from mockkube.matching.csi_migration import handle, is_migrated_on, migration_of, migration_of_plugin
 from mockkube.matching.volumes import class_of
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
@@ -114,7 +114,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             if found is not None and all(found):
                 yield found
         for volume in _inline(pod):
-            takeover = takeover_of(volume)
+            takeover = migration_of(volume)
             if takeover is not None and takeover.begun and self._migrates(takeover.plugin, csi_node):
                 yield Attachment(takeover.driver, _handle(volume))
 
@@ -124,7 +124,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return self._of_class(claim, csi_node)
         if (csi := volume["spec"].get("csi")) is not None:
             return Attachment(csi.get("driver", ""), csi.get("volumeHandle", ""))
-        takeover = takeover_of(volume["spec"])
+        takeover = migration_of(volume["spec"])
         if takeover is None or not takeover.begun or not self._migrates(takeover.plugin, csi_node):
             return None
         try:
@@ -141,16 +141,16 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         provisioner = storage_class.get("provisioner", "")
         metadata = claim["metadata"]
         name = f"unbound {metadata['namespace']}/{metadata['name']}"
-        takeover = takeover_of_plugin(provisioner)
+        takeover = migration_of_plugin(provisioner)
         if takeover is None:
             return Attachment(provisioner, name)
         return Attachment(takeover.driver, name) if takeover.begun and self._migrates(provisioner, csi_node) else None
 
     def _migrates(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
-        takeover = takeover_of_plugin(plugin)
+        takeover = migration_of_plugin(plugin)
         if csi_node is None or takeover is None:
             return False
-        return not self._asks_csi_nodes or taken_over_on(csi_node, takeover)
+        return not self._asks_csi_nodes or is_migrated_on(csi_node, takeover)
 
     def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
         """Return the name of a driver that the node must have and has not; empty if there is none."""
@@ -183,11 +183,11 @@ def _inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
 
 
 def _read_inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
-    return tuple(volume for volume in pod.spec.get("volumes") or () if takeover_of(volume) is not None)
+    return tuple(volume for volume in pod.spec.get("volumes") or () if migration_of(volume) is not None)
 
 
 def _handle(volume: ReadOnlyObject) -> str:
-    takeover = takeover_of(volume)
+    takeover = migration_of(volume)
     assert takeover is not None, "only volumes that are taken over have a handle"
     try:
         return handle(takeover, volume[takeover.source])
@@ -238,5 +238,5 @@ def _may_detach_for(pod: PodInfo, event: ClusterEvent) -> bool:
     attachment = event.old or event.new
     if named_claims_of(pod) or attachment is None:
         return bool(named_claims_of(pod))
-    drivers = {takeover.driver for volume in _inline(pod) if (takeover := takeover_of(volume)) is not None}
+    drivers = {takeover.driver for volume in _inline(pod) if (takeover := migration_of(volume)) is not None}
     return attachment["spec"].get("attacher", "") in drivers

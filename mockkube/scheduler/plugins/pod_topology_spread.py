@@ -13,7 +13,7 @@ import orjson
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
@@ -61,7 +61,7 @@ class _Access:
         """Whether the constraint counts the pods on a node."""
         if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
             return False
-        return not (constraint.honors_taints and untolerated(node.taints, self.tolerations, KEEPING_AWAY))
+        return not (constraint.honors_taints and find_untolerated(node.taints, self.tolerations, KEEPING_AWAY))
 
 
 class _Skews:

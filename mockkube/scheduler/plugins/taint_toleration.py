@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.answers import near_misses
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo
@@ -45,16 +45,16 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         tolerations = pod.part(self, self._compile)
-        if event.old is not None and untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
+        if event.old is not None and find_untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
             return False
-        return event.new is not None and untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None
+        return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Refuse a node with a taint that keeps away and is not tolerated; the first one is what is told."""
         if not node.taints:
             return SUCCESS
         tolerations = pod.part(self, self._compile)
-        taint = untolerated(node.taints, tolerations, KEEPING_AWAY)
+        taint = find_untolerated(node.taints, tolerations, KEEPING_AWAY)
         return SUCCESS if taint is None else self._refuse(taint, tolerations)
 
     def _refuse(self, taint: ReadOnlyObject, tolerations: Tolerations) -> Status:

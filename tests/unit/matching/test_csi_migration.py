@@ -7,10 +7,10 @@ import pytest
 from mockkube.matching.csi_migration import (
     MIGRATED_PLUGINS,
     handle,
-    taken_over_on,
-    takeover_of,
-    takeover_of_plugin,
-    translated,
+    is_migrated_on,
+    migration_of,
+    migration_of_plugin,
+    translate,
 )
 
 ZONE = "topology.kubernetes.io/zone"
@@ -29,7 +29,7 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
     ],
 )
 def test_a_volume_has_a_handle(source: str, fields: Any, expected: str) -> None:
-    takeover = takeover_of({source: fields})
+    takeover = migration_of({source: fields})
     assert takeover is not None
     assert handle(takeover, fields) == expected
 
@@ -42,7 +42,7 @@ def test_a_volume_has_a_handle(source: str, fields: Any, expected: str) -> None:
     ],
 )
 def test_a_google_disk_is_called_by_the_zones_it_is_labelled_with(zones: str, expected: str) -> None:
-    takeover = takeover_of({"gcePersistentDisk": {}})
+    takeover = migration_of({"gcePersistentDisk": {}})
     assert takeover is not None
     assert handle(takeover, {"pdName": "d"}, {ZONE: zones}) == expected
 
@@ -57,24 +57,24 @@ def test_a_google_disk_is_called_by_the_zones_it_is_labelled_with(zones: str, ex
     ],
 )
 def test_what_the_driver_cannot_take_over_is_refused(source: str, fields: Any, labels: Any, message: str) -> None:
-    takeover = takeover_of({source: fields})
+    takeover = migration_of({source: fields})
     assert takeover is not None
     with pytest.raises(ValueError, match=message):
         handle(takeover, fields, labels)
 
 
 def test_a_plugin_is_taken_over_where_the_node_says_so() -> None:
-    takeover = takeover_of_plugin("kubernetes.io/aws-ebs")
+    takeover = migration_of_plugin("kubernetes.io/aws-ebs")
     assert takeover is not None
     node = {"metadata": {"annotations": {MIGRATED_PLUGINS: "kubernetes.io/cinder,kubernetes.io/aws-ebs"}}}
-    assert taken_over_on(node, takeover)
-    assert not taken_over_on({"metadata": {}}, takeover)
-    assert not taken_over_on(None, takeover)
+    assert is_migrated_on(node, takeover)
+    assert not is_migrated_on({"metadata": {}}, takeover)
+    assert not is_migrated_on(None, takeover)
 
 
 def test_nobody_takes_over_what_is_no_plugin_of_old() -> None:
-    assert takeover_of({"hostPath": {"path": "/"}}) is None
-    assert takeover_of_plugin("csi.example.com") is None
+    assert migration_of({"hostPath": {"path": "/"}}) is None
+    assert migration_of_plugin("csi.example.com") is None
 
 
 def ebs(labels: Any = None, terms: Any = None) -> Any:
@@ -98,12 +98,12 @@ def term(key: str, *values: str) -> Any:
     ],
 )
 def test_zones_are_called_as_the_driver_calls_them(volume: Any, terms: Any) -> None:
-    takeover = takeover_of(volume["spec"])
+    takeover = migration_of(volume["spec"])
     assert takeover is not None
-    assert translated(volume, takeover)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == terms
+    assert translate(volume, takeover)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == terms
 
 
 def test_a_volume_without_zones_stays_as_it_is() -> None:
-    takeover = takeover_of(ebs()["spec"])
+    takeover = migration_of(ebs()["spec"])
     assert takeover is not None
-    assert translated(ebs(), takeover) == ebs()
+    assert translate(ebs(), takeover) == ebs()

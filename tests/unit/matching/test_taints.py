@@ -93,16 +93,16 @@ def test_an_operator_of_a_proposal_is_one_function() -> None:
 def test_the_first_untolerated_taint_of_the_asked_effects_is_found() -> None:
     found = [{"key": "a", "effect": "PreferNoSchedule"}, {"key": "b", "effect": "NoSchedule"}]
     tolerations = taints.compile_tolerations([{"key": "c", "operator": "Exists"}], _ALL)
-    assert taints.untolerated(found, tolerations, ("NoSchedule", "NoExecute")) == found[1]
-    assert taints.untolerated(found, tolerations) == found[0]
-    assert taints.untolerated(found, taints.compile_tolerations([{"operator": "Exists"}], _ALL)) is None
+    assert taints.find_untolerated(found, tolerations, ("NoSchedule", "NoExecute")) == found[1]
+    assert taints.find_untolerated(found, tolerations) == found[0]
+    assert taints.find_untolerated(found, taints.compile_tolerations([{"operator": "Exists"}], _ALL)) is None
 
 
 def _reported(toleration: dict[str, str], *matched: dict[str, str]) -> list[str]:
     """Return the lines that are logged when these taints are matched, up to the first that is not tolerated."""
     lines: list[str] = []
     rules = replace(_ALL, report=lambda outcome, taint: lines.append(taints.log_text(outcome, taint)))
-    taints.untolerated(matched, taints.compile_tolerations([toleration], rules))
+    taints.find_untolerated(matched, taints.compile_tolerations([toleration], rules))
     return lines
 
 

@@ -7,10 +7,10 @@ import pytest
 from mockkube.matching.taints import SEMVER
 from mockkube.matching.volumes import (
     BOUND_BY_CONTROLLER,
-    Pin,
-    Terms,
+    ClaimRequirements,
+    RequiredLabel,
+    SearchConditions,
     Volume,
-    Wish,
     bound_to,
     class_of,
     find_volume,
@@ -20,7 +20,7 @@ from mockkube.matching.volumes import (
 
 ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 HERE = {"zone": "a", "version": "1.4.0"}
-ON_A_NODE = Terms(labels=HERE, delayed=True)
+ON_A_NODE = SearchConditions(labels=HERE, delayed=True)
 
 
 def volume(name: str = "v", size: str = "1Gi", *, phase: str = "Available", zone: str = "", **spec: Any) -> Any:
@@ -46,9 +46,9 @@ def reference(name: str = "c", **fields: Any) -> Any:
     return {"kind": "PersistentVolumeClaim", "namespace": "a", "name": name, **fields}
 
 
-def found(wish: Any, *volumes: Any, terms: Terms = ON_A_NODE, taken: tuple[str, ...] = ()) -> str:
+def found(wish: Any, *volumes: Any, terms: SearchConditions = ON_A_NODE, taken: tuple[str, ...] = ()) -> str:
     compiled = [Volume.read(one, SEMVER) for one in volumes]
-    volume = find_volume(Wish.read(wish), compiled, terms, taken)
+    volume = find_volume(ClaimRequirements.read(wish), compiled, terms, taken)
     return "" if volume is None else volume.name
 
 
@@ -84,7 +84,7 @@ def test_a_claims_selector_is_about_the_labels_of_volumes() -> None:
 def test_a_selector_that_cannot_be_read_is_named_with_its_claim() -> None:
     wish = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
     with pytest.raises(ValueError, match="error creating internal label selector for claim: a/c"):
-        Wish.read(wish)
+        ClaimRequirements.read(wish)
 
 
 def test_a_reserved_volume_comes_before_a_smaller_one() -> None:
@@ -100,14 +100,14 @@ def test_a_volume_taken_for_another_claim_of_the_pod_is_left_alone() -> None:
 
 
 def test_without_a_node_unreserved_volumes_are_left_to_the_scheduler() -> None:
-    delayed, immediate = Terms(delayed=True), Terms()
+    delayed, immediate = SearchConditions(delayed=True), SearchConditions()
     assert found(claim(), volume("a"), terms=delayed) == ""
     assert found(claim(), volume("a"), terms=immediate) == "a"
     assert found(claim(), volume("b", zone="b", claimRef=reference()), terms=delayed) == "b"
 
 
 def test_where_attributes_classes_are_unknown_a_claim_of_one_is_an_error() -> None:
-    terms = Terms(labels=HERE, attributes_classes=False)
+    terms = SearchConditions(labels=HERE, attributes_classes=False)
     with pytest.raises(ValueError, match="unsupported volumeAttributesClassName is set on claim a/c"):
         found(claim(volumeAttributesClassName="gold"), terms=terms)
     assert found(claim(), volume(volumeAttributesClassName="gold"), terms=terms) == ""
@@ -127,7 +127,7 @@ def test_an_affinity_without_terms_is_met_by_no_node() -> None:
 def test_a_volume_is_pinned_to_the_label_it_needs_in_any_case() -> None:
     term = volume(zone="a")["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]
     either = volume(nodeAffinity={"required": {"nodeSelectorTerms": [term, term]}})
-    assert Volume.read(volume(zone="a"), {}).pin == Pin("zone", ("a",))
+    assert Volume.read(volume(zone="a"), {}).pin == RequiredLabel("zone", ("a",))
     assert Volume.read(either, {}).pin is None
     assert Volume.read(volume(), {}).pin is None
 

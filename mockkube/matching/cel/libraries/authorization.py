@@ -1,6 +1,6 @@
-"""What somebody may do: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+"""Authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
-Who answers is the `Ask` that the values of the variables are made with.
+The `Ask` function of the variable's value answers them.
 upstream 1.36: apiserver/pkg/cel/library/authz.go
 """
 
@@ -16,7 +16,7 @@ from mockkube_cel.values import NO_OVERLOAD, CelError
 from mockkube.api import names
 
 CHECK_COST: Final = 350_000
-"""Leaves room for two checks in an expression."""
+"""Allows two checks in an expression."""
 _AUTHORIZER: Final = types.struct("kubernetes.authorization.Authorizer")
 _PATH: Final = types.struct("kubernetes.authorization.PathCheck")
 _GROUP: Final = types.struct("kubernetes.authorization.GroupCheck")
@@ -26,11 +26,11 @@ _DECISION: Final = types.struct("kubernetes.authorization.Decision")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether the one who asks, or this service account, may do something."""
+    """An authorization check for the requesting user or a service account."""
 
     verb: str = ""
     account: tuple[str, str] | None = None
-    """Namespace and name."""
+    """Namespace and name of the service account."""
     path: str | None = None
     group: str = ""
     resource: str = ""
@@ -43,7 +43,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer."""
+    """Result of a check."""
 
     allowed: bool
     reason: str = ""
@@ -54,26 +54,26 @@ Ask = Callable[[Question], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """Where every question begins."""
+    """The authorizer itself, before any path or group is chosen."""
 
     ask: Ask
     question: Question = Question()
 
 
 class PathCheck(Authorizer):
-    """A question about a path that is no resource."""
+    """A check of a non-resource path."""
 
     __slots__ = ()
 
 
 class GroupCheck(Authorizer):
-    """A question about a group that does not say yet which resource."""
+    """A check of a group whose resource is still missing."""
 
     __slots__ = ()
 
 
 class ResourceCheck(Authorizer):
-    """A question about a resource."""
+    """A check of a resource."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ def check(asked: Authorizer, verb: str) -> Decision:
 
 
 def _narrowing(field: str) -> Implementation:
-    """What adds one part to a question about a resource."""
+    """Return a function that sets one field of a resource check."""
     return lambda asked, text: ResourceCheck(asked.ask, replace(asked.question, **{field: text}))
 
 

@@ -1,4 +1,4 @@
-"""Named formats that texts are validated against.
+"""Named formats and their validation.
 
 upstream 1.36: apiserver/pkg/cel/library/format.go, vendor/k8s.io/kube-openapi/pkg/validation/strfmt
 """
@@ -26,7 +26,7 @@ _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: how it is checked, and the length of the pattern that it is charged for."""
+    """A format: its check, and the pattern length that its cost is based on."""
 
     name: str
     check: Callable[[str], list[str]]
@@ -77,7 +77,7 @@ FORMATS: Final = {
 }
 
 
-def _named(name: str) -> Optional:
+def _find(name: str) -> Optional:
     return Optional(FORMATS[name]) if name in FORMATS else NONE
 
 
@@ -110,7 +110,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "format.named",
-        (global_overload("format-named", (STRING,), types.optional_of(_FORMAT), _named),),
+        (global_overload("format-named", (STRING,), types.optional_of(_FORMAT), _find),),
         estimate=costs.estimate_unit,
     ),
     *(_constant(name, given) for name, given in FORMATS.items()),

@@ -1,4 +1,4 @@
-"""Paths of JSON patches.
+"""The function `jsonpatch.escapeKey`.
 
 upstream 1.36: apiserver/pkg/cel/library/jsonpatch.go
 """

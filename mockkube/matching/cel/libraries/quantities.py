@@ -1,4 +1,4 @@
-"""Quantities.
+"""Quantity functions.
 
 upstream 1.36: apiserver/pkg/cel/library/quantity.go, apimachinery/pkg/api/resource
 """
@@ -27,7 +27,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A quantity; `scaled` is its number and power of ten while upstream keeps it in 64 bits, else None."""
+    """A quantity; `scaled` is its number and power of ten while upstream holds it in 64 bits, else None."""
 
     quantity: Quantity
     scaled: tuple[int, int] | None
@@ -46,14 +46,14 @@ class Amount:
         return (self.quantity > other.quantity) - (self.quantity < other.quantity)
 
     def as_integer(self) -> int | None:
-        """Return the amount if upstream can tell that it is whole: `1.0` and `1000m` do not count."""
+        """Return the integer that upstream recognizes as such: `1.0` and `1000m` do not count."""
         if self.scaled is None or self.scaled[1] < 0:
             return None
         number = _times_ten(*self.scaled)
         return number if number is not None and number in _INT64 else None
 
     def as_float(self) -> float:
-        """Return the nearest double, more or less."""
+        """Return the approximate double."""
         if self.scaled is None:
             return float(self.quantity.amount)
         number, scale = self.scaled
@@ -64,7 +64,7 @@ values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, oth
 
 
 def _times_ten(number: int, power: int) -> int | None:
-    """Return the number times a power of ten; None if that is far past 64 bits."""
+    """Return the number times a power of ten; None if that is far beyond 64 bits."""
     if number == 0:
         return 0
     return number * 10**power if power < 40 else None
@@ -83,7 +83,7 @@ def _scaled_sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> t
 
 
 def of_int(number: int) -> Amount:
-    """Return the quantity of a whole number."""
+    """Return the quantity of an integer."""
     return Amount(Quantity(Decimal(number), Format.DECIMAL_EXPONENT), (number, 0))
 
 
@@ -94,11 +94,11 @@ def parse(text: str) -> Any:
         parsed = quantity.parse(text if text == text.strip() else "")
     except ValueError as error:
         return CelError(str(error))
-    return Amount(parsed, _scaled(text))
+    return Amount(parsed, _scaled_int64(text))
 
 
-def _scaled(text: str) -> tuple[int, int] | None:
-    """Return number and power of ten if upstream takes its short cut for this text."""
+def _scaled_int64(text: str) -> tuple[int, int] | None:
+    """Return number and power of ten if upstream parses this text on its fast path."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Semantic versions.
+"""Semantic version functions.
 
 upstream 1.36: apiserver/pkg/cel/library/semverlib.go
 """
@@ -18,8 +18,8 @@ _SEMVER: Final = types.struct("kubernetes.Semver")
 values.register(Version, values.Opaque(_SEMVER, "cel.Semver", lambda one, other: one == other))
 
 
-def _wrapped(number: int) -> int:
-    """Return a uint64 as Go's int64 shows it."""
+def _to_int64(number: int) -> int:
+    """Return a uint64 converted to Go's int64."""
     return number if number < 2**63 else number - 2**64
 
 
@@ -31,7 +31,7 @@ def _parse(text: str, *, normalize: bool = False) -> Any:
 
 
 def _accessor(name: str, read: Callable[[Version], int]) -> Function:
-    overload = member_overload(f"semver_{name}", (_SEMVER,), INT, lambda version: _wrapped(read(version)))
+    overload = member_overload(f"semver_{name}", (_SEMVER,), INT, lambda version: _to_int64(read(version)))
     return Function(name, (overload,), estimate=costs.estimate_unit)
 
 

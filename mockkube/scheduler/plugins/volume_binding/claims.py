@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Key
-from mockkube.matching.volumes import Wish, class_of, fully_bound
+from mockkube.matching.volumes import ClaimRequirements, class_of, fully_bound
 from mockkube.scheduler.framework.pods import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
@@ -17,7 +17,7 @@ class SortedClaims:
     """Claims that have their volume, that get one with the node, and that should have had one before."""
 
     bound: tuple[ReadOnlyObject, ...]
-    delayed: tuple[Wish, ...]
+    delayed: tuple[ClaimRequirements, ...]
     immediate: tuple[ReadOnlyObject, ...]
     volumes: dict[str, Nearby]
     """The volumes that each of the delayed ones may have, by its name."""
@@ -55,7 +55,7 @@ class PodClaims:
             if fully_bound(claim):
                 bound.append(claim)
             elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
-                delayed.append(Wish.read(claim))
+                delayed.append(ClaimRequirements.read(claim))
             else:
                 immediate.append(claim)
         volumes = {wish.name: self._volumes.for_wish(wish) for wish in delayed}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.volumes import SELECTED_NODE, Terms, Volume, Wish, find_volume
+from mockkube.matching.volumes import SELECTED_NODE, ClaimRequirements, SearchConditions, Volume, find_volume
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.volume_binding.claims import SortedClaims
 from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, Provisioners
@@ -26,7 +26,7 @@ class Match:
     """A volume that is there, for a claim."""
 
     volume: Volume
-    wish: Wish
+    wish: ClaimRequirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Matched:
     """What volumes there are for some claims, and the claims there is none for."""
 
     matches: tuple[Match, ...]
-    left: tuple[Wish, ...]
+    left: tuple[ClaimRequirements, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class Finder:
 
     def _for_delayed(self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]) -> Found:
         """Match each claim, plan the rest; what is wrong is added to the problems."""
-        unmatched: list[Wish] = []
-        free: list[Wish] = []
+        unmatched: list[ClaimRequirements] = []
+        free: list[ClaimRequirements] = []
         for wish in claims.delayed:
             selected = (wish.claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
             if selected is None:
@@ -96,11 +96,11 @@ class Finder:
             return Found()
         return Found(matched.matches, tuple(planned))
 
-    def _match(self, wishes: Sequence[Wish], volumes: Mapping[str, Nearby], node: NodeInfo) -> Matched:
+    def _match(self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, Nearby], node: NodeInfo) -> Matched:
         """Give each claim a volume if there is one, the smallest claim first."""
-        terms = Terms(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
+        terms = SearchConditions(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
-        left: list[Wish] = []
+        left: list[ClaimRequirements] = []
         for wish in sorted(wishes, key=lambda wish: wish.size):
             taken = {match.volume.name for match in matches}
             volume = find_volume(wish, volumes[wish.name].of(node.labels), terms, taken)

@@ -14,7 +14,7 @@ from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_sel
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches, Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.matching.volumes import NOT_PROVISIONED, Wish
+from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
 from mockkube.scheduler.framework.nodes import NodeInfo
 
 
@@ -23,7 +23,7 @@ class Provision:
     """A volume to be made for a claim; with where the storage would come from, if that is known."""
 
     claim: ReadOnlyObject
-    wish: Wish
+    wish: ClaimRequirements
     capacity: ReadOnlyObject | None = None
 
 
@@ -31,7 +31,7 @@ class Provision:
 class Impossible:
     """Why a claim's volume cannot be made for a node: too little storage, or something of its class."""
 
-    wish: Wish
+    wish: ClaimRequirements
     short_of_storage: bool
     why: str
 
@@ -47,7 +47,7 @@ class Provisioners:
         self._capacities.subscribe(self._forget)
         self._by_class = self._capacities.index("storage class", lambda capacity: (capacity["storageClassName"],))
 
-    def plan(self, wishes: Iterable[Wish], node: NodeInfo) -> list[Provision] | Impossible:
+    def plan(self, wishes: Iterable[ClaimRequirements], node: NodeInfo) -> list[Provision] | Impossible:
         """Return what would be made for the node; ValueError if a claim is of no class at all."""
         provisions = []
         for wish in wishes:
@@ -63,7 +63,7 @@ class Provisioners:
             provisions.append(provision)
         return provisions
 
-    def _class(self, wish: Wish) -> ReadOnlyObject:
+    def _class(self, wish: ClaimRequirements) -> ReadOnlyObject:
         if not wish.storage_class:
             raise ValueError(f'no class for claim "{wish.name}"')
         storage_class = self._classes.get(Key("", wish.storage_class))
@@ -71,7 +71,7 @@ class Provisioners:
             raise ValueError(f'failed to find storage class "{wish.storage_class}"')
         return storage_class
 
-    def _with_storage(self, provisioner: str, wish: Wish, node: NodeInfo) -> Provision | None:
+    def _with_storage(self, provisioner: str, wish: ClaimRequirements, node: NodeInfo) -> Provision | None:
         driver = self._drivers.get(Key("", provisioner))
         if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
             return Provision(wish.claim, wish)

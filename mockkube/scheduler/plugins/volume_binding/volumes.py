@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import EventType, Key
-from mockkube.matching.csi_migration import Takeover, handle, taken_over_on, takeover_of, translated
+from mockkube.matching.csi_migration import Migration, handle, is_migrated_on, migration_of, translate
 from mockkube.matching.node_selectors import LabelOperator
-from mockkube.matching.volumes import Volume, Wish, class_of, suits
+from mockkube.matching.volumes import ClaimRequirements, Volume, class_of, suits
 from mockkube.scheduler.framework.nodes import NodeInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 
@@ -52,7 +52,7 @@ class Volumes:
         obj = self.objects.get(Key("", name))
         return None if obj is None else self.read(obj)
 
-    def for_wish(self, wish: Wish) -> Nearby:
+    def for_wish(self, wish: ClaimRequirements) -> Nearby:
         """Return the volumes that a claim may have; one that the scheduler has just given away is reserved."""
         objs = self.objects.in_place_of(self._by_class.get(wish.storage_class))
         volumes = (self.read(obj) for obj in objs)
@@ -63,10 +63,10 @@ class Volumes:
 
         Raises ValueError if that driver could make nothing of it.
         """
-        takeover = takeover_of(volume.obj["spec"])
+        takeover = migration_of(volume.obj["spec"])
         if takeover is None or not takeover.begun:
             return volume.fits(node.labels)
-        if not taken_over_on(self._csi_nodes.get(Key("", node.name)), takeover):
+        if not is_migrated_on(self._csi_nodes.get(Key("", node.name)), takeover):
             return volume.fits(node.labels)
         known = self._translated.get(volume.name)
         if known is None or known[0] is not volume.obj:
@@ -89,9 +89,9 @@ class Volumes:
             self._translated.pop(name, None)
 
 
-def _taken_over(volume: Volume, takeover: Takeover) -> ReadOnlyObject:
+def _taken_over(volume: Volume, takeover: Migration) -> ReadOnlyObject:
     try:
         handle(takeover, volume.obj["spec"][takeover.source], volume.labels)
     except ValueError as error:
         raise ValueError(f"could not translate pv: {error}") from None
-    return translated(volume.obj, takeover)
+    return translate(volume.obj, takeover)

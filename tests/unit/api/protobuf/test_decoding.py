@@ -8,7 +8,7 @@ from mockkube.api.protobuf.wire import Malformed
 
 
 def sized(number, content):
-    return wire.sized(wire.tag(number, wire.SIZED), content)
+    return wire.length_delimited(wire.tag(number, wire.SIZED), content)
 
 
 def number(field, value):

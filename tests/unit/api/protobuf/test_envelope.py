@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockkube.api.catalogue import KINDS
 from mockkube.api.codec import Found
-from mockkube.api.protobuf.envelope import MAGIC, GroupVersionKind, UnknownKind, enclose, listed, watch_frame
+from mockkube.api.protobuf.envelope import MAGIC, GroupVersionKind, UnknownKind, enclose, list_items, watch_frame
 from mockkube.api.protobuf.layout import slots
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Shape
@@ -226,7 +226,7 @@ def test_a_body_cut_short_is_malformed_or_ends_between_fields(protobuf, name):
 def test_a_list_is_its_metadata_and_the_messages_of_its_items(codec, protobuf):
     pods = [completed(codec, {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}}) for name in ("a", "b")]
     metadata = {"resourceVersion": "7", "remainingItemCount": 3, "continue": "x"}
-    items = b"".join(listed(protobuf.content(pod) for pod in pods))
+    items = b"".join(list_items(protobuf.content(pod) for pod in pods))
     before, after = protobuf.around_list("v1", "PodList", metadata, len(items))
     bare = [{key: value for key, value in pod.items() if key not in ("kind", "apiVersion")} for pod in pods]
     whole = {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": bare}

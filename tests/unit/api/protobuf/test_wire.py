@@ -62,6 +62,6 @@ def test_a_number_is_not_taken_for_text_nor_text_for_a_number():
     data = bytes.fromhex("0801120161")
     found = wire.parts(data, 0, len(data))
     with pytest.raises(Malformed, match="wrong wireType = 0"):
-        found.sized(1)
+        found.length_delimited(1)
     with pytest.raises(Malformed, match="wrong wireType = 2"):
         found.number(2)
