@@ -178,6 +178,10 @@ class UnsupportedMediaType(ApiError):
     code, reason = 415, "UnsupportedMediaType"
 
 
+CAUSES_CHARACTERS_MAX: Final = 4 * 1024 * 1024
+"""How long the causes of one answer may be together."""
+
+
 class Invalid(ApiError):
     """The object breaks the rules of its kind; `errors` says which."""
 
@@ -186,12 +190,26 @@ class Invalid(ApiError):
     def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
         title = f"{qualified(group, kind)} {quoted(name)} is invalid"
         details = kind_details(group, kind, name)
-        if errors:
-            details["causes"] = [
-                {"reason": str(error.type), "message": error.message, "field": error.field} for error in errors
-            ]
-        super().__init__(f"{title}: {aggregate(errors)}" if errors else title, details=details)
+        told = _told(errors)
+        if told:
+            details["causes"] = told
+        texts = [f"{cause['field']}: {cause['message']}" for cause in told]
+        if len(told) < len(errors):
+            texts.append(f"{len(errors) - len(told)} more errors")
+        super().__init__(f"{title}: {aggregate(texts)}" if errors else title, details=details)
         self.errors = tuple(errors)
+
+
+def _told(errors: Sequence[FieldError]) -> list[Object]:
+    """The causes of an answer, as many as it has room for: each may quote the whole of what it is about."""
+    causes, size = list[Object](), 0
+    for error in errors:
+        message = error.message
+        causes.append({"reason": str(error.type), "message": message, "field": error.field})
+        size += len(message) + len(error.field)
+        if size > CAUSES_CHARACTERS_MAX:  # differs: upstream has no limit, and spends gigabytes on such an answer
+            break
+    return causes
 
 
 class Unprocessable(ApiError):

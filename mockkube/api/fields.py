@@ -5,7 +5,7 @@ A validator returns a list of `FieldError`, all of them, in field order. A path 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -107,6 +107,12 @@ def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -
         if plain in text:
             text = text.replace(plain, escaped)
     return text
+
+
+def repeated_indexes(values: Sequence[Hashable]) -> frozenset[int]:
+    """Return the indexes of the values that occur before, too."""
+    first = dict[Hashable, int]()
+    return frozenset(index for index, value in enumerate(values) if first.setdefault(value, index) != index)
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:

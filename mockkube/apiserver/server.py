@@ -130,7 +130,7 @@ class ApiServer:
         self.metrics = Metrics()
         describe(self.metrics.registry, EffectiveVersion.of(options.caps.version), options.gates)
         self._ready = False
-        checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready)]
+        checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready and not store.problem)]
         authorizer = Authorizer(self.registry)
         services = self.registry.services
         services.authorize = authorizer.decide

@@ -36,6 +36,11 @@ class Store(Protocol):
     def revision(self) -> int:
         """The newest revision this process has seen committed; its events are in the watchers' queues."""
 
+    @property
+    def problem(self) -> str:
+        """Why nothing that is written now would be kept; empty if all is well. It costs little to ask."""
+        return ""
+
     async def start(self) -> None:
         """Open the database. Raises Locked, FormatTooNew or Unavailable, and then holds nothing open."""
 

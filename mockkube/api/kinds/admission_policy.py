@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
 from mockkube.api.kinds import conditions
 from mockkube.api.kinds.admission_rules import (
     FAILURE_POLICIES,
@@ -75,10 +75,11 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
             detail = f"must not have more than {ANNOTATIONS_MAX} auditAnnotations"
             errors.append(invalid("spec.auditAnnotations", shown, detail))
         keys = [each.get("key", "") for each in annotations]
+        repeated = repeated_indexes(keys)
         for index, each in enumerate(annotations):
             at = f"spec.auditAnnotations[{index}]"
             errors += _validate_annotation(each, at, obj, check)
-            if keys[index] in keys[:index]:
+            if index in repeated:
                 errors.append(duplicate(f"{at}.key", keys[index]))
         return errors
 
@@ -323,10 +324,11 @@ def _validate_parameters(reference: ReadOnlyObject, at: str) -> list[FieldError]
 def _validate_actions(actions: list[str]) -> list[FieldError]:
     at = "spec.validationActions"
     errors = []
+    repeated = repeated_indexes(actions)
     for index, action in enumerate(actions):
         if action not in _ACTIONS:
             errors.append(not_supported(f"{at}[{index}]", action, _ACTIONS))
-        if action in actions[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{at}[{index}]", action))
     if "Deny" in actions and "Warn" in actions:
         detail = (

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required, too_many
+from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required, too_many
 from mockkube.api.kinds.formats import formed, qualified
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_selector
@@ -97,10 +97,11 @@ def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_named_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     wanted = rule.get("resourceNames") or []
+    repeated = repeated_indexes(wanted)
     for index, name in enumerate(wanted):
         here = f"{at}.resourceNames[{index}]"
         errors += formed(name, here, names.path_segment)
-        if name in wanted[:index]:
+        if index in repeated:
             errors.append(duplicate(here, name))
     return errors + validate_rule(rule, at)
 

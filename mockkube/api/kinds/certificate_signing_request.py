@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.x509 import NameOID
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
 from mockkube.api.kinds.signer_names import validate_signer_name
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import render_time
@@ -144,8 +144,7 @@ def _validate_usages(usages: list[str], before: list[str]) -> list[FieldError]:
         unknown = ((index, usage) for index, usage in enumerate(usages) if usage not in _USAGES)
         errors += [not_supported(f"spec.usages[{index}]", usage, _USAGES) for index, usage in unknown]
     if len(set(before)) == len(before):
-        repeated = ((index, usage) for index, usage in enumerate(usages) if usage in usages[:index])
-        errors += [duplicate(f"spec.usages[{index}]", usage) for index, usage in repeated]
+        errors += [duplicate(f"spec.usages[{index}]", usages[index]) for index in sorted(repeated_indexes(usages))]
     return errors
 
 
@@ -153,6 +152,7 @@ def _validate_conditions(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> lis
     before = [each.get("type", "") for each in _conditions(old or {})]
     kinds = [each.get("type", "") for each in _conditions(obj)]
     errors = []
+    earlier = set[str]()
     for index, condition in enumerate(_conditions(obj)):
         at, kind, status = f"{_CONDITIONS}[{index}]", kinds[index], condition.get("status", "")
         if not kind and "" not in before:
@@ -162,12 +162,12 @@ def _validate_conditions(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> lis
             errors.append(required(f"{at}.status"))
         elif status not in allowed:
             errors.append(not_supported(f"{at}.status", status, allowed))
-        earlier = kinds[:index]
         opposite = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
         if opposite in earlier and not set(_DECISIONS).issubset(before):
             errors.append(invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive"))
         if kind in earlier and len(set(before)) == len(before):
             errors.append(duplicate(f"{at}.type", kind))
+        earlier.add(kind)
     return errors
 
 

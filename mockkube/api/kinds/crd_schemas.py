@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, forbidden, invalid, keyed, not_supported, required
+from mockkube.api.fields import FieldError, forbidden, invalid, keyed, not_supported, repeated_indexes, required
 from mockkube.api.kinds.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
@@ -158,6 +158,7 @@ def _validate_keys(
     if items.get("type", "") != "object":
         yield invalid(f"{at}.items.type", items.get("type", ""), f"must be object if parent array's {_LIST} is map")
         return
+    repeated = repeated_indexes(keys)
     for index, key in enumerate(keys):
         field = properties(items).get(key)
         if field is None:
@@ -165,7 +166,7 @@ def _validate_keys(
         elif field.get("type") in ("array", "object"):
             here = f"{keyed(f'{at}.items.properties', key)}.type"
             yield invalid(here, items["type"], f"must be a scalar type if parent array's {_LIST} is map")
-        if key in keys[:index]:
+        if index in repeated:
             yield invalid(f"{at}.{_KEYS}", keys, "must not contain duplicate entries")
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.fields import FieldError, duplicate, invalid, required
+from mockkube.api.fields import FieldError, duplicate, invalid, repeated_indexes, required
 from mockkube.api.kinds.formats import csi_driver_name, qualified
 from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.kinds.numbers import nonnegative
@@ -66,10 +66,11 @@ def _validate_node_id(node_id: str, at: str) -> list[FieldError]:
 
 def _validate_keys(keys: list[str], at: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated = repeated_indexes(keys)
     for index, key in enumerate(keys):
         if not key:
             errors.append(required(at))
-        if key in keys[:index]:
+        if index in repeated:
             errors.append(duplicate(at, key))
         errors += qualified(key, at)
     return errors

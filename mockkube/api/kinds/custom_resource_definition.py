@@ -15,6 +15,7 @@ from mockkube.api.fields import (
     keyed,
     not_supported,
     quoted,
+    repeated_indexes,
     required,
     too_many,
 )
@@ -365,11 +366,12 @@ def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
     if not stored:
         return [invalid(at, None, "must have at least one stored version")]
     versions = obj["spec"].get("versions") or []
-    known = [each.get("name", "") for each in versions]
+    names = [each.get("name", "") for each in versions]
+    known, repeated = set(names), repeated_indexes(names)
     lacking = [
         each["name"]
         for index, each in enumerate(versions)
-        if each.get("storage") and (each.get("name") not in stored or each.get("name") in known[:index])
+        if each.get("storage") and (each.get("name") not in stored or index in repeated)
     ]
     errors = [invalid(at, stored, f"must have the storage version {name}") for name in lacking]
     gone = ((index, name) for index, name in enumerate(stored) if name not in known)

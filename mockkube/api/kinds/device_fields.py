@@ -12,6 +12,7 @@ from mockkube.api.fields import (
     invalid,
     keyed,
     not_supported,
+    repeated_indexes,
     required,
     too_long,
     too_many,
@@ -184,11 +185,12 @@ def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     here, there = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
     errors = validate_items(success, here, validate_label_name, items_max=CONDITIONS_MAX)
     errors += validate_items(failure, there, validate_label_name, items_max=CONDITIONS_MAX)
-    errors += [duplicate(f"{here}[{i}]", each) for i, each in enumerate(success) if each in success[:i]]
+    errors += [duplicate(f"{here}[{index}]", success[index]) for index in sorted(repeated_indexes(success))]
+    repeated, known = repeated_indexes(failure), set(success)
     for index, each in enumerate(failure):
-        if each in failure[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{there}[{index}]", each))
-        if each in success:
+        if each in known:
             detail = "bindingFailureConditions must not overlap with bindingConditions"
             errors.append(invalid(f"{there}[{index}]", each, detail))
     if failure and not success:

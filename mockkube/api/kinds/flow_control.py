@@ -4,7 +4,7 @@ from math import ceil, log2
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
 from mockkube.api.kinds.flow_control_forms import FLOW_SCHEMA, PRIORITY_LEVEL
 from mockkube.api.kinds.formats import formed, subdomain
 from mockkube.api.kinds.internal_form import internal
@@ -107,9 +107,10 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
     conditions = (obj.get("status") or {}).get("conditions") or []
     kinds = [each.get("type", "") for each in conditions]
     errors = []
+    repeated = repeated_indexes(kinds)
     for index, kind in enumerate(kinds):
         at = f"status.conditions[{index}].type"
-        if kind in kinds[:index]:
+        if index in repeated:
             errors.append(duplicate(at, kind))
         if not kind:
             errors.append(required(at))

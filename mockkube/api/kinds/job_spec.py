@@ -10,6 +10,7 @@ from mockkube.api.fields import (
     invalid,
     not_supported,
     quoted,
+    repeated_indexes,
     required,
     too_long,
     too_many,
@@ -191,10 +192,11 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
         errors.append(invalid(f"{at}.values", None, "at least one value is required"))
     elif len(values) > EXIT_CODES_MAX:
         errors.append(too_many(f"{at}.values", len(values), EXIT_CODES_MAX))
+    repeated = repeated_indexes(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(invalid(f"{at}.values[{index}]", value, "must not be 0 for the In operator"))
-        if value in values[:index]:
+        if index in repeated:
             errors.append(duplicate(f"{at}.values[{index}]", value))
     if values != sorted(values):
         errors.append(invalid(f"{at}.values", values, "must be ordered"))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required
 from mockkube.api.kinds.addresses import is_ipv6, lenient_ip
 from mockkube.api.types import ReadOnlyObject
 
@@ -56,10 +56,11 @@ def _validate_first(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
 def _validate_families(spec: ReadOnlyObject) -> list[FieldError]:
     errors = []
     families = spec.get("ipFamilies") or []
+    repeated = repeated_indexes(families)
     for index, family in enumerate(families):
         if family not in FAMILIES:
             errors.append(not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES))
-        if family in families[:index]:
+        if index in repeated:
             errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in FAMILY_POLICIES:

@@ -70,13 +70,13 @@ def _ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
     ports = svc["spec"].get("ports") or []
     wanted: list[NodePortWanted] = []
     first: dict[int, NodePortWanted] = {}
+    given = {each.get("port"): each["nodePort"] for each in reversed(ports) if each.get("nodePort")}
     for index, port in enumerate(ports):
         number, own = port.get("port", 0), port.get("nodePort", 0)
         if not own and not needs_node_ports(svc):
             continue
         if number not in first:
-            asked = next((each["nodePort"] for each in ports if each.get("port") == number and each.get("nodePort")), 0)
-            first[number] = NodePortWanted(index, asked)
+            first[number] = NodePortWanted(index, given.get(number, 0))
             wanted.append(first[number])
         elif not own:
             wanted.append(NodePortWanted(index, 0, like=first[number].index))

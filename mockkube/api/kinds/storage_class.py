@@ -1,13 +1,26 @@
 """StorageClass and VolumeAttributesClass: parameters for a driver, fixed once created."""
 
+from collections import Counter
+from itertools import repeat
 from typing import Final
 
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+    too_long,
+)
 from mockkube.api.kinds.formats import immutable, label_map, qualified
 from mockkube.api.kinds.node_labels import deprecation
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 
+_COMPLAINTS_MAX: Final = 10_000
+"""How many terms are told to be equal to others."""
 PARAMETERS_MAX: Final = 512
 PARAMETERS_BYTES_MAX: Final = 256 * 1024
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
@@ -88,7 +101,8 @@ def _validate_parameters(parameters: ReadOnlyObject, *, needed: bool) -> list[Fi
 def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
     errors: list[FieldError] = []
     # upstream compares each term with as many empty ones as there are terms, then with its predecessors
-    seen: list[dict[str, frozenset[str]]] = [{} for _ in terms]
+    # for as many of them as are equal: what is equal to nothing is counted, not compared
+    seen = Counter[frozenset[tuple[str, frozenset[str]]]]({frozenset(): len(terms)})
     for index, term in enumerate(terms):
         at = f"allowedTopologies[{index}].matchLabelExpressions"
         parsed: dict[str, frozenset[str]] = {}
@@ -98,14 +112,14 @@ def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
             if key in parsed:
                 errors.append(duplicate(f"{at}[{j}].key", key))
             parsed[key] = frozenset(expression.get("values") or [])
-        errors += [duplicate(at, "") for other in seen if other == parsed]
-        seen.append(parsed)
+        form = frozenset(parsed.items())
+        errors += repeat(duplicate(at, ""), min(seen[form], _COMPLAINTS_MAX - len(errors)))
+        seen[form] += 1
     return errors
 
 
 def _validate_expression(expression: ReadOnlyObject, at: str) -> list[FieldError]:
     values = expression.get("values") or []
     errors = [] if values else [required(f"{at}.values")]
-    repeated = [index for index, value in enumerate(values) if value in values[:index]]
-    errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in repeated]
+    errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(repeated_indexes(values))]
     return errors + qualified(expression.get("key", ""), f"{at}.key")

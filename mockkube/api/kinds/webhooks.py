@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.fields import FieldError, invalid, repeated_indexes, required
 from mockkube.api.types import ReadOnlyObject
 
 _FORM: Final = "; desired format: https://host[/path]"
@@ -68,8 +68,9 @@ def validate_review_versions(versions: list[str], at: str, *, missing: str, reco
     if not versions:
         return [required(at, missing)]
     errors: list[FieldError] = []
+    repeated = repeated_indexes(versions)
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if index in repeated:
             errors.append(invalid(f"{at}[{index}]", version, "duplicate version"))
         else:
             errors += [invalid(f"{at}[{index}]", version, text) for text in names.dns1035_label(version)]

@@ -2,7 +2,7 @@
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumeMounts and ValidateVolumeDevices
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_found, not_supported, required
@@ -19,6 +19,7 @@ def validate_volume_mounts(
 ) -> list[FieldError]:
     """Judge the mounts of a container against the pod's volumes and the container's devices."""
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())}
+    device_paths = set(devices.values())
     found: list[FieldError] = []
     seen: set[str] = set()
     for i, mount in enumerate(mounts):
@@ -33,20 +34,21 @@ def validate_volume_mounts(
             found.append(invalid(f"{at}[{i}].mountPath", path, "must be unique"))
         seen.add(path)
         if devices:
-            found += _validate_against(devices, name, path, f"{at}[{i}]", "mountPath", "volumeDevices")
+            found += _validate_against(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
         if len(mount) > 2:
             found += _validate_options(mount, at, f"{at}[{i}]", container)
     return found
 
 
 def _validate_against(
-    others: Mapping[str, str], name: str, path: str, at: str, path_field: str, other_field: str
+    others: Mapping[str, str], other_paths: Collection[str], name: str, path: str, at: str, other_field: str
 ) -> list[FieldError]:
+    """Refuse a name or path, at `at`, that devices (or mounts) have."""
     found = []
     if name in others:
-        found.append(invalid(f"{at}.name", name, f"must not already exist in {other_field}"))
-    if path in others.values():
-        found.append(invalid(f"{at}.{path_field}", path, f"must not already exist as a path in {other_field}"))
+        found.append(invalid(f"{at.rpartition('.')[0]}.name", name, f"must not already exist in {other_field}"))
+    if path in other_paths:
+        found.append(invalid(at, path, f"must not already exist as a path in {other_field}"))
     return found
 
 
@@ -95,6 +97,7 @@ def validate_volume_devices(
     """Judge the raw devices of a container against the pod's volumes and the container's mounts."""
     mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())}
     found: list[FieldError] = []
+    mount_paths = set(mounts.values())
     seen_names: set[str] = set()
     seen_paths: set[str] = set()
     for i, device in enumerate(devices):
@@ -108,7 +111,7 @@ def validate_volume_devices(
             found.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
         else:
             seen_paths.add(path)
-        found += _validate_against(mounts, name, path, here, "devicePath", "volumeMounts")
+        found += _validate_against(mounts, mount_paths, name, path, f"{here}.devicePath", "volumeMounts")
         if name:
             seen_names.add(name)
     return found

@@ -301,9 +301,12 @@ _LATER: Final[dict[str, Part]] = {
 def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Judge that files variables are read from lie in volumes of their own."""
     found = []
+    volumes: ReadOnlyObject | None = None
     for key, path in _file_keys(spec, at):
+        if volumes is None:
+            volumes = {item.get("name"): item for item in spec.get("volumes", ())}
         name = key.get("volumeName", "")
-        volume = next((item for item in reversed(spec.get("volumes", ())) if item.get("name") == name), None)
+        volume = volumes.get(name)
         if volume is None:
             found.append(not_found(f"{path}.volumeName", name))
         elif "emptyDir" not in volume:

@@ -17,6 +17,8 @@ from mockkube.api.validation.profiles import APP_ARMOR, SECCOMP_CONTAINER, SECCO
 from mockkube.api.validation.volume_warnings import overlap_warnings, volume_warnings
 from mockkube.api.validation.walk import containers_with_paths
 
+_WARNINGS_MAX: Final = 1000
+"""How many ports are warned of; an answer has room for fewer."""
 _DEPRECATED: Final = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
@@ -174,6 +176,8 @@ def _port_warnings(spec: ReadOnlyObject, at: str) -> list[str]:
             found.append(f"{path}: hostIP set without hostPort: {_go_struct(port)}")
         others = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_path in others:
+            if len(found) >= _WARNINGS_MAX:
+                return found
             if kind := _port_clash(port, other):
                 found.append(f"{path}: {kind} port definition with {other_path}")
         others.append((port, path))

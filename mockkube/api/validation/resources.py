@@ -2,7 +2,9 @@
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateResourceRequirements; pkg/apis/core/helper/helpers.go
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 from mockkube.api import names
@@ -180,7 +182,8 @@ def huge_pages_divide(name: str, amount: str) -> bool:
 
 def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Collection[str]) -> list[FieldError]:
     found: list[FieldError] = []
-    seen: dict[str, None] = {}
+    seen = Counter[str]()
+    known = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
     for i, claim in enumerate(claims):
         here, name = f"{at}[{i}]", claim.get("name", "")
         if not name:
@@ -188,12 +191,11 @@ def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Col
             continue
         found += _validate_claim_request(claim, here, seen)
         if name not in claim_names:
-            known = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
             found.append(not_found(here, name, _NO_CLAIMS + known))
     return found
 
 
-def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: dict[str, None]) -> list[FieldError]:
+def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: Counter[str]) -> list[FieldError]:
     """Judge a request of a claim, and remember it: a claim is used as a whole or in parts, each once."""
     name, request = claim["name"], claim.get("request")
     if name in seen:
@@ -206,6 +208,8 @@ def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: dict[str, None
     if key in seen:
         found.append(duplicate(at, key))
     elif not request:
-        found += [duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
-    seen[key] = None
+        found += repeat(duplicate(at, name), seen[f"{name}/"])
+    if request and key not in seen:
+        seen[f"{name}/"] += 1  # how many parts of the claim are used
+    seen[key] += 1
     return found

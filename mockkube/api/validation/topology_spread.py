@@ -27,14 +27,15 @@ class SpreadRules:
 def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadRules) -> list[FieldError]:
     """Judge spread constraints, each and against those after it."""
     found: list[FieldError] = []
+    forms = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints]
+    last = {form: i for i, form in enumerate(forms)}
     for i, constraint in enumerate(constraints):
-        found += _validate_constraint(constraint, constraints[i + 1 :], f"{at}[{i}]", rules)
+        found += _validate_constraint(constraint, f"{at}[{i}]", rules, again=last[forms[i]] != i)
     return found
 
 
-def _validate_constraint(
-    constraint: ReadOnlyObject, rest: Sequence[ReadOnlyObject], at: str, rules: SpreadRules
-) -> list[FieldError]:
+def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules, *, again: bool) -> list[FieldError]:
+    """Judge one constraint; `again`: a later one is about the same."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
     found = []
     if not skew or skew < 0:
@@ -43,7 +44,7 @@ def _validate_constraint(
         found.append(required(f"{at}.topologyKey", "can not be empty"))
     if action not in ACTIONS:
         found.append(not_supported(f"{at}.whenUnsatisfiable", action or "", ACTIONS))
-    if any(key == other.get("topologyKey") and action == other.get("whenUnsatisfiable") for other in rest):
+    if again:
         found.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key or ''}, {action or ''}}}"))
     found += _validate_min_domains(constraint, f"{at}.minDomains")
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

@@ -11,6 +11,8 @@ from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
 
+_COMPARISONS_MAX: Final = 1_000_000
+"""How many pairs of files are compared; of more nobody reads the warnings."""
 _GONE: Final = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -83,7 +85,11 @@ def _files(source: ReadOnlyObject, described: str = "") -> list[_File]:
 
 def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[str]:
     earlier: list[_File] = []
+    compared = 0
     for file in files:
+        compared += len(earlier)
+        if compared > _COMPARISONS_MAX:
+            return
         stripped = replace(file, path=file.path.rstrip("/"))
         for other in earlier:
             if _overlap(other, stripped):

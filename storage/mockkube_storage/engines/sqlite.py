@@ -4,23 +4,27 @@ It is the only writer of its file, so it keeps the current entries in memory, de
 database confirms.
 """
 
+import logging
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Final
+from urllib.parse import quote
 
 from sqlalchemy import URL, event
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from mockkube_storage.current import Current
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
+from mockkube_storage.engines.sql_file import DatabaseFile, FileLost
 from mockkube_storage.engines.sql_lock import FileLock
 from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
-from mockkube_storage.errors import Unavailable
+from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
 
 _INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="qmark")))
@@ -32,20 +36,39 @@ _LAYOUT: Final = (
 )
 
 
+_log = logging.getLogger(__name__)
+
+
 class SqliteStore(SqlStore):
     """A Store in one SQLite file."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._path = path
+        self._full_path = os.path.abspath(path)
         self._file_lock = FileLock(path)
+        self._file = DatabaseFile(path, self._file_lock)
+        self._damage = ""
+        """What is wrong with the content of the file; nothing is written any more."""
+        self._said = ""
         self._current = Current()
         self._writing: AsyncConnection | None = None  # the one that group commits go through
         self._graves: dict[str, int] = {}  # deletions the database still has, by key, oldest first
 
+    async def start(self) -> None:
+        """Open the file; it is refused if its content is damaged."""
+        await super().start()
+        self._file.note()
+
+    @property
+    def problem(self) -> str:
+        """Why nothing that is written now would be kept; empty if all is well."""
+        return self._find_problem()
+
     async def poll(self) -> None:
-        """Do nothing: nobody else writes."""
+        """See that the file is still there: nobody else writes."""
         assert self._session is not None
+        self._check_file()
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
         """Answer from memory about the present."""
@@ -64,7 +87,9 @@ class SqliteStore(SqlStore):
     async def _open(self) -> AsyncEngine:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what is stored may be secret
         self._file_lock.take()
-        url = URL.create("sqlite+aiosqlite", database=self._path)
+        # a connection that is opened later must not make a new file in the place of one that has been removed
+        place = f"file:{quote(self._full_path)}"
+        url = URL.create("sqlite+aiosqlite", database=place, query={"mode": "rw", "uri": "true"})
         engine = create_async_engine(url, pool_reset_on_return=None)  # each use ends its own transaction
         event.listen(engine.sync_engine, "connect", _require_durability)
         return engine
@@ -77,6 +102,9 @@ class SqliteStore(SqlStore):
             await connection.exec_driver_sql(statement)
 
     async def _load(self, connection: AsyncConnection) -> None:
+        if damage := await _find_damage(connection):
+            raise Unavailable(self._path, damage)
+        self._damage = self._said = ""
         entries = []
         self._graves = {}
         for row in await connection.execute(tables.LAST_VERSIONS):
@@ -86,7 +114,48 @@ class SqliteStore(SqlStore):
                 entries.append(entry)
         self._current = Current(entries)
 
+    def _find_problem(self) -> str:
+        try:
+            self._file.check()
+        except FileLost as error:
+            return str(error)
+        return self._damage
+
+    def _check_file(self) -> None:
+        """Raise Unavailable if what is written would not be kept; say so in the log, once."""
+        problem = self._find_problem()
+        if problem != self._said:
+            self._said = problem
+            if problem:
+                _log.error("store %s refuses writes, which would be lost: %s", self._path, problem)
+            else:
+                _log.warning("store %s takes writes again: its file is back", self._path)
+        if problem:
+            raise Unavailable(self._path, problem)
+
+    async def _verify(self) -> None:
+        """Look whether a file that somebody else has written to is still sound."""
+        async with self._connection() as connection:
+            self._damage = await _find_damage(connection)
+            if not self._damage and await self._newest(connection) < self.revision:
+                self._damage = f"writes up to revision {self.revision} are no longer in it"
+        self._check_file()
+        self._file.note()
+
+    async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
+        """Refuse the group before anything is done if the file would not keep it."""
+        self._check_file()
+        return await super()._commit(writes)
+
     async def _record(self, writes: Sequence[Write]) -> Plan:  # hot: every group of writes
+        if self._file.is_changed():
+            await self._verify()
+        plan = await self._record_checked(writes)
+        self._check_file()  # what went into a file that is gone is not acknowledged
+        self._file.note()
+        return plan
+
+    async def _record_checked(self, writes: Sequence[Write]) -> Plan:
         plan = plan_writes(writes, newest=self.revision, head_of=self._head)
         if plan.rows:
             with self._translated():
@@ -116,6 +185,7 @@ class SqliteStore(SqlStore):
 
     async def _stop_writing(self, *, broken: bool = False) -> None:
         writing, self._writing = self._writing, None
+        self._file.forget_log()
         if writing is not None:
             if broken:
                 await writing.invalidate()
@@ -139,10 +209,25 @@ class SqliteStore(SqlStore):
                 self._graves.pop(event_.entry.key, None)
 
     async def _sweep(self, revision: int) -> int:
+        self._check_file()
         swept = await super()._sweep(revision)
+        self._check_file()
+        self._file.note()
         for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
             del self._graves[key]
         return swept
+
+
+async def _find_damage(connection: AsyncConnection) -> str:
+    """Return what is wrong with the content of a database; empty if it is sound."""
+    try:
+        rows = await connection.exec_driver_sql("PRAGMA quick_check(1)")
+        found = str(rows.scalar_one())
+    except DatabaseError as error:
+        found = str(error.orig)
+    if found == "ok":
+        return ""
+    return f"its content is damaged ({found.splitlines()[-1]}); bring back a copy, or remove the file to begin anew"
 
 
 async def _insert_some(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,11 +1,13 @@
 """The SQLite engine and its file: who may open it, what may be wrong with it, what it survives."""
 
+import contextlib
 import os
+import re
 import resource
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -219,3 +221,105 @@ def _write_diary(path: Path) -> bytes:
     content = b"Dear diary,\n" * 1000
     path.write_bytes(content)
     return content
+
+
+def _unlink(path: Path) -> None:
+    path.unlink()
+
+
+def _replace(path: Path) -> None:
+    copy = path.with_suffix(".copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def _unlink_log(path: Path) -> None:
+    Path(f"{path}-wal").unlink()
+
+
+def _truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _unlink_lock(path: Path) -> None:
+    Path(f"{path}.lock").unlink()
+
+
+def _overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(0)
+        file.write(b"\x55" * path.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        pytest.param(_unlink, "store.db has been removed", id="removed"),
+        pytest.param(_replace, "store.db has been replaced by another file", id="replaced"),
+        pytest.param(_unlink_log, "store.db-wal has been removed", id="log removed"),
+        pytest.param(_truncate, "store.db has been truncated from", id="truncated"),
+        pytest.param(_unlink_lock, "store.db.lock, which keeps other processes out, has been removed", id="unlocked"),
+        pytest.param(_overwrite, "its content is damaged", id="overwritten"),
+    ],
+)
+async def test_a_file_that_would_not_keep_a_write_refuses_it_and_says_why(
+    path: Path, harm: Callable[[Path], None], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(str(path))
+    await store.start()
+    try:
+        entry = await store.create("/a", b"1")
+        for number in range(4):  # more than stays in the write-ahead log
+            await store.create(f"/{number}", b"x" * 4_000_000)
+        assert store.problem == ""
+        harm(path)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match=re.escape(said)):
+                await store.update("/a", b"2", expected=entry.revision)
+        assert said in store.problem
+        assert [record.levelname for record in caplog.records if said in record.message] == ["ERROR"]
+        assert await store.get("/a") == entry
+    finally:
+        with contextlib.suppress(Unavailable):
+            await store.close()
+
+
+async def test_a_file_that_is_moved_away_and_back_takes_writes_again(path: Path) -> None:
+    async with open_store(str(path)) as store:
+        await store.create("/a", b"1")
+        os.rename(path, path.with_suffix(".away"))
+        with pytest.raises(Unavailable, match="has been removed"):
+            await store.create("/b", b"1")
+        os.rename(path.with_suffix(".away"), path)
+        kept = await store.create("/c", b"1")
+    async with open_store(str(path)) as store:
+        assert await store.get("/c") == kept
+
+
+async def test_another_program_that_leaves_the_file_sound_is_no_reason_to_refuse_writes(path: Path) -> None:
+    async with open_store(str(path)) as store:
+        await store.create("/a", b"1")
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        await store.create("/b", b"1")
+        assert store.problem == ""
+
+
+async def test_many_writes_and_checkpoints_of_our_own_are_no_reason_to_refuse_writes(path: Path) -> None:
+    async with open_store(str(path)) as store:
+        for number in range(40):
+            await store.create(f"/{number}", b"x" * 300_000)
+        await store.compact(store.revision)
+        assert store.problem == ""
+
+
+@pytest.mark.parametrize("page", [0, 1, 2])
+async def test_a_damaged_file_is_refused_at_the_start(path: Path, page: int) -> None:
+    async with open_store(str(path)) as store:
+        for number in range(100):
+            await store.create(f"/{number}", b"x" * 500)
+    with path.open("r+b") as file:
+        file.seek(page * 8192 + (0 if page else 100))
+        file.write(b"\xff" * 4096)
+    with pytest.raises(Unavailable, match=f"store {path} is not available"):
+        await open_store(str(path)).start()

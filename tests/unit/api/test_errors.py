@@ -88,3 +88,12 @@ def test_every_answer_is_no_success(kind: type[ApiError]) -> None:
     assert 400 <= kind.code < 600
     assert kind.reason
     assert kind.__doc__
+
+
+def test_an_answer_tells_of_as_many_errors_as_it_has_room_for() -> None:
+    long = [fields.invalid(f"spec.list[{index}]", "x" * 1_000_000, "is wrong") for index in range(10)]
+    answer = errors.Invalid("", "Pod", "p", long)
+    causes = answer.status()["details"]["causes"]
+    assert 1 < len(causes) < 10
+    assert answer.message.endswith(f", {10 - len(causes)} more errors]")
+    assert len(answer.errors) == 10

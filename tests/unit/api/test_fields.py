@@ -1,6 +1,8 @@
 """Field errors, as Go prints them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockkube.api import fields
 from mockkube.api.fields import ErrorType
@@ -68,3 +70,8 @@ def test_every_type_of_error_has_a_title():
 
 def test_indented_json_is_as_go_indents_it():
     assert fields.go_json({"a": [1], "b": {}}, indent=1) == '{\n "a": [\n  1\n ],\n "b": {}\n}'
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", 1, 2, None])))
+def test_repeated_indexes_are_those_of_values_that_stand_before(values):
+    assert sorted(fields.repeated_indexes(values)) == [i for i, each in enumerate(values) if each in values[:i]]

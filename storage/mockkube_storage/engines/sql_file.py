@@ -1,0 +1,82 @@
+"""The file of a database while it is open: whether it is still there, the same, and changed by nobody else.
+
+SQLite writes on into a file that has been removed, and reads what it holds in memory of one that has been overwritten:
+it returns no error, and all is lost when the process ends.
+"""
+
+import os
+from dataclasses import dataclass
+
+from mockkube_storage.engines.sql_lock import FileLock
+
+
+class FileLost(Exception):
+    """What is written now would not be kept; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A file at some moment."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: str) -> "_State | None":
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def is_same_file(self, other: "_State") -> bool:
+        return (self.device, self.inode) == (other.device, other.inode)
+
+
+class DatabaseFile:
+    """A database file, its write-ahead log and its lock, as this process last left them."""
+
+    def __init__(self, path: str, lock: FileLock) -> None:
+        self._path = path
+        self._log_path = f"{path}-wal"
+        self._lock = lock
+        self._file: _State | None = None
+        self._log: _State | None = None
+
+    def note(self) -> None:
+        """Take the present state as ours: after whatever we wrote."""
+        self._file, self._log = _State.of(self._path), _State.of(self._log_path)
+
+    def forget_log(self) -> None:
+        """Expect another write-ahead log: whoever had it open has closed it."""
+        self._log = None
+
+    def check(self) -> None:
+        """Raise FileLost if the file is no longer the one that was opened, or is shorter than it was."""
+        if self._file is None:
+            return
+        now = _check_same(self._path, self._file)
+        if now.size < self._file.size:
+            raise FileLost(f"{self._path} has been truncated from {self._file.size} to {now.size} bytes")
+        if self._log is not None:
+            _check_same(self._log_path, self._log)
+        if not self._lock.is_held():
+            raise FileLost(f"{self._path}.lock, which keeps other processes out, has been removed or replaced")
+
+    def is_changed(self) -> bool:
+        """Return whether somebody else has written to the file since `note`."""
+        file, log = _State.of(self._path), _State.of(self._log_path)
+        if self._file is not None and file is not None and file.changed != self._file.changed:
+            return True
+        return self._log is not None and log is not None and log.size < self._log.size
+
+
+def _check_same(path: str, before: _State) -> _State:
+    now = _State.of(path)
+    if now is None:
+        raise FileLost(f"{path} has been removed")
+    if not now.is_same_file(before):
+        raise FileLost(f"{path} has been replaced by another file")
+    return now
