@@ -55,7 +55,7 @@ PLAIN: Final = (
     "/apis/apps/v1/deployments/../x", "//api/v1", "/api/v1/%2e%2e/x", "/api/v1/pods%00", "/api/v1/namespaces/%ff",
     "/apis/control.mockkube.dev/v1alpha1/components", "/apis/metrics.k8s.io/v1beta1/nodes", "/ui", "*",
 )  # fmt: skip
-ANSWERS_ALL: Final = ("admissionregistration.k8s.io", "apiregistration.k8s.io", "control.mockkube.dev")
+STEERING: Final = ("admissionregistration.k8s.io", "apiregistration.k8s.io", "rbac.authorization.k8s.io")
 """Groups whose objects change how the server answers others: nothing of them is stored."""
 NAMESPACES: Final = ("fuzz-0", "fuzz-1", "fuzz-2", "default")
 POOL_MAX: Final = 20
@@ -422,7 +422,7 @@ class Requests:
         return f"{path}?{query}" if query else path
 
     def _quietly(self, target: Target, path: str) -> str:
-        if target.kind.group not in ANSWERS_ALL:
+        if target.kind.group not in STEERING:
             return path
         path = path.replace("dryRun=", "other=")
         return f"{path}{'&' if '?' in path else '?'}dryRun=All"
