@@ -160,6 +160,8 @@ class Fuzzer:
         self.stalls += seconds > STALL_SECONDS
         # upstream answers 500 without a reason where an error has no Status of its own: faults of strategic merge
         # patches, applies that do not fit the schema, bindings without a target
+        if answer.status in (0, 503, 504):
+            self.findings.add(f"no answer: {answer.status} {answer.body[:200]!r}", request)
         if answer.status == 500:
             message = answer.body.decode(errors="replace")
             if _BUG in message:

@@ -159,6 +159,8 @@ class Definitions:
         if not is_true(obj, ESTABLISHED):
             return
         definition = Definition(obj, self._reader)
+        if not (definition.plural and definition.kind):
+            return  # a client has emptied the accepted names in the status; they are about to be settled again
         own = self._registry.stored(definition.group, definition.plural)
         if own is not None and not isinstance(own, CustomResource):
             return  # a built-in kind of that name comes first

@@ -31,6 +31,12 @@ def verb_label(verb: str) -> str:
     return _METHODS.get(verb, verb.upper())
 
 
+def dry_run_label(given: Sequence[str]) -> str:
+    """Return what metrics call the `dryRun` parameters of a request, of which there is one that means something."""
+    # upstream 1.36: cleanDryRun
+    return "invalid" if any(one != "All" for one in given) else "All" if given else ""
+
+
 def scope_label(verb: str, namespace: str, name: str) -> str:
     """Return what metrics call the reach of a request."""
     if name or verb == "create":

@@ -63,6 +63,10 @@ class PlainPaths:
 
         return OpenApi(self._registry, self._custom)
 
+    def reviews(self, target: Target) -> bool:
+        """Return whether a resource is one that only answers a POST."""
+        return target.version == "v1" and (target.group, target.resource) in self._reviews
+
     def review(self, target: Target) -> Review | None:
         """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""
         review = self._reviews.get((target.group, target.resource))

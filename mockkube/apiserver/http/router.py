@@ -16,7 +16,7 @@ from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
 from mockkube.apiserver.http.exchange import Exchange, parse_query
-from mockkube.apiserver.http.metrics import Metrics, scope_label, verb_label
+from mockkube.apiserver.http.metrics import Metrics, dry_run_label, scope_label, verb_label
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.streams import Streams
@@ -145,12 +145,20 @@ class Router:
         return response
 
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
-        if target is None:
-            return
+        if target is None or not self._is_served(target):
+            return  # labels are what is served, so that no client decides how many there are
         verb, scope = verb_label(target.verb), scope_label(target.verb, target.namespace, target.name)
-        dry_run = ",".join(query.get("dryRun", ()))
+        dry_run = dry_run_label(query.get("dryRun", ()))
         labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
         self._metrics.observe(labels, code, seconds)
+
+    def _is_served(self, target: Target) -> bool:
+        """Return whether a request is for a resource there is, or a part of one."""
+        registry = self._registry.of_group(target.group)
+        resource = registry.resources.get((target.group, target.version, target.resource))
+        if resource is None:
+            return not target.subresource and self._plain.reviews(target)
+        return not target.subresource or resource.kind.subresource(target.subresource) is not None
 
 
 def _asking(exchange: Exchange, target: Target | None, path: str) -> Attributes:

@@ -140,3 +140,27 @@ async def test_a_status_that_this_version_has_not_is_not_served(api: "Api") -> N
     resources = (await api.get("/apis/storage.k8s.io/v1"))["resources"]
     assert "csinodes/status" not in [resource["name"] for resource in resources]
     assert (await api.ask("GET", "/apis/storage.k8s.io/v1/csinodes/n/status")).status == 404
+
+
+async def test_what_is_not_served_has_no_metrics(api: "Api", lab: str) -> None:
+    for path in ("/apis/nobody.io/v1/things", "/api/v1/nothings", f"{lab}/pods/p/nothing", "/apis/apps/v9/deployments"):
+        await api.ask("GET", path)
+    await api.ask("POST", f"{lab}/configmaps?dryRun=some-{lab[-5:]}", {})
+    text = (await api.ask("GET", "/metrics")).body.decode()
+    assert 'resource="configmaps",scope="resource",subresource="",verb="POST"' in text
+    assert 'dry_run="invalid"' in text
+    for odd in ("nobody.io", "nothings", '"nothing"', '"v9"', "some-"):
+        assert odd not in text
+
+
+async def test_a_definition_whose_accepted_names_are_emptied_leaves_the_schema_to_others(api: "Api") -> None:
+    names = {"plural": "gaps", "singular": "gap", "kind": "Gap", "listKind": "GapList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "gaps.example", "scope": "Cluster", "names": names, "versions": [version]}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await api.create(path, {"metadata": {"name": "gaps.gaps.example"}, "spec": spec})
+    emptied = {"status": {"acceptedNames": {"plural": "", "kind": ""}}}
+    await api.patch(f"{path}/gaps.gaps.example/status", emptied)
+    assert (await api.ask("GET", "/openapi/v3")).status == 200
+    assert (await api.ask("GET", "/openapi/v2")).status == 200

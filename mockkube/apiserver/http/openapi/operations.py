@@ -324,4 +324,4 @@ def _article(kind: str) -> str:
     """The article of a kind with its space; a plural has none."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return ""
-    return " an" if kind[0] in "AEIOU" else " a"
+    return " an" if kind[:1] in tuple("AEIOU") else " a"
