@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 KUBECTL_VERSIONS: Final = ("1.27", "1.28", "1.29", "1.30", "1.31", "1.32", "1.33")
+_ENDS: Final = (KUBECTL_VERSIONS[0], KUBECTL_VERSIONS[-1])
 _FOLDERS: Final = (*os.environ.get("PATH", "").split(os.pathsep), "/usr/lib/google-cloud-sdk/bin")
 STOP_SECONDS_MAX: Final = 10
 
@@ -92,7 +93,11 @@ class Kubectl:
         return json.loads(self(*arguments, "--output", "json"))
 
 
-@pytest.fixture(scope="session", params=KUBECTL_VERSIONS)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(one, marks=() if one in _ENDS else pytest.mark.slow) for one in KUBECTL_VERSIONS],
+    ids=KUBECTL_VERSIONS,
+)
 def kubectl_binary(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Each version of kubectl and its path; skipped where it is not installed."""
     path = find_kubectl(request.param)

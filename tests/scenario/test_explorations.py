@@ -20,7 +20,7 @@ from mockkube.scenario.loading import parse
 from mockkube.scenario.playing import Run, play
 from mockkube.scenario.results import Outcome, RunResult
 
-pytestmark = pytest.mark.timeout(900)  # whole explorations, on a machine that may be busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # whole explorations, on a machine that may be busy
 
 PLANS = sorted((Path(__file__).parents[2] / "conformance" / "plans").glob("*.yaml"))
 EXPLORED = PLANS[:2]

@@ -1,11 +1,13 @@
 """Every test that takes `store` or `url` runs once per engine.
 
-PostgreSQL takes part when MOCKKUBE_TEST_POSTGRES holds the URL of a database that may be emptied.
+PostgreSQL takes part when MOCKKUBE_TEST_POSTGRES holds the URL of a database that may be emptied. Of several pytest
+workers each has a database of its own on that server, so none empties another's.
 """
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from mockkube_storage.engines.catalogue import ENGINES, open_store
@@ -16,15 +18,33 @@ SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL da
 
 
 async def emptied() -> str:
-    """Return the URL of the PostgreSQL database, without tables."""
+    """Return the URL of this worker's PostgreSQL database, without tables."""
     import asyncpg
 
-    connection = await asyncpg.connect(POSTGRES)
+    url = await database_of_worker()
+    connection = await asyncpg.connect(url)
     try:
         await connection.execute("DROP TABLE IF EXISTS entries, meta")
     finally:
         await connection.close()
-    return POSTGRES
+    return url
+
+
+async def database_of_worker() -> str:
+    """Return the URL of the database of this pytest worker, created when missing; the given one without workers."""
+    import asyncpg
+
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if not worker:
+        return POSTGRES
+    name = f"mockkube_{worker}"
+    connection = await asyncpg.connect(POSTGRES)
+    try:
+        if not await connection.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
+            await connection.execute(f'CREATE DATABASE "{name}"')
+    finally:
+        await connection.close()
+    return urlsplit(POSTGRES)._replace(path=f"/{name}").geturl()
 
 
 @pytest.fixture

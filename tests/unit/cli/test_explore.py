@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 Mockkube = Callable[..., Any]
+
+pytestmark = pytest.mark.heavy  # explores
 PLAN = """\
 apiVersion: mockkube.dev/v1alpha1
 kind: RolloutPlan

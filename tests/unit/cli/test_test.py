@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,14 @@ def test_an_interrupt_ends_what_scenarios_have_started(tmp_path: Path) -> None:
     text = (SCENARIO % "v").replace("steps:", "matrix: {n: [1, 2]}\n  steps:\n    - script: 'exec sleep 300 > pipe'")
     (tmp_path / "one.yaml").write_text(text)
     command = [sys.executable, "-m", "mockkube", "test", str(tmp_path / "one.yaml"), "--jobs", "2"]
-    playing = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    playing = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # a shell that started the tests in the background has told them, and whom they start, to ignore it
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     with (tmp_path / "pipe").open() as pipe:  # once a program has it open
         os.killpg(playing.pid, signal.SIGINT)
         assert playing.wait(60) == 130

@@ -24,6 +24,8 @@ AT_EXIT = "import atexit; from mockkube.cli.main import main; atexit.register(pr
 """mockkube, which says so when the interpreter takes itself apart: seconds, for thousands of objects."""
 Start = Callable[..., subprocess.Popen[str]]
 
+pytestmark = pytest.mark.heavy  # starts processes
+
 
 @pytest.fixture
 def start(state: Path) -> Iterator[Start]:

@@ -17,6 +17,8 @@ _COMMANDS = [
     for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
 ]
 
+pytestmark = pytest.mark.heavy  # starts processes that explore
+
 
 def _named(kind: str) -> dict[str, str]:
     """Return the blocks of a kind, by the name of the file that the text before them gives."""

@@ -20,6 +20,8 @@ from mockkube.scenario.loading import parse as parse_scenarios
 from mockkube.scenario.report import review, summary
 from mockkube.scenario.report.exploration import render
 
+pytestmark = pytest.mark.heavy  # explores
+
 GATE = "TaintTolerationComparisonOperators"
 PLAN = f"""\
 apiVersion: mockkube.dev/v1alpha1
@@ -61,6 +63,7 @@ def explored() -> Exploration:
     return judge(plan, Alone(plan))
 
 
+@pytest.mark.slow
 def test_sharing_states_gives_what_playing_every_way_gives(explored: Exploration) -> None:
     pairs = {(pair.up, pair.down): (pair.rising, pair.falling, pair.again) for pair in explored.pairs}
     for way in list(walks(explored.plan))[::3]:  # every third: all of them take ten seconds

@@ -13,6 +13,8 @@ from mockkube.scenario.report.exploration import render
 from mockkube.scenario.report.trust import reasons
 from mockkube.scenario.report.undisturbed import scenario
 
+pytestmark = pytest.mark.heavy  # explores
+
 
 @pytest.fixture(scope="module")
 def page(explored: Exploration) -> str:
