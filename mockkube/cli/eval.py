@@ -17,8 +17,7 @@ from mockkube.cli.questions import (
 )
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching import rows
-from mockkube.matching.taints import EXPRESSION_GATE, SEMVER_GATE
+from mockkube.proposals import kep_5500, kep_5721, rows
 from mockkube.proposals.answers import answer_selector, answer_tolerations
 from mockkube.proposals.places import Part, node_affinity, pod_spec, volume_selector
 
@@ -75,7 +74,7 @@ def cel(expression: str, taints: tuple[str, ...], output: str, caps: Capabilitie
     """Compile an expression over `taint`, and evaluate it on taints: verdict, type, costs, results."""
     row = {"expr": expression, "evals": [{"taint": taint_of(taint)} for taint in taints]}
     [answer] = rows.evaluate({"expressions": [row]})["expressions"]
-    answer["gate"] = {"name": EXPRESSION_GATE, "enabled": caps.enabled(EXPRESSION_GATE)}
+    answer["gate"] = {"name": kep_5500.GATE, "enabled": caps.enabled(kep_5500.GATE)}
     _print(answer, output, _about_expression)
     return Exit.OK if answer["admitted"] else Exit.FAILED
 
@@ -101,7 +100,7 @@ def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     """Compare two versions, read tolerantly: A is the node's, B the one asked for."""
     asked = {"parse": [{"input": first}, {"input": second}], "compare": [{"a": first, "b": second}]}
     answers = rows.evaluate(asked)
-    gate = {"name": SEMVER_GATE, "enabled": caps.enabled(SEMVER_GATE)}
+    gate = {"name": kep_5721.GATE, "enabled": caps.enabled(kep_5721.GATE)}
     answer = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
     _print(answer, output, _about_versions)
     return Exit.OK if answer["cmp"] is not None else Exit.FAILED

@@ -1,5 +1,5 @@
 """Pure semantics shared by all components: taints, node selectors, integers, semantic versions, CEL.
 
 No I/O, no clock, nothing awaits. The capabilities of a component are passed in once, when it starts:
-`taints.rules_for(caps)`. Read `taints.py` first; `rows.py` evaluates whole tables of test rows.
+`TaintRules`. Read `taints.py` first.
 """

@@ -3,19 +3,12 @@
 upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go
 """
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
-from mockkube.features.capabilities import Capabilities
-from mockkube.matching import integers, semver
-
-NUMERIC_GATE: Final = "TaintTolerationComparisonOperators"
-SEMVER_GATE: Final = "TaintTolerationNodeAffinitySemverComparisonOperators"
-EXPRESSION_GATE: Final = "TaintTolerationCEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +57,6 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], 
     return compile_value
 
 
-NUMERIC: Final[Mapping[str, Operator]] = {
-    "Gt": comparison(integers.parse_canonical, operator.gt, "int64"),
-    "Lt": comparison(integers.parse_canonical, operator.lt, "int64"),
-}
-SEMVER: Final[Mapping[str, Operator]] = {
-    "SemverGt": comparison(semver.parse_tolerant, operator.gt, "semantic version"),
-    "SemverLt": comparison(semver.parse_tolerant, operator.lt, "semantic version"),
-    "SemverEq": comparison(semver.parse_tolerant, operator.eq, "semantic version"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class TaintRules:
     """Toleration semantics of one component: operators beyond Equal and Exists, and expressions if enabled."""
@@ -82,15 +64,6 @@ class TaintRules:
     operators: Mapping[str, Operator] = field(default_factory=dict)
     expressions: Callable[[str], Expression] | None = None
     report: Report | None = None
-
-
-def rules_for(caps: Capabilities, expressions: Callable[[str], Expression] | None = None) -> TaintRules:
-    """Return the rules of a component; `expressions` compiles CEL, and is ignored with the gate off."""
-    operators = {
-        **(NUMERIC if caps.enabled(NUMERIC_GATE) else {}),
-        **(SEMVER if caps.enabled(SEMVER_GATE) else {}),
-    }
-    return TaintRules(operators, expressions if caps.enabled(EXPRESSION_GATE) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from mockkube.features.gates import registry
 from mockkube.matching import node_selectors, taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, Outcome, Unreadable
+from mockkube.proposals import kep_5500
 from mockkube.proposals.catalogue import proposals_on
 from mockkube.proposals.lending import TOLERATION, extensions_for, schema_for, selector_operators, taint_rules
 from mockkube.proposals.outside import trains_of
@@ -70,7 +71,7 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
     if isinstance(outcome, Unreadable):
         return outcome.reason
     operator = toleration.get("operator", "")
-    gate = taints.EXPRESSION_GATE if toleration.get("expression") else _gate_of(operator, caps)
+    gate = kep_5500.GATE if toleration.get("expression") else _gate_of(operator, caps)
     if gate and not caps.enabled(gate):
         known = gate in registry(caps.version, trains_of(caps)).histories
         return f"{gate} is off" if known else f"{caps.version} does not know operator {operator}"
@@ -86,8 +87,6 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
 
 def _gate_of(operator: str, caps: Capabilities) -> str:
     """Return the gate of an operator of tolerations; empty if it has none."""
-    if operator in taints.NUMERIC:
-        return taints.NUMERIC_GATE
     return next((one.gate for one in proposals_on(trains_of(caps)) if operator in one.tolerations), "")
 
 

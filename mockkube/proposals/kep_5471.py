@@ -1,8 +1,7 @@
-"""KEP-5471: what is still proposed of it. `Gt` and `Lt` in the tolerations of devices, from its Beta stage on.
+"""KEP-5471: `Gt` and `Lt` in tolerations of pods and, from its Beta stage on, in those of devices."""
 
-The rest is released: tolerations of pods are judged in `api/validation/tolerations.py`, matched in `matching`.
-"""
-
+import operator
+from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, not_supported
@@ -11,21 +10,28 @@ from mockkube.features.stages import Maturity
 from mockkube.matching import integers, taints
 from mockkube.proposals.proposal import Operator, Proposal
 
+GATE: Final = "TaintTolerationComparisonOperators"
+COMPARISONS: Final[Mapping[str, taints.Operator]] = {
+    "Gt": taints.comparison(integers.parse_canonical, operator.gt, "int64"),
+    "Lt": taints.comparison(integers.parse_canonical, operator.lt, "int64"),
+}
+
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Ask for an integer in its one canonical form, as pods are asked."""
+    """Require an integer in its one canonical form, of 64 bits."""
     value = toleration.get("value", "")
     return [invalid(f"{at}.value", value, text) for text in integers.integer_errors(value)]
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse the operator as released code does that never heard of it."""
-    return [not_supported(f"{at}.operator", toleration["operator"], ("Equal", "Exists"))]
+    """Refuse the operator while the gate is off; upstream lists it as supported all the same."""
+    return [not_supported(f"{at}.operator", toleration["operator"], ("Equal", "Exists", "Lt", "Gt"))]
 
 
 PROPOSAL: Final = Proposal(
     kep=5471,
-    gate=taints.NUMERIC_GATE,
-    since=Maturity.BETA,
-    device_tolerations={name: Operator(check, test, refuse) for name, test in taints.NUMERIC.items()},
+    gate=GATE,
+    tolerations={name: Operator(check, test, refuse) for name, test in COMPARISONS.items()},
+    device_tolerations={name: Operator(check, test) for name, test in COMPARISONS.items()},
+    devices_since=Maturity.BETA,
 )

@@ -7,14 +7,14 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINTS, admission_errors
 from mockkube.proposals.proposal import Field, Proposal
 
+GATE: Final = "TaintTolerationCEL"
 FIELD: Final = "expression"
 _EXCLUDED: Final = ("key", "value", "operator", "effect")
 _ALONE: Final = "expression cannot be used with key, value, operator, or effect fields"
-_GATE_OFF: Final = f"may not be set when the {taints.EXPRESSION_GATE} feature gate is disabled"
+_GATE_OFF: Final = f"may not be set when the {GATE} feature gate is disabled"
 _DESCRIPTION: Final = (
     "Expression is a CEL expression that evaluates whether this toleration matches a taint. It sees taint.key, "
     "taint.value and taint.effect, and must evaluate to a boolean value. It cannot be used with key, operator, value "
@@ -45,6 +45,6 @@ def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
 
 PROPOSAL: Final = Proposal(
     kep=5500,
-    gate=taints.EXPRESSION_GATE,
+    gate=GATE,
     toleration_fields={FIELD: Field({"type": "string", "description": _DESCRIPTION}, check, refuse)},
 )

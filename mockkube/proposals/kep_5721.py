@@ -1,13 +1,20 @@
 """KEP-5721: compare semantic versions in tolerations, and in node affinity of pods and persistent volumes."""
 
+import operator
+from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import unknown_requirement, unsupported_toleration
 from mockkube.matching import semver, taints
 from mockkube.proposals.proposal import Operator, Proposal
 
+GATE: Final = "TaintTolerationNodeAffinitySemverComparisonOperators"
+COMPARISONS: Final[Mapping[str, taints.Operator]] = {
+    "SemverGt": taints.comparison(semver.parse_tolerant, operator.gt, "semantic version"),
+    "SemverLt": taints.comparison(semver.parse_tolerant, operator.lt, "semantic version"),
+    "SemverEq": taints.comparison(semver.parse_tolerant, operator.eq, "semantic version"),
+}
 _ONE_VALUE: Final = "must be specified single value when `operator` is 'SemverLt' or 'SemverGt' or 'SemverEq'"
 
 
@@ -34,11 +41,7 @@ def _validate_version(text: str, at: str) -> list[FieldError]:
 
 PROPOSAL: Final = Proposal(
     kep=5721,
-    gate=taints.SEMVER_GATE,
-    tolerations={
-        name: Operator(check_toleration, test, unsupported_toleration) for name, test in taints.SEMVER.items()
-    },
-    node_selectors={
-        name: Operator(check_requirement, test, unknown_requirement) for name, test in taints.SEMVER.items()
-    },
+    gate=GATE,
+    tolerations={name: Operator(check_toleration, test) for name, test in COMPARISONS.items()},
+    node_selectors={name: Operator(check_requirement, test) for name, test in COMPARISONS.items()},
 )

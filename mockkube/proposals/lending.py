@@ -23,6 +23,7 @@ from mockkube.features.versions import NEWEST, Version
 from mockkube.matching import taints
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import Expression, TaintRules, Unreadable
+from mockkube.proposals import kep_5500
 from mockkube.proposals.catalogue import TRAINS, proposals_on
 from mockkube.proposals.outside import trains_of
 from mockkube.proposals.proposal import Proposal, SchedulerPlugin
@@ -74,6 +75,7 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
         device_tolerations={
             name: op.rule(one.gate, unsupported_toleration)
             for one in proposals
+            if one.aboard(version, trains, one.devices_since)
             for name, op in one.device_tolerations.items()
         },
     )
@@ -102,11 +104,10 @@ def taint_rules(
 
     `expressions` compiles CEL with the component's own cache, `log` writes the errors of its log.
     """
-    operators = dict(taints.NUMERIC) if caps.enabled(taints.NUMERIC_GATE) else {}
-    for proposal in _switched_on(caps):
-        operators.update((name, operator.value_test) for name, operator in proposal.tolerations.items())
+    proposals = _switched_on(caps)
+    operators = {name: operator.value_test for one in proposals for name, operator in one.tolerations.items()}
     report = None if log is None else partial(_report, log)
-    return TaintRules(operators, expressions if caps.enabled(taints.EXPRESSION_GATE) else None, report)
+    return TaintRules(operators, expressions if caps.enabled(kep_5500.GATE) else None, report)
 
 
 def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObject) -> None:
@@ -121,7 +122,12 @@ def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
 
 def device_taint_rules(caps: Capabilities) -> TaintRules:
     """Return what a component makes of the tolerations of devices."""
-    proposals = (one for one in aboard(caps.version, trains_of(caps)) if caps.enabled(one.gate))
+    trains = trains_of(caps)
+    proposals = [
+        one
+        for one in aboard(caps.version, trains)
+        if caps.enabled(one.gate) and one.aboard(caps.version, trains, one.devices_since)
+    ]
     return TaintRules(
         {name: operator.value_test for one in proposals for name, operator in one.device_tolerations.items()}
     )

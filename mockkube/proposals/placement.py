@@ -12,7 +12,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
-from mockkube.proposals import places
+from mockkube.proposals import kep_5500, places
 from mockkube.proposals.impact import Finding, finding
 from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
 from mockkube.proposals.places import Part
@@ -184,7 +184,7 @@ def _weakened(was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: 
         if "expression" not in left:
             rest = "" if left else ", and what is left, {}, tolerates every taint without a value"
             return f"{after.caps.version} does not know expression{rest}"
-        return "" if then.expressions else f"expression matches nothing without {taints.EXPRESSION_GATE}"
+        return "" if then.expressions else f"expression matches nothing without {kep_5500.GATE}"
     operator = was.get("operator", "")
     if operator in now.operators and operator not in then.operators:
         return f"operator {operator} matches nothing"

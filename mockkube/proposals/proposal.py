@@ -137,6 +137,8 @@ class Proposal:
     toleration_fields: Mapping[str, Field] = field(default_factory=dict)
     node_selectors: Mapping[str, Operator] = field(default_factory=dict)
     device_tolerations: Mapping[str, Operator] = field(default_factory=dict)
+    devices_since: Maturity | None = None
+    """The stage from which on components have the operators of devices; None: that of all the rest."""
     fields: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
     """Fields by the full name of the type that gets them, like `io.k8s.api.core.v1.PodSpec`, and their own."""
     checks: Mapping[str, ObjectCheck] = field(default_factory=dict)
@@ -145,10 +147,10 @@ class Proposal:
     origin: str = ""
     """The file, or the entry point, that an outside proposal was loaded from."""
 
-    def aboard(self, version: Version, trains: tuple[ReleaseTrain, ...]) -> bool:
-        """Whether a component of that version has it, its gate on or off."""
+    def aboard(self, version: Version, trains: tuple[ReleaseTrain, ...], since: Maturity | None = None) -> bool:
+        """Whether a component of that version has it, or what comes with a later stage, its gate on or off."""
         known = registry(version, trains)
         if self.gate not in known.histories:
             return self.gate in known.graduated
         stage = known.stage(self.gate, EffectiveVersion.of(version))
-        return _REACHED.index(stage.maturity) >= _REACHED.index(self.since)
+        return _REACHED.index(stage.maturity) >= _REACHED.index(since or self.since)

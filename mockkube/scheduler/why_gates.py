@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.trains import ReleaseTrain
-from mockkube.matching.taints import NUMERIC, NUMERIC_GATE
 from mockkube.proposals.catalogue import proposals_on
 
 _OF_PODS: Final = ("NodeDeclaredFeatures", "PodLevelResources")
@@ -39,8 +38,6 @@ def proposed_for(
     used = set(_words(pod["spec"]))
     for kind in ("PersistentVolume", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"):
         used.update(word for obj in objects.get(kind, ()) for word in _words(obj["spec"]))
-    if used.intersection(NUMERIC):
-        yield NUMERIC_GATE
     for proposal in proposals_on(trains):
         own = (
             *proposal.tolerations,
@@ -49,7 +46,7 @@ def proposed_for(
             *proposal.device_tolerations,
             *(name for added in proposal.fields.values() for name in added),
         )
-        if (used.intersection(own) or proposal.scheduler_plugins) and proposal.gate != NUMERIC_GATE:
+        if used.intersection(own) or proposal.scheduler_plugins:
             yield proposal.gate
 
 

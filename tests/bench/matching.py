@@ -7,6 +7,7 @@ from typing import Final
 
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel.tolerations import TAINTS, ExpressionCache, evaluate
+from mockkube.proposals import kep_5471, kep_5721
 
 ROUNDS: Final = 5
 GOAL_MICROSECONDS: Final = 10.0
@@ -45,7 +46,7 @@ def main() -> None:
 
 def report_tolerations() -> None:
     """Measure tolerations of each kind against one taint."""
-    rules = taints.TaintRules({**taints.NUMERIC, **taints.SEMVER}, ExpressionCache().expression)
+    rules = taints.TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().expression)
     tolerations: dict[str, dict[str, str]] = {
         "Equal": {"key": _VERSION["key"], "value": "x"},
         "Gt": {"key": _VERSION["key"], "operator": "Gt", "value": "5"},

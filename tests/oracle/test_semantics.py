@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching import rows
+from mockkube.proposals import rows
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "oracle"
 _TABLES = Path(os.environ.get("MOCKKUBE_ORACLE", _BESIDE)) / "semantics"

@@ -124,7 +124,7 @@ ENTRIES: Final = (
     Entry("networking.k8s.io", "IngressClass", "ingress_class.IngressClassStrategy"),
     Entry("networking.k8s.io", "NetworkPolicy", "network_policy.NetworkPolicyStrategy"),
     Entry("networking.k8s.io", "ServiceCIDR", "service_cidr.ServiceCIDRStrategy"),
-    Entry("node.k8s.io", "RuntimeClass", "runtime_class.RuntimeClassStrategy"),
+    Entry("node.k8s.io", "RuntimeClass", "runtime_class.RuntimeClassStrategy", lends=("extensions",)),
     Entry("policy", "PodDisruptionBudget", "pod_disruption_budget.PodDisruptionBudgetStrategy"),
     Entry("rbac.authorization.k8s.io", "ClusterRole", "role.ClusterRoleStrategy"),
     Entry("rbac.authorization.k8s.io", "ClusterRoleBinding", "role_binding.ClusterRoleBindingStrategy"),

@@ -1,5 +1,6 @@
 """RuntimeClass: a handler, what it costs, and the nodes that have it."""
 
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api import names
@@ -9,7 +10,7 @@ from mockkube.api.kinds.internal_form import Shape, internal
 from mockkube.api.kinds.node_labels import deprecation
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.resources import validate_container_resources
 from mockkube.api.validation.tolerations import validate_tolerations
@@ -30,6 +31,10 @@ class RuntimeClassStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        # A class knows the released operators alone: those of proposals are refused, whatever the gates are.
+        self._extensions = replace(extensions, toleration_fields={})
+
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Judge handler, overhead and scheduling."""
         handler = obj.get("handler", "")
@@ -38,7 +43,7 @@ class RuntimeClassStrategy(Strategy):
             limits = {"limits": obj["overhead"].get("podFixed") or {}}
             errors += validate_container_resources(limits, "overhead", ())
         if obj.get("scheduling") is not None:
-            errors += _validate_scheduling(obj["scheduling"])
+            errors += _validate_scheduling(obj["scheduling"], self._extensions)
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -55,12 +60,11 @@ class RuntimeClassStrategy(Strategy):
         return self.warn_create(new, judge)
 
 
-def _validate_scheduling(scheduling: ReadOnlyObject) -> list[FieldError]:
+def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> list[FieldError]:
     at = "scheduling.tolerations"
     errors = validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
     tolerations = scheduling.get("tolerations") or []
-    # a class knows the released operators alone, whatever the gates are
-    errors += validate_tolerations(tolerations, at, comparison=False, extensions=NO_EXTENSIONS, allowed=frozenset())
+    errors += validate_tolerations(tolerations, at, extensions=extensions, allowed=frozenset())
     seen: set[tuple[str, ...]] = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))

@@ -27,7 +27,7 @@ from mockkube.api.validation.node_selector import SelectorRules, has_invalid_val
 from mockkube.api.validation.projected import has_free_token_path
 from mockkube.api.validation.resources import HUGE_PAGES, huge_pages_divide
 from mockkube.api.validation.security import uses_host_sysctls
-from mockkube.api.validation.tolerations import COMPARISON_GATE, COMPARISON_SINCE, uses_comparison, validate_tolerations
+from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.api.validation.topology_spread import SpreadRules, merged_keys_are_invalid, separate_keys_are_invalid
 from mockkube.api.validation.volumes import VolumeRules
 from mockkube.api.validation.walk import all_containers
@@ -80,8 +80,6 @@ class PodRules:
     node_selectors: SelectorRules = field(default_factory=SelectorRules)
     extensions: Extensions = NO_EXTENSIONS
     allowed: frozenset[str] = frozenset()
-    comparison: bool = False
-    comparison_known: bool = True
     is_pod: bool = True
     pod_level_resources: bool = True
     pod_level_resize: bool = True
@@ -97,14 +95,7 @@ class PodRules:
 
     def judge_tolerations(self, tolerations: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
         """Judge tolerations of the pod."""
-        return validate_tolerations(
-            tolerations,
-            at,
-            comparison=self.comparison,
-            comparison_known=self.comparison_known,
-            extensions=self.extensions,
-            allowed=self.allowed,
-        )
+        return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed)
 
 
 @lru_cache(maxsize=64)
@@ -120,8 +111,6 @@ def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True
         ),
         volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
         spread=SpreadRules(keys_merged=_keys_merged(caps)),
-        comparison=is_on(caps, COMPARISON_GATE),
-        comparison_known=caps.version >= COMPARISON_SINCE,
         is_pod=is_pod,
         pod_level_resources=is_on(caps, "PodLevelResources"),
         pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
@@ -173,7 +162,6 @@ def _lenient(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: Read
         containers=_lenient_containers(rules.containers, new.get("spec", {}), spec),
         volumes=replace(rules.volumes, allow_any_token_path=has_free_token_path(spec.get("volumes", ()))),
         spread=_lenient_spread(rules.spread, caps, spec),
-        comparison=rules.comparison or (rules.comparison_known and uses_comparison(spec.get("tolerations", ()))),
         relaxed_search=rules.relaxed_search or any(name == "." or "_" in name for name in search),
         host_network_in_user_namespace=rules.host_network_in_user_namespace
         or (own_users and spec.get("hostNetwork", False)),

@@ -7,17 +7,12 @@ from functools import lru_cache
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, Word, forbidden, invalid, not_supported, quoted
+from mockkube.api.fields import FieldError, Word, forbidden, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import Check, Extensions, unsupported_toleration
 from mockkube.api.validation.labels import validate_label_name
-from mockkube.features.versions import Version
 
-COMPARISON_GATE: Final = "TaintTolerationComparisonOperators"
-COMPARISON_SINCE: Final = Version(1, 35)
-COMPARISON_OPERATORS: Final = ("Lt", "Gt")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_INT64_MAX: Final = 2**63 - 1
 _CHANGED: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
@@ -25,16 +20,11 @@ def validate_tolerations(
     tolerations: Sequence[ReadOnlyObject],
     at: str,
     *,
-    comparison: bool,
-    comparison_known: bool = True,
     extensions: Extensions,
     allowed: frozenset[str],
 ) -> list[FieldError]:
-    """Judge tolerations; `comparison` admits Gt and Lt, `allowed` are the gates whose extensions may be used.
-
-    A server of a version before Gt and Lt refuses them like any operator it does not know.
-    """
-    operators = _operators(comparison, comparison_known, extensions, allowed)
+    """Judge tolerations; `allowed` are the gates whose extensions may be used."""
+    operators = _operators(extensions, allowed)
     found: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
         field_rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
@@ -47,12 +37,9 @@ def validate_tolerations(
 
 
 @lru_cache(maxsize=64)
-def _operators(comparison: bool, known: bool, extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
+def _operators(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
     """Return how each operator besides Equal and Exists is judged."""
-    operators = dict(_COMPARED if comparison else _COMPARISON_REFUSED if known else {})
-    for name, rule in extensions.tolerations.items():
-        operators[name] = rule.check if rule.gate in allowed else rule.refuse
-    return operators
+    return {name: rule.check if rule.gate in allowed else rule.refuse for name, rule in extensions.tolerations.items()}
 
 
 def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping[str, Check]) -> list[FieldError]:
@@ -88,29 +75,6 @@ def _validate_exists(value: str, at: str) -> list[FieldError]:
     return [invalid(at, value, "value must be empty when `operator` is 'Exists'")] if value else []
 
 
-def _compare(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    return _validate_integer(toleration.get("value", ""), f"{at}.value")
-
-
-def _refuse_comparison(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    return [not_supported(f"{at}.operator", toleration["operator"], ("Equal", "Exists", *COMPARISON_OPERATORS))]
-
-
-_COMPARED: Final[Mapping[str, Check]] = dict.fromkeys(COMPARISON_OPERATORS, _compare)
-_COMPARISON_REFUSED: Final[Mapping[str, Check]] = dict.fromkeys(COMPARISON_OPERATORS, _refuse_comparison)
-
-
-def _validate_integer(value: str, at: str) -> list[FieldError]:
-    """Judge an integer twice: whether it is written canonically, and whether Go can read it into 64 bits."""
-    found = [invalid(at, value, text) for text in names.decimal_integer(value)]
-    digits = value[1:] if value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdigit()):
-        found.append(invalid(at, value, f"strconv.ParseInt: parsing {quoted(value)}: invalid syntax"))
-    elif not -_INT64_MAX - 1 <= int(value) <= _INT64_MAX:
-        found.append(invalid(at, value, f"strconv.ParseInt: parsing {quoted(value)}: value out of range"))
-    return found
-
-
 def validate_taint_effect(effect: str, at: str) -> list[FieldError]:
     """Judge the effect of a taint, or the one a toleration is for."""
     return [] if effect in EFFECTS else [not_supported(at, effect, EFFECTS)]
@@ -129,8 +93,3 @@ def validate_added_tolerations(
 
 def _without_seconds(toleration: ReadOnlyObject) -> ReadOnlyObject:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
-
-
-def uses_comparison(tolerations: Sequence[ReadOnlyObject]) -> bool:
-    """Whether a stored pod compares, so that its successor may."""
-    return any(toleration.get("operator") in COMPARISON_OPERATORS for toleration in tolerations)

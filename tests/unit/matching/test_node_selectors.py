@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from mockkube.matching import node_selectors
-from mockkube.matching.taints import SEMVER
+from mockkube.proposals.kep_5721 import COMPARISONS as SEMVER
 
 _LABELS = {"zone": "a", "gen": "5", "kernel": "5.15.0", "empty": ""}
 

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.features.capabilities import Capabilities
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import Outcome, TaintRules
+from mockkube.proposals import kep_5471, kep_5721
 
-_ALL = TaintRules({**taints.NUMERIC, **taints.SEMVER}, ExpressionCache().expression)
+_ALL = TaintRules({**kep_5471.COMPARISONS, **kep_5721.COMPARISONS}, ExpressionCache().expression)
 
 
 def _tolerates(toleration: dict[str, str], taint: dict[str, str], rules: TaintRules = _ALL) -> bool:
@@ -72,14 +72,7 @@ def test_a_toleration_against_a_taint(toleration: dict[str, str], taint: dict[st
     ],
 )
 def test_a_component_without_the_gate_matches_nothing(toleration: dict[str, str]) -> None:
-    assert not _tolerates(toleration, {"key": "a", "value": "6.0.0"}, taints.rules_for(Capabilities()))
-
-
-def test_the_gates_of_a_component_decide_its_rules() -> None:
-    gates = frozenset({taints.NUMERIC_GATE, taints.EXPRESSION_GATE})
-    rules = taints.rules_for(Capabilities(gates=gates), ExpressionCache().expression)
-    assert set(rules.operators) == {"Gt", "Lt"}
-    assert rules.expressions is not None
+    assert not _tolerates(toleration, {"key": "a", "value": "6.0.0"}, TaintRules())
 
 
 def test_an_operator_of_a_proposal_is_one_function() -> None:

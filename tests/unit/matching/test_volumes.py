@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching.taints import SEMVER
 from mockkube.matching.volumes import (
     BOUND_BY_CONTROLLER,
     ClaimRequirements,
@@ -17,6 +16,7 @@ from mockkube.matching.volumes import (
     fully_bound,
     refers_to,
 )
+from mockkube.proposals.kep_5721 import COMPARISONS as SEMVER
 
 ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 HERE = {"zone": "a", "version": "1.4.0"}

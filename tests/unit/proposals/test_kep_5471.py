@@ -1,4 +1,4 @@
-"""The half of KEP-5471 that is still proposed: tolerations of devices, through the strategies of claims."""
+"""KEP-5471: Gt and Lt in tolerations of pods, and in those of devices, through the strategies of claims."""
 
 from datetime import UTC, datetime
 
@@ -6,6 +6,7 @@ import pytest
 
 from mockkube.api.kinds.catalogue import Hooks, strategies
 from mockkube.api.strategy import Judge
+from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.stages import Maturity, Stage
@@ -84,3 +85,56 @@ def test_matching_devices_follows_the_stage_too():
     on = frozenset({GATE})
     assert sorted(device_taint_rules(Capabilities(V136, on, BETA_IN_136)).operators) == ["Gt", "Lt"]
     assert device_taint_rules(Capabilities(V136, on, RELEASED)).operators == {}
+
+
+def pod_complaints(toleration, *, version=V136, on=True):
+    extensions = extensions_for(version)
+    allowed = frozenset({GATE}) if on else frozenset()
+    return [str(error) for error in validate_tolerations([toleration], "t", extensions=extensions, allowed=allowed)]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        pytest.param("-9223372036854775808", [], id="least integer"),
+        pytest.param(
+            "9223372036854775808",
+            ['strconv.ParseInt: parsing "9223372036854775808": value out of range'],
+            id="out of range",
+        ),
+        pytest.param("08", ["must be a valid decimal integer in canonical form"], id="leading zero"),
+        pytest.param(
+            "x",
+            [
+                "must be a valid decimal integer in canonical form",
+                'strconv.ParseInt: parsing "x": invalid syntax',
+            ],
+            id="no number",
+        ),
+        pytest.param("", ["must be non-empty", 'strconv.ParseInt: parsing "": invalid syntax'], id="empty"),
+    ],
+)
+def test_a_comparison_asks_for_a_canonical_integer(value, says):
+    toleration = {"key": "a", "operator": "Lt", "value": value}
+    assert pod_complaints(toleration) == [f't[0].value: Invalid value: "{value}": {text}' for text in says]
+
+
+@pytest.mark.parametrize(
+    ("version", "supported"),
+    [
+        pytest.param(V136, '"Equal", "Exists", "Lt", "Gt"', id="gate off"),
+        pytest.param(Version(1, 34), '"Equal", "Exists"', id="before comparisons"),
+    ],
+)
+def test_a_server_without_comparisons_refuses_them(version, supported):
+    assert pod_complaints({"key": "a", "operator": "Gt", "value": "1"}, version=version, on=False) == [
+        f't[0].operator: Unsupported value: "Gt": supported values: {supported}'
+    ]
+
+
+def test_a_stored_comparison_may_stay_where_comparisons_are_known():
+    stored = [{"operator": "Gt"}]
+    new, ancient = Capabilities(V136), Capabilities(Version(1, 34))
+    assert extensions_for(V136).allowed(new, (), ()) == frozenset()
+    assert extensions_for(V136).allowed(new, stored, ()) == {GATE}
+    assert extensions_for(Version(1, 34)).allowed(ancient, stored, ()) == frozenset()

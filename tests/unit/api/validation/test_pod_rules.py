@@ -116,15 +116,6 @@ def test_what_a_stored_pod_does_its_successor_may(old, allowed):
     assert allowed(rules_after(old))
 
 
-def test_a_stored_comparison_may_stay_where_comparisons_are_known():
-    old = {"tolerations": [{"operator": "Gt"}]}
-    new, ancient = Capabilities(Version(1, 36)), Capabilities(Version(1, 34))
-    assert not pod_rules(new, NO_EXTENSIONS).comparison
-    assert rules_after(old, new).comparison
-    assert not rules_after(old, ancient).comparison
-    assert not rules_after(old, ancient).comparison_known
-
-
 def test_a_relaxed_name_is_only_kept_not_added():
     kept, added = {"containers": [{"env": [{"name": "1a"}]}]}, {"containers": [{"env": [{"name": "1b"}]}]}
     assert rules_after(kept, new=kept).containers.env.relaxed_names

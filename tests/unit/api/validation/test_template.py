@@ -1,6 +1,7 @@
 """Pod templates, as workload kinds call for them."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 from mockkube.api.strategy import Judge
 from mockkube.api.validation.template import (
@@ -10,6 +11,7 @@ from mockkube.api.validation.template import (
     validate_pod_template_update,
 )
 from mockkube.features.capabilities import Capabilities
+from mockkube.proposals.lending import extensions_for
 
 JUDGE = Judge(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 AT = "spec.template"
@@ -43,11 +45,10 @@ def test_a_template_has_no_ephemeral_containers():
 
 def test_a_template_that_compared_before_may_go_on():
     new, old = template(**COMPARES), template()
-    assert [error.field for error in validate_pod_template_update(new, old, AT, JUDGE)] == [
-        "spec.template.spec.tolerations[0].operator"
-    ]
-    assert validate_pod_template_update(new, new, AT, JUDGE) == []
-    assert validate_pod_template_update(new, None, AT, JUDGE) != []
+    update = partial(validate_pod_template_update, extensions=extensions_for(JUDGE.caps.version))
+    assert [error.field for error in update(new, old, AT, JUDGE)] == ["spec.template.spec.tolerations[0].operator"]
+    assert update(new, new, AT, JUDGE) == []
+    assert update(new, None, AT, JUDGE) != []
 
 
 def test_fields_behind_gates_are_dropped_from_a_template():

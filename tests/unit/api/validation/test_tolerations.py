@@ -13,10 +13,8 @@ from mockkube.api.validation.extensions import (
 from mockkube.api.validation.tolerations import validate_added_tolerations, validate_tolerations
 
 
-def judge(*tolerations, comparison=False, known=True, extensions=NO_EXTENSIONS, allowed=frozenset()):
-    errors = validate_tolerations(
-        tolerations, "t", comparison=comparison, comparison_known=known, extensions=extensions, allowed=allowed
-    )
+def judge(*tolerations, extensions=NO_EXTENSIONS, allowed=frozenset()):
+    errors = validate_tolerations(tolerations, "t", extensions=extensions, allowed=allowed)
     return [str(error).partition(" (e.g.")[0] for error in errors]
 
 
@@ -62,47 +60,10 @@ def test_good_tolerations_pass(toleration):
             't[0].effect: Unsupported value: "Odd": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
             id="unknown effect",
         ),
-        pytest.param(
-            {"key": "a", "operator": "Gt", "value": "1"},
-            't[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"',
-            id="comparison with its gate off",
-        ),
     ],
 )
 def test_bad_tolerations_are_told_why(toleration, says):
     assert judge(toleration) == [says]
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        pytest.param("-9223372036854775808", [], id="least integer"),
-        pytest.param(
-            "9223372036854775808",
-            ['strconv.ParseInt: parsing "9223372036854775808": value out of range'],
-            id="out of range",
-        ),
-        pytest.param("08", ["must be a valid decimal integer in canonical form"], id="leading zero"),
-        pytest.param(
-            "x",
-            [
-                "must be a valid decimal integer in canonical form",
-                'strconv.ParseInt: parsing "x": invalid syntax',
-            ],
-            id="no number",
-        ),
-        pytest.param("", ["must be non-empty", 'strconv.ParseInt: parsing "": invalid syntax'], id="empty"),
-    ],
-)
-def test_a_comparison_asks_for_a_canonical_integer(value, says):
-    toleration = {"key": "a", "operator": "Lt", "value": value}
-    assert judge(toleration, comparison=True) == [f't[0].value: Invalid value: "{value}": {text}' for text in says]
-
-
-def test_a_server_from_before_comparisons_does_not_know_their_operators():
-    assert judge({"key": "a", "operator": "Gt", "value": "1"}, known=False) == [
-        't[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"'
-    ]
 
 
 def accept_digits(toleration, at):

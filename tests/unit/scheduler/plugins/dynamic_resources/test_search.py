@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching.taints import NUMERIC, TaintRules
+from mockkube.matching.taints import TaintRules
+from mockkube.proposals.kep_5471 import COMPARISONS
 from mockkube.scheduler.framework.plugins import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
@@ -339,7 +340,7 @@ def test_tolerations_of_devices_may_compare_where_that_is_known(pool: Any, claim
     tolerations = [{"key": "broken", "operator": "Gt", "value": "4"}]
     cache = pool.caches.of("DeviceClass")
     pool.build(DynamicResources)
-    reader = RequestReader(cache, TaintRules(NUMERIC), Rules())
+    reader = RequestReader(cache, TaintRules(COMPARISONS), Rules())
     [[request]] = reader.read(claim_for("c", request_for(tolerations=tolerations))).requests
     taints = [{"key": "broken", "value": value, "effect": "NoSchedule"} for value in ("4", "5")]
     assert [request.tolerations[0].tolerates(taint) for taint in taints] == [False, True]

@@ -1,4 +1,4 @@
-from mockkube.matching import rows
+from mockkube.proposals import rows
 
 
 def test_answers_come_from_the_inputs_alone() -> None:

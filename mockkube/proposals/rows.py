@@ -14,18 +14,25 @@ from mockkube_cel.values import CelError
 from mockkube.api.fields import OMITTED, FieldError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
-from mockkube.api.validation.extensions import NO_EXTENSIONS
+from mockkube.api.validation.extensions import Extensions, unsupported_toleration
 from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
 from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel import tolerations
+from mockkube.proposals import kep_5471
 
 Answer = Callable[[ReadOnlyObject], Object]
 _TOLERATIONS: Final = "spec.tolerations"
 _REQUIRED: Final = f"spec.affinity.nodeAffinity.{REQUIRED}"
 _SLA: Final = "node.example.com/sla"
+_COMPARING: Final = Extensions(
+    tolerations={
+        name: operator.rule(kep_5471.GATE, unsupported_toleration)
+        for name, operator in kep_5471.PROPOSAL.tolerations.items()
+    }
+)
 _GATED: Final = {
-    "gate_on": taints.TaintRules(operators=taints.NUMERIC),
+    "gate_on": taints.TaintRules(operators=kep_5471.COMPARISONS),
     "gate_off": taints.TaintRules(),
 }
 
@@ -99,11 +106,9 @@ def _validate_tolerations(tolerations: list[Object]) -> Object:
     return {
         gate: [
             _shape(error)
-            for error in validate_tolerations(
-                tolerations, _TOLERATIONS, comparison=comparison, extensions=NO_EXTENSIONS, allowed=frozenset()
-            )
+            for error in validate_tolerations(tolerations, _TOLERATIONS, extensions=_COMPARING, allowed=allowed)
         ]
-        for gate, comparison in (("gate_on", True), ("gate_off", False))
+        for gate, allowed in (("gate_on", frozenset({kep_5471.GATE})), ("gate_off", frozenset[str]()))
     }
 
 
