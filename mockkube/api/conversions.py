@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockkube.api import autoscaler_versions
+from mockkube.api.kinds.autoscaling import versions
 from mockkube.api.types import Object
 
 _EVENT_NAMES: Final = (
@@ -48,6 +48,6 @@ def _core_from_events(obj: Object) -> Object:
 _SPECIAL: Final[dict[tuple[str, str, str], Callable[[Object], Any]]] = {
     ("Event", "v1", "events.k8s.io/v1"): _events_from_core,
     ("Event", "events.k8s.io/v1", "v1"): _core_from_events,
-    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): autoscaler_versions.to_v1,
-    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): autoscaler_versions.to_v2,
+    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): versions.to_v1,
+    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): versions.to_v2,
 }

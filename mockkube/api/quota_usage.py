@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP
 from typing import Final
 
-from mockkube.api.kinds.pod_quality import quality_of
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, is_extended, is_native
+from mockkube.api.kinds.core.pod.quality_of_service import quality_of
 from mockkube.api.pod_amounts import Amounts, add, containers_of, pod_amounts, read
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.requests import at_pod_level
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.resources import HUGE_PAGES, is_extended, is_native
 from mockkube.features.capabilities import Capabilities
 
 _COUNTED_BY_NAME: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")

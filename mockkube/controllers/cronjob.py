@@ -12,7 +12,7 @@ from prometheus_client import Histogram
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.fields import quoted
-from mockkube.api.kinds.cron_schedule import is_time_zone
+from mockkube.api.kinds.batch.cron_schedule import is_time_zone
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from mockkube_cel.golang.gotime import parse_duration
 
-from mockkube.api.kinds.cron_schedule import schedule_complaint
+from mockkube.api.kinds.batch.cron_schedule import schedule_complaint
 
 _YEARS_MAX: Final = 5
 """How far ahead a moment is looked for."""

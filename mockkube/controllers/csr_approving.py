@@ -65,7 +65,10 @@ class Approving(Controller):
 
 def _permissions(csr: ReadOnlyObject) -> Iterator[str]:
     """What whoever asks must be allowed to do, any of it; nothing where it is no request of a kubelet."""
-    from mockkube.api.kinds.certificate_signing_request import common_name, parse_request  # with it comes cryptography
+    from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
+        common_name,
+        parse_request,
+    )
 
     spec = csr["spec"]
     if spec["signerName"] != csr_requests.KUBELET_CLIENT:

@@ -65,7 +65,10 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
 
 def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return what keeps a request from being that of a kubelet for itself."""
-    from mockkube.api.kinds.certificate_signing_request import common_name, organizations  # with it comes cryptography
+    from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
+        common_name,
+        organizations,
+    )
 
     if organizations(request) != _NODES:
         return "subject organization is not system:nodes"
@@ -79,7 +82,7 @@ def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Seque
 
 
 def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
-    from mockkube.api.kinds.certificate_signing_request import common_name, organizations
+    from mockkube.api.kinds.certificates.certificate_signing_request import common_name, organizations
 
     if organizations(request) != _NODES:
         return "subject organization is not system:nodes"

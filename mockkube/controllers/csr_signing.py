@@ -54,7 +54,9 @@ class Signing(Controller):
         return DONE
 
     def _answered(self, csr: ReadOnlyObject) -> Object:
-        from mockkube.api.kinds.certificate_signing_request import parse_request  # with it comes cryptography
+        from mockkube.api.kinds.certificates.certificate_signing_request import (
+            parse_request,  # with it comes cryptography
+        )
 
         spec, status = csr["spec"], csr.get("status") or {}
         try:

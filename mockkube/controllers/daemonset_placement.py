@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, find_untolerated

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
-from mockkube.api.kinds.addresses import Network, parse_cidr, parse_ip
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting

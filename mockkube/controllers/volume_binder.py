@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError
+from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.claim import CLASS_ANNOTATION
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
 from mockkube.controllers.pod_claims import pods_by_claim

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Final
 
 from mockkube.api import quantity
+from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.claim import CLASS_ANNOTATION
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.api.codec import Codec, Found
+from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
+from mockkube.api.kinds.core.pod.options import pod_rules
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.validation.node_selector import SelectorRules
-from mockkube.api.validation.pod_rules import pod_rules
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import registry
 from mockkube.matching import node_selectors, taints

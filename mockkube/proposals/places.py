@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.affinity import PREFERRED, REQUIRED
 
 POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("spec",),

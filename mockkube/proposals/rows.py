@@ -12,11 +12,11 @@ from mockkube_cel.environment import Compiled, Environment
 from mockkube_cel.values import CelError
 
 from mockkube.api.fields import OMITTED, FieldError
+from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
+from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.validation.extensions import Extensions, unsupported_toleration
 from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
-from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel import tolerations
 from mockkube.proposals import kep_5471

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.affinity import REQUIRED
 from mockkube.matching.taints import TaintRules, compile_tolerations, find_untolerated
 from mockkube.scheduler.plugins.node_unschedulable import CORDON
 from mockkube.scheduler.why_facts import amount_text, taint_text

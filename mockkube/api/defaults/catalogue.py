@@ -17,12 +17,12 @@ from mockkube.api.defaults import (
     flowcontrol,
     identity,
     networking,
-    pods,
     rbac,
     scheduling,
     services,
     storage,
 )
+from mockkube.api.kinds.core.pod import defaults
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
@@ -36,7 +36,7 @@ DEFAULTS: Final[Mapping[tuple[str, str, str], Default]] = {
     ("", "v1", "Node"): core.default_node,
     ("", "v1", "PersistentVolume"): storage.default_persistent_volume,
     ("", "v1", "PersistentVolumeClaim"): claims.default_claim,
-    ("", "v1", "Pod"): pods.default_pod,
+    ("", "v1", "Pod"): defaults.default_pod,
     ("", "v1", "PodTemplate"): core.default_pod_template,
     ("", "v1", "ReplicationController"): core.default_replication_controller,
     ("", "v1", "ResourceQuota"): core.default_resource_quota,

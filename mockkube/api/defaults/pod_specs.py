@@ -4,7 +4,7 @@ from typing import Final
 
 from mockkube.api.defaults.containers import default_container
 from mockkube.api.defaults.resource_lists import round_up, round_up_resources
-from mockkube.api.defaults.volumes import default_volume
+from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 

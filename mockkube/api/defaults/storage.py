@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.defaults.resource_lists import round_up
-from mockkube.api.defaults.volumes import default_persistent_source
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
-from mockkube.api.kinds import admission_rules, crd_schemas, device_expressions
-from mockkube.api.kinds.admission_rules import PolicyExpressionCheck
-from mockkube.api.kinds.crd_schemas import SchemaCheck
-from mockkube.api.kinds.device_expressions import ExpressionCheck
+from mockkube.api.kinds.admissionregistration import admission_rules
+from mockkube.api.kinds.admissionregistration.admission_rules import PolicyExpressionCheck
+from mockkube.api.kinds.apiextensions import crd_schemas
+from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck
+from mockkube.api.kinds.resource import device_expressions
+from mockkube.api.kinds.resource.device_expressions import ExpressionCheck
 from mockkube.api.object_rules import NO_RULES, ObjectRules, with_rules
 from mockkube.api.strategy import Strategy
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
@@ -41,119 +43,127 @@ class Entry:
 
 
 ENTRIES: Final = (
-    Entry("", "ConfigMap", "config_map.ConfigMapStrategy"),
-    Entry("", "Endpoints", "endpoints.EndpointsStrategy"),
-    Entry("", "Event", "event.EventStrategy"),
-    Entry("", "LimitRange", "limit_range.LimitRangeStrategy"),
-    Entry("", "Namespace", "namespace.NamespaceStrategy"),
-    Entry("", "Node", "node.NodeStrategy"),
-    Entry("", "PersistentVolume", "persistent_volume.PersistentVolumeStrategy", lends=("extensions",)),
-    Entry("", "PersistentVolumeClaim", "persistent_volume_claim.PersistentVolumeClaimStrategy"),
-    Entry("", "Pod", "pod.PodStrategy", lends=("extensions",)),
-    Entry("", "PodTemplate", "pod_template.PodTemplateStrategy", lends=("extensions",)),
-    Entry("", "ReplicationController", "replication_controller.ReplicationControllerStrategy", lends=("extensions",)),
-    Entry("", "ResourceQuota", "resource_quota.ResourceQuotaStrategy"),
-    Entry("", "Secret", "secret.SecretStrategy"),
-    Entry("", "Service", "service.ServiceStrategy"),
-    Entry("", "ServiceAccount", "service_account.ServiceAccountStrategy"),
+    Entry("", "ConfigMap", "core.config_map.ConfigMapStrategy"),
+    Entry("", "Endpoints", "core.endpoints.EndpointsStrategy"),
+    Entry("", "Event", "core.event.EventStrategy"),
+    Entry("", "LimitRange", "core.limit_range.LimitRangeStrategy"),
+    Entry("", "Namespace", "core.namespace.NamespaceStrategy"),
+    Entry("", "Node", "core.node.NodeStrategy"),
+    Entry("", "PersistentVolume", "core.persistent_volume.PersistentVolumeStrategy", lends=("extensions",)),
+    Entry("", "PersistentVolumeClaim", "core.persistent_volume_claim.PersistentVolumeClaimStrategy"),
+    Entry("", "Pod", "core.pod.pod.PodStrategy", lends=("extensions",)),
+    Entry("", "PodTemplate", "core.pod_template.PodTemplateStrategy", lends=("extensions",)),
+    Entry(
+        "", "ReplicationController", "core.replication_controller.ReplicationControllerStrategy", lends=("extensions",)
+    ),
+    Entry("", "ResourceQuota", "core.resource_quota.ResourceQuotaStrategy"),
+    Entry("", "Secret", "core.secret.SecretStrategy"),
+    Entry("", "Service", "core.service.service.ServiceStrategy"),
+    Entry("", "ServiceAccount", "core.service_account.ServiceAccountStrategy"),
     Entry(
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicy",
-        "admission_policy.MutatingAdmissionPolicyStrategy",
+        "admissionregistration.admission_policy.MutatingAdmissionPolicyStrategy",
         lends=("policy_expression",),
     ),
     Entry(
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicyBinding",
-        "admission_policy.MutatingAdmissionPolicyBindingStrategy",
+        "admissionregistration.admission_policy.MutatingAdmissionPolicyBindingStrategy",
     ),
     Entry(
         "admissionregistration.k8s.io",
         "MutatingWebhookConfiguration",
-        "webhook_configuration.MutatingWebhookConfigurationStrategy",
+        "admissionregistration.webhook_configuration.MutatingWebhookConfigurationStrategy",
         lends=("policy_expression",),
     ),
     Entry(
         "admissionregistration.k8s.io",
         "ValidatingAdmissionPolicy",
-        "admission_policy.ValidatingAdmissionPolicyStrategy",
+        "admissionregistration.admission_policy.ValidatingAdmissionPolicyStrategy",
         lends=("policy_expression",),
     ),
     Entry(
         "admissionregistration.k8s.io",
         "ValidatingAdmissionPolicyBinding",
-        "admission_policy.AdmissionPolicyBindingStrategy",
+        "admissionregistration.admission_policy.AdmissionPolicyBindingStrategy",
     ),
     Entry(
         "admissionregistration.k8s.io",
         "ValidatingWebhookConfiguration",
-        "webhook_configuration.WebhookConfigurationStrategy",
+        "admissionregistration.webhook_configuration.WebhookConfigurationStrategy",
         lends=("policy_expression",),
     ),
     Entry(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",
-        "custom_resource_definition.CustomResourceDefinitionStrategy",
+        "apiextensions.custom_resource_definition.CustomResourceDefinitionStrategy",
         lends=("custom_schema",),
     ),
-    Entry("apiregistration.k8s.io", "APIService", "api_service.APIServiceStrategy"),
-    Entry("apps", "ControllerRevision", "controller_revision.ControllerRevisionStrategy"),
-    Entry("apps", "DaemonSet", "daemon_set.DaemonSetStrategy", lends=("extensions",)),
-    Entry("apps", "Deployment", "deployment.DeploymentStrategy", lends=("extensions",)),
-    Entry("apps", "ReplicaSet", "replica_set.ReplicaSetStrategy", lends=("extensions",)),
-    Entry("apps", "StatefulSet", "stateful_set.StatefulSetStrategy", lends=("extensions",)),
-    Entry("autoscaling", "HorizontalPodAutoscaler", "horizontal_pod_autoscaler.HorizontalPodAutoscalerStrategy"),
-    Entry("batch", "CronJob", "cron_job.CronJobStrategy", lends=("extensions",)),
-    Entry("batch", "Job", "job.JobStrategy", lends=("extensions",)),
+    Entry("apiregistration.k8s.io", "APIService", "apiregistration.api_service.APIServiceStrategy"),
+    Entry("apps", "ControllerRevision", "apps.controller_revision.ControllerRevisionStrategy"),
+    Entry("apps", "DaemonSet", "apps.daemon_set.DaemonSetStrategy", lends=("extensions",)),
+    Entry("apps", "Deployment", "apps.deployment.DeploymentStrategy", lends=("extensions",)),
+    Entry("apps", "ReplicaSet", "apps.replica_set.ReplicaSetStrategy", lends=("extensions",)),
+    Entry("apps", "StatefulSet", "apps.stateful_set.StatefulSetStrategy", lends=("extensions",)),
+    Entry(
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        "autoscaling.horizontal_pod_autoscaler.HorizontalPodAutoscalerStrategy",
+    ),
+    Entry("batch", "CronJob", "batch.cron_job.CronJobStrategy", lends=("extensions",)),
+    Entry("batch", "Job", "batch.job.JobStrategy", lends=("extensions",)),
     Entry(
         "certificates.k8s.io",
         "CertificateSigningRequest",
-        "certificate_signing_request.CertificateSigningRequestStrategy",
+        "certificates.certificate_signing_request.CertificateSigningRequestStrategy",
     ),
-    Entry("certificates.k8s.io", "ClusterTrustBundle", "cluster_trust_bundle.ClusterTrustBundleStrategy"),
-    Entry("coordination.k8s.io", "Lease", "lease.LeaseStrategy"),
-    Entry("coordination.k8s.io", "LeaseCandidate", "lease.LeaseCandidateStrategy"),
-    Entry("discovery.k8s.io", "EndpointSlice", "endpoint_slice.EndpointSliceStrategy"),
-    Entry("events.k8s.io", "Event", "event.EventsEventStrategy"),
-    Entry("flowcontrol.apiserver.k8s.io", "FlowSchema", "flow_control.FlowSchemaStrategy"),
+    Entry("certificates.k8s.io", "ClusterTrustBundle", "certificates.cluster_trust_bundle.ClusterTrustBundleStrategy"),
+    Entry("coordination.k8s.io", "Lease", "coordination.lease.LeaseStrategy"),
+    Entry("coordination.k8s.io", "LeaseCandidate", "coordination.lease.LeaseCandidateStrategy"),
+    Entry("discovery.k8s.io", "EndpointSlice", "discovery.endpoint_slice.EndpointSliceStrategy"),
+    Entry("events.k8s.io", "Event", "core.event.EventsEventStrategy"),
+    Entry("flowcontrol.apiserver.k8s.io", "FlowSchema", "flowcontrol.flow_control.FlowSchemaStrategy"),
     Entry(
-        "flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "flow_control.PriorityLevelConfigurationStrategy"
+        "flowcontrol.apiserver.k8s.io",
+        "PriorityLevelConfiguration",
+        "flowcontrol.flow_control.PriorityLevelConfigurationStrategy",
     ),
-    Entry("networking.k8s.io", "IPAddress", "ip_address.IPAddressStrategy"),
-    Entry("networking.k8s.io", "Ingress", "ingress.IngressStrategy"),
-    Entry("networking.k8s.io", "IngressClass", "ingress_class.IngressClassStrategy"),
-    Entry("networking.k8s.io", "NetworkPolicy", "network_policy.NetworkPolicyStrategy"),
-    Entry("networking.k8s.io", "ServiceCIDR", "service_cidr.ServiceCIDRStrategy"),
-    Entry("node.k8s.io", "RuntimeClass", "runtime_class.RuntimeClassStrategy", lends=("extensions",)),
-    Entry("policy", "PodDisruptionBudget", "pod_disruption_budget.PodDisruptionBudgetStrategy"),
-    Entry("rbac.authorization.k8s.io", "ClusterRole", "role.ClusterRoleStrategy"),
-    Entry("rbac.authorization.k8s.io", "ClusterRoleBinding", "role_binding.ClusterRoleBindingStrategy"),
-    Entry("rbac.authorization.k8s.io", "Role", "role.RoleStrategy"),
-    Entry("rbac.authorization.k8s.io", "RoleBinding", "role_binding.RoleBindingStrategy"),
-    Entry("resource.k8s.io", "DeviceClass", "device_class.DeviceClassStrategy", lends=("device_expression",)),
-    Entry("resource.k8s.io", "DeviceTaintRule", "device_taint_rule.DeviceTaintRuleStrategy"),
+    Entry("networking.k8s.io", "IPAddress", "networking.ip_address.IPAddressStrategy"),
+    Entry("networking.k8s.io", "Ingress", "networking.ingress.IngressStrategy"),
+    Entry("networking.k8s.io", "IngressClass", "networking.ingress_class.IngressClassStrategy"),
+    Entry("networking.k8s.io", "NetworkPolicy", "networking.network_policy.NetworkPolicyStrategy"),
+    Entry("networking.k8s.io", "ServiceCIDR", "networking.service_cidr.ServiceCIDRStrategy"),
+    Entry("node.k8s.io", "RuntimeClass", "node.runtime_class.RuntimeClassStrategy", lends=("extensions",)),
+    Entry("policy", "PodDisruptionBudget", "policy.pod_disruption_budget.PodDisruptionBudgetStrategy"),
+    Entry("rbac.authorization.k8s.io", "ClusterRole", "rbac.role.ClusterRoleStrategy"),
+    Entry("rbac.authorization.k8s.io", "ClusterRoleBinding", "rbac.role_binding.ClusterRoleBindingStrategy"),
+    Entry("rbac.authorization.k8s.io", "Role", "rbac.role.RoleStrategy"),
+    Entry("rbac.authorization.k8s.io", "RoleBinding", "rbac.role_binding.RoleBindingStrategy"),
+    Entry("resource.k8s.io", "DeviceClass", "resource.device_class.DeviceClassStrategy", lends=("device_expression",)),
+    Entry("resource.k8s.io", "DeviceTaintRule", "resource.device_taint_rule.DeviceTaintRuleStrategy"),
     Entry(
         "resource.k8s.io",
         "ResourceClaim",
-        "resource_claim.ResourceClaimStrategy",
+        "resource.resource_claim.ResourceClaimStrategy",
         lends=("device_expression", "extensions"),
     ),
     Entry(
         "resource.k8s.io",
         "ResourceClaimTemplate",
-        "resource_claim.ResourceClaimTemplateStrategy",
+        "resource.resource_claim.ResourceClaimTemplateStrategy",
         lends=("device_expression", "extensions"),
     ),
-    Entry("resource.k8s.io", "ResourceSlice", "resource_slice.ResourceSliceStrategy"),
-    Entry("scheduling.k8s.io", "PodGroup", "pod_group.PodGroupStrategy"),
-    Entry("scheduling.k8s.io", "PriorityClass", "priority_class.PriorityClassStrategy"),
-    Entry("scheduling.k8s.io", "Workload", "workload.WorkloadStrategy"),
-    Entry("storage.k8s.io", "CSIDriver", "csi_driver.CSIDriverStrategy"),
-    Entry("storage.k8s.io", "CSINode", "csi_node.CSINodeStrategy"),
-    Entry("storage.k8s.io", "CSIStorageCapacity", "csi_storage_capacity.CSIStorageCapacityStrategy"),
-    Entry("storage.k8s.io", "StorageClass", "storage_class.StorageClassStrategy"),
-    Entry("storage.k8s.io", "VolumeAttachment", "volume_attachment.VolumeAttachmentStrategy"),
-    Entry("storage.k8s.io", "VolumeAttributesClass", "storage_class.VolumeAttributesClassStrategy"),
+    Entry("resource.k8s.io", "ResourceSlice", "resource.resource_slice.ResourceSliceStrategy"),
+    Entry("scheduling.k8s.io", "PodGroup", "scheduling.pod_group.PodGroupStrategy"),
+    Entry("scheduling.k8s.io", "PriorityClass", "scheduling.priority_class.PriorityClassStrategy"),
+    Entry("scheduling.k8s.io", "Workload", "scheduling.workload.WorkloadStrategy"),
+    Entry("storage.k8s.io", "CSIDriver", "storage.csi_driver.CSIDriverStrategy"),
+    Entry("storage.k8s.io", "CSINode", "storage.csi_node.CSINodeStrategy"),
+    Entry("storage.k8s.io", "CSIStorageCapacity", "storage.csi_storage_capacity.CSIStorageCapacityStrategy"),
+    Entry("storage.k8s.io", "StorageClass", "storage.storage_class.StorageClassStrategy"),
+    Entry("storage.k8s.io", "VolumeAttachment", "storage.volume_attachment.VolumeAttachmentStrategy"),
+    Entry("storage.k8s.io", "VolumeAttributesClass", "storage.storage_class.VolumeAttributesClassStrategy"),
 )
 
 _BY_KIND: Final = {(entry.group, entry.kind): entry for entry in ENTRIES}
@@ -186,7 +196,7 @@ class Strategies(Mapping[tuple[str, str], Strategy]):
         return strategy if rules is None else with_rules(strategy, rules)
 
     def _own(self, entry: Entry) -> Strategy:
-        module, _, name = entry.strategy.partition(".")
+        module, _, name = entry.strategy.rpartition(".")
         strategy: Strategy = getattr(import_module(f"mockkube.api.kinds.{module}"), name)(
             *(getattr(self._hooks, lent) for lent in entry.lends)
         )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, invalid, required
+from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_form
 from mockkube.api.validation.labels import validate_label_name
-from mockkube.api.validation.tolerations import validate_taint_effect
 
 
 def validate_taints(taints: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:

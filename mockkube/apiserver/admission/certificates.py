@@ -70,7 +70,7 @@ class CertificateSubjectRestriction(Plugin):
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
         # the kind is read by now, and with it what reads certificates
-        from mockkube.api.kinds.certificate_signing_request import organizations, parse_request
+        from mockkube.api.kinds.certificates.certificate_signing_request import organizations, parse_request
 
         try:
             groups = organizations(parse_request(spec.get("request", "")))

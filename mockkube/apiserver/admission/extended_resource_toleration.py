@@ -1,7 +1,7 @@
 """ExtendedResourceToleration: who asks for a special resource may use the nodes reserved for it."""
 
+from mockkube.api.kinds.core.pod.containers.resources import is_extended
 from mockkube.api.pod_amounts import containers_of
-from mockkube.api.validation.resources import is_extended
 from mockkube.apiserver.admission.chain import Plugin, Request
 
 

@@ -219,7 +219,7 @@ def _signing_request(node: str, request: Request) -> None:
     if request.operation is not Operation.CREATE or request.given["spec"].get("signerName") not in _SIGNERS:
         return
     # the kind is read by now, and with it what reads certificates
-    from mockkube.api.kinds.certificate_signing_request import common_name, parse_request
+    from mockkube.api.kinds.certificates.certificate_signing_request import common_name, parse_request
 
     try:
         name = common_name(parse_request(request.given["spec"].get("request", "")))

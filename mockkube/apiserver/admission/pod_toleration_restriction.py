@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from mockkube.api.kinds.pod_quality import quality_of
+from mockkube.api.kinds.core.pod.quality_of_service import quality_of
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.tolerations import merge, within

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockkube.api.conditions import condition, find_condition, with_condition
 from mockkube.api.errors import Conflict, NotFound
-from mockkube.api.kinds.conditions import is_true
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import is_true
 from mockkube.apiserver.aggregation.availability import Finding, find
 from mockkube.apiserver.aggregation.routes import SERVICE_NAME
 from mockkube.apiserver.aggregation.transport import FrontProxy, Transport

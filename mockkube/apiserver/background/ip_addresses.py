@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, NotFound
-from mockkube.api.kinds import service_allocation as wants
-from mockkube.api.kinds.addresses import parse_ip
+from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import parse_ip
 from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.registry import creation, deletion
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import Conflict, NotFound
-from mockkube.api.kinds.secret import SERVICE_ACCOUNT_NAME
+from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.http.authentication import ALL_AUTHENTICATED, InvalidCredentials, User

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import Internal, Invalid
 from mockkube.api.fields import FieldError, invalid
-from mockkube.api.kinds import service_allocation as wants
-from mockkube.api.kinds.addresses import Address, Network, parse_cidr, parse_ip
+from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import Address, Network, parse_cidr, parse_ip
 from mockkube.runtime.chance import Chance
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.requests import RequestRules, pod_requests
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.affinity import REQUIRED
 from mockkube.cluster.why.account import Obstacle, Remedy, Stage
 from mockkube.cluster.why.team import Member
 from mockkube.cluster.why.tolerating import Untolerated, compiled, first_untolerated

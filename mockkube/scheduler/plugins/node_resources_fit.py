@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.kinds.core.pod.containers.resources import is_extended
 from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.resources import is_extended
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.nodes import NodeInfo, Nodes

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.strategy import Judge
-from mockkube.api.validation.tolerations import validate_tolerations
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.stages import Maturity, Stage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.validation.pod_rules import judge_change, pod_rules
+from mockkube.api.kinds.core.pod.options import judge_change, pod_rules
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import extensions_for

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockkube.api.validation.affinity import REQUIRED, validate_affinity
+from mockkube.api.kinds.core.persistent_volume_validation import validate_volume_spec, volume_rules
+from mockkube.api.kinds.core.pod.affinity import REQUIRED, validate_affinity
+from mockkube.api.kinds.core.pod.options import pod_rules
 from mockkube.api.validation.node_selector import SelectorRules
-from mockkube.api.validation.persistent_volume import validate_volume_spec, volume_rules
-from mockkube.api.validation.pod_rules import pod_rules
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import extensions_for

@@ -9,7 +9,8 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 
 async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: WriteOptions) -> None:
     """Assign the pod to the node the binding names, once and for all."""
-    from mockkube.api.kinds import pod_binding  # with all the rules of pods, which are read when the first comes by
+    # imported for the first binding: the rules of pods are large
+    from mockkube.api.kinds.core.pod import binding as pod_binding
 
     if errors := pod_binding.validate_binding(binding):
         raise result_without_reason(500, aggregate(errors))

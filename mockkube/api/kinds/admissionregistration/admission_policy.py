@@ -1,0 +1,350 @@
+"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings: rules in expressions."""
+
+import re
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.kinds.admissionregistration.admission_rules import (
+    FAILURE_POLICIES,
+    REINVOCATION_POLICIES,
+    PolicyExpressionCheck,
+    accept,
+    validate_conditions,
+    validate_match,
+)
+from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation import conditions
+from mockkube.api.validation.formats import formed, qualified, required_one_of, subdomain
+from mockkube.api.validation.labels import validate_label_selector
+from mockkube.api.validation.status_metadata import restore_metadata
+
+ANNOTATIONS_MAX: Final = 20
+ANNOTATION_BYTES_MAX: Final = 5 * 1024
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_ACTIONS: Final = ("Audit", "Deny", "Warn")
+_PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+_MUTATED_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
+_RESERVED: Final = frozenset(
+    (
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+        *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    )
+)
+_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+
+
+class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
+    """A policy that judges."""
+
+    allow_unconditional_update = False
+
+    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+        self.check_expression = check_expression
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and metadata."""
+        super().prepare_status(new, old, judge)
+        restore_metadata(new, old)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return self._validate(obj, None) + static_name_errors(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field; conditions that do not change are left alone. Or the status."""
+        return _validate_status(new) if judge.subresource == "status" else self._validate(new, old)
+
+    def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+        spec, check = obj["spec"], self.check_expression
+        errors = _validate_scope(obj, old, check)
+        for index, variable in enumerate(spec.get("variables") or []):
+            errors += _validate_variable(variable, f"spec.variables[{index}]", obj, check)
+        validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+        if not validations and not annotations:
+            return [*errors, required("spec.validations", _NOTHING), required("spec.auditAnnotations", _NOTHING)]
+        for index, each in enumerate(validations):
+            errors += _validate_validation(each, f"spec.validations[{index}]", obj, check)
+        if len(annotations) > ANNOTATIONS_MAX:
+            shown = [
+                {"Key": each.get("key", ""), "ValueExpression": each.get("valueExpression", "")} for each in annotations
+            ]
+            detail = f"must not have more than {ANNOTATIONS_MAX} auditAnnotations"
+            errors.append(invalid("spec.auditAnnotations", shown, detail))
+        keys = [each.get("key", "") for each in annotations]
+        repeated = repeated_indexes(keys)
+        for index, each in enumerate(annotations):
+            at = f"spec.auditAnnotations[{index}]"
+            errors += _validate_annotation(each, at, obj, check)
+            if index in repeated:
+                errors.append(duplicate(f"{at}.key", keys[index]))
+        return errors
+
+
+class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
+    """A policy that changes."""
+
+    tracks_generation = True
+    allow_unconditional_update = False
+
+    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+        self.check_expression = check_expression
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return self._validate(obj, None) + static_name_errors(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field; conditions that do not change are left alone."""
+        return self._validate(new, old)
+
+    def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+        spec, check = obj["spec"], self.check_expression
+        errors = _validate_scope(obj, old, check, operations=_MUTATED_OPERATIONS)
+        for index, variable in enumerate(spec.get("variables") or []):
+            errors += _validate_variable(variable, f"spec.variables[{index}]", obj, check)
+        mutations = spec.get("mutations") or []
+        if not mutations:
+            errors.append(required("spec.mutations", "mutations must contain at least one item"))
+        for index, mutation in enumerate(mutations):
+            errors += _validate_mutation(mutation, f"spec.mutations[{index}]", obj, check)
+        return errors + required_one_of(
+            spec.get("reinvocationPolicy"), "spec.reinvocationPolicy", REINVOCATION_POLICIES
+        )
+
+
+class AdmissionPolicyBindingStrategy(StaticNameStrategy):
+    """Where a policy that judges holds, and what follows."""
+
+    tracks_generation = True
+    allow_unconditional_update = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge references, scope and actions."""
+        return _validate_judging(obj["spec"]) + static_name_errors(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation."""
+        return _validate_judging(new["spec"])
+
+
+class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
+    """Where a policy that changes holds."""
+
+    tracks_generation = True
+    allow_unconditional_update = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge references and scope."""
+        return _validate_changing(obj["spec"]) + static_name_errors(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation."""
+        return _validate_changing(new["spec"])
+
+
+def _validate_scope(
+    obj: ReadOnlyObject,
+    old: ReadOnlyObject | None,
+    check: PolicyExpressionCheck,
+    *,
+    operations: tuple[str, ...] = (),
+) -> list[FieldError]:
+    spec, match = obj["spec"], obj["spec"].get("matchConstraints")
+    policy = spec.get("failurePolicy")
+    errors: list[FieldError] = []
+    if policy is None:
+        errors.append(required("spec.failurePolicy"))
+    elif policy not in FAILURE_POLICIES:
+        errors.append(not_supported("spec.failurePolicy", policy, FAILURE_POLICIES))
+    if spec.get("paramKind") is not None:
+        errors += _validate_parameter_kind(spec["paramKind"], "spec.paramKind")
+    if match is None:
+        errors.append(required("spec.matchConstraints"))
+    else:
+        errors += validate_match(match, "spec.matchConstraints")
+        if not match.get("resourceRules"):
+            errors.append(required("spec.matchConstraints.resourceRules"))
+        if operations:
+            errors += _validate_operations(match, "spec.matchConstraints", operations)
+    kept = ("paramKind", "matchConditions")
+    if old is not None and all(spec.get(name) == old["spec"].get(name) for name in kept):
+        return errors
+    return errors + validate_conditions(spec.get("matchConditions"), "spec.matchConditions", obj, check)
+
+
+def _validate_operations(match: ReadOnlyObject, at: str, supported: tuple[str, ...]) -> list[FieldError]:
+    given = [each for rule in match.get("resourceRules") or [] for each in rule.get("operations") or []]
+    at = f"{at}.resourceRules.operations"
+    return [not_supported(at, each, supported) for each in given if each not in supported]
+
+
+def _validate_parameter_kind(kind: ReadOnlyObject, at: str) -> list[FieldError]:
+    api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    errors = []
+    if not api_version:
+        errors.append(required(f"{at}.apiVersion"))
+    elif api_version.count("/") > 1:
+        errors.append(invalid(f"{at}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"))
+    else:
+        group, _, version = api_version.rpartition("/")
+        wrong = names.dns_subdomain(group) if group else []
+        if wrong:
+            errors.append(invalid(f"{at}.apiVersion", group, ",".join(wrong)))
+        wrong = names.dns1035_label(version)
+        if not version:
+            errors.append(invalid(f"{at}.apiVersion", api_version, "version must be specified"))
+        elif wrong:
+            errors.append(invalid(f"{at}.apiVersion", version, ",".join(wrong)))
+    wrong = names.dns1035_label(name.lower())
+    if not name:
+        errors.append(required(f"{at}.kind"))
+    elif wrong:
+        detail = "may have mixed case, but should otherwise match: " + ",".join(wrong)
+        errors.append(invalid(f"{at}.kind", name, detail))
+    return errors
+
+
+def _validate_variable(
+    variable: ReadOnlyObject, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
+) -> list[FieldError]:
+    name, expression = variable.get("name", ""), variable.get("expression", "")
+    errors = []
+    if not name.strip():
+        errors.append(required(f"{at}.name", "name is not specified"))
+    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+        errors.append(invalid(f"{at}.name", name, "must be a valid CEL identifier"))
+    if not expression.strip():
+        return [*errors, required(f"{at}.expression", "expression is not specified")]
+    return errors + check(expression, f"{at}.expression", "variable", obj)
+
+
+def _validate_validation(
+    each: ReadOnlyObject, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
+) -> list[FieldError]:
+    expression, message, computed = (each.get(name, "") for name in ("expression", "message", "messageExpression"))
+    errors: list[FieldError] = []
+    if expression.strip():
+        errors += check(expression, f"{at}.expression", "validation", obj)
+    else:
+        errors.append(required(f"{at}.expression", "expression is not specified"))
+    if computed and not computed.strip():
+        errors.append(invalid(f"{at}.messageExpression", computed, "must be non-empty if specified"))
+    elif computed:
+        errors += check(computed, f"{at}.messageExpression", "message", obj)
+    if message and not message.strip():
+        errors.append(invalid(f"{at}.message", message, "must be non-empty if specified"))
+    elif "\n" in message.strip() or "\r" in message.strip():
+        errors.append(invalid(f"{at}.message", message, "must not contain line breaks"))
+    reason = each.get("reason")
+    if reason is not None and reason not in _REASONS:
+        errors.append(not_supported(f"{at}.reason", reason, _REASONS))
+    return errors
+
+
+def _validate_annotation(
+    each: ReadOnlyObject, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
+) -> list[FieldError]:
+    name, key, expression = (
+        obj["metadata"].get("name", ""),
+        each.get("key", ""),
+        each.get("valueExpression", "").strip(),
+    )
+    if name:
+        errors = qualified(f"{name}/{key}", f"{at}.key")
+    else:
+        errors = [invalid(f"{at}.key", key, "requires metadata.name be non-empty")]
+    at = f"{at}.valueExpression"
+    if not expression:
+        return [*errors, required(at, "valueExpression is not specified")]
+    if len(expression.encode()) > ANNOTATION_BYTES_MAX:
+        return [*errors, required(at, f"must not exceed {ANNOTATION_BYTES_MAX} bytes in length")]
+    return errors + check(expression, at, "auditAnnotation", obj)
+
+
+def _validate_mutation(
+    mutation: ReadOnlyObject, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
+) -> list[FieldError]:
+    kind = mutation.get("patchType", "")
+    if kind not in _PATCH_TYPES:
+        return required_one_of(kind, f"{at}.patchType", tuple(_PATCH_TYPES))
+    name = _PATCH_TYPES[kind]
+    (other,) = (field for field in _PATCH_TYPES.values() if field != name)
+    errors: list[FieldError] = []
+    if mutation.get(name) is None:
+        errors.append(required(f"{at}.{name}", f"must be specified when patchType is {kind}"))
+    else:
+        expression = mutation[name].get("expression", "").strip()
+        here = f"{at}.{name}.expression"
+        errors += check(expression, here, name, obj) if expression else [required(here)]
+    if mutation.get(other) is not None:
+        detail = f"must not be specified when patchType is {kind}"
+        errors.append(invalid(f"{at}.{other}", f"{{{other}}}", detail))
+    return errors
+
+
+def _validate_binding(spec: ReadOnlyObject) -> list[FieldError]:
+    name = spec.get("policyName", "")
+    errors = subdomain(name, "spec.policyName") if name else [required("spec.policyName")]
+    if spec.get("paramRef") is not None:
+        errors += _validate_parameters(spec["paramRef"], "spec.paramRef")
+    if spec.get("matchResources") is not None:
+        errors += validate_match(spec["matchResources"], "spec.matchResources")
+    return errors
+
+
+def _validate_judging(spec: ReadOnlyObject) -> list[FieldError]:
+    return _validate_binding(spec) + _validate_actions(spec.get("validationActions") or [])
+
+
+def _validate_changing(spec: ReadOnlyObject) -> list[FieldError]:
+    match = spec.get("matchResources") or {}
+    return _validate_binding(spec) + _validate_operations(match, "spec.matchResources", _MUTATED_OPERATIONS)
+
+
+def _validate_parameters(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    name, selector = reference.get("name", ""), reference.get("selector")
+    both = "name and selector are mutually exclusive"
+    errors = formed(name, f"{at}.name", names.path_segment) if name else []
+    if name and selector is not None:
+        errors.append(forbidden(f"{at}.name", both))
+    if selector is not None:
+        errors += validate_label_selector(selector, f"{at}.selector")
+        if name:
+            errors.append(forbidden(f"{at}.selector", both))
+    if not name and selector is None:
+        errors.append(required(at, "one of name or selector must be specified"))
+    action, at = reference.get("parameterNotFoundAction"), f"{at}.parameterNotFoundAction"
+    return errors + required_one_of(action, at, ("Deny", "Allow"))
+
+
+def _validate_actions(actions: list[str]) -> list[FieldError]:
+    at = "spec.validationActions"
+    errors = []
+    repeated = repeated_indexes(actions)
+    for index, action in enumerate(actions):
+        if action not in _ACTIONS:
+            errors.append(not_supported(f"{at}[{index}]", action, _ACTIONS))
+        if index in repeated:
+            errors.append(duplicate(f"{at}[{index}]", action))
+    if "Deny" in actions and "Warn" in actions:
+        detail = (
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)"
+        )
+        errors.append(invalid(at, actions, detail))
+    return errors if actions else [*errors, required(at, "at least one validation action is required")]
+
+
+def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
+    status, at = obj.get("status") or {}, "status.typeChecking.expressionWarnings"
+    errors: list[FieldError] = []
+    for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or []):
+        if not warning.get("warning"):
+            errors.append(required(f"{at}[{index}].warning"))
+        if not warning.get("fieldRef", "").strip():
+            errors.append(required(f"{at}[{index}].fieldRef"))
+    return errors + conditions.validate_conditions(status.get("conditions"), "status.conditions")

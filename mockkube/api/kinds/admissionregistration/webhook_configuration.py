@@ -1,0 +1,144 @@
+"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration: who is asked before something is stored."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.kinds.admissionregistration.admission_rules import (
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    REINVOCATION_POLICIES,
+    PolicyExpressionCheck,
+    accept,
+    validate_conditions,
+    validate_rule,
+)
+from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
+
+_SELECTORS: Final = ("namespaceSelector", "objectSelector")
+_HARMLESS: Final = ("None", "NoneOnDryRun")
+_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class _Leniency:
+    """What is let pass because it was stored before."""
+
+    conditions: bool = False
+    side_effects: bool = False
+    versions: bool = False
+    names: bool = False
+    labels: bool = False
+
+
+class WebhookConfigurationStrategy(StaticNameStrategy):
+    """Webhooks that judge."""
+
+    allow_unconditional_update = False
+    reinvokes = False
+
+    def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
+        self.check_expression = check_expression
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start with the first generation."""
+        obj["metadata"]["generation"] = 1
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Count changes of the webhooks."""
+        if new.get("webhooks") != old.get("webhooks"):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every webhook."""
+        return self._validate(obj, _Leniency()) + static_name_errors(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every webhook; what was wrong before may stay so."""
+        return self._validate(new, _leniency(new, old))
+
+    def _validate(self, obj: ReadOnlyObject, leniency: _Leniency) -> list[FieldError]:
+        errors: list[FieldError] = []
+        seen: set[str] = set()
+        for index, hook in enumerate(obj.get("webhooks") or []):
+            at, name = f"webhooks[{index}]", hook.get("name", "")
+            errors += self._validate_hook(obj, hook, at, leniency)
+            errors += validate_review_versions(
+                hook.get("admissionReviewVersions") or [],
+                f"{at}.admissionReviewVersions",
+                missing="must specify one of v1, v1beta1",
+                recognized=not leniency.versions,
+            )
+            if name in seen and name and not leniency.names:
+                errors.append(duplicate(f"{at}.name", name))
+            seen.add(name)
+        return errors
+
+    def _validate_hook(
+        self, obj: ReadOnlyObject, hook: ReadOnlyObject, at: str, leniency: _Leniency
+    ) -> list[FieldError]:
+        errors = _validate_name(hook.get("name", ""), f"{at}.name")
+        for index, rule in enumerate(hook.get("rules") or []):
+            errors += validate_rule(rule, f"{at}.rules[{index}]")
+        for name, supported in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
+            if hook.get(name) is not None and hook[name] not in supported:
+                errors.append(not_supported(f"{at}.{name}", hook[name], supported))
+        errors += _validate_effects(hook, at, _SIDE_EFFECTS if leniency.side_effects else _HARMLESS)
+        for name in _SELECTORS:
+            selector, here = hook.get(name), f"{at}.{name}"
+            errors += validate_label_selector(selector, here, allow_invalid_values=leniency.labels)
+        policy = hook.get("reinvocationPolicy")
+        if self.reinvokes and policy is not None and policy not in REINVOCATION_POLICIES:
+            errors.append(not_supported(f"{at}.reinvocationPolicy", policy, REINVOCATION_POLICIES))
+        errors += validate_client(hook.get("clientConfig") or {}, f"{at}.clientConfig")
+        if leniency.conditions:
+            return errors
+        conditions = hook.get("matchConditions")
+        return errors + validate_conditions(conditions, f"{at}.matchConditions", obj, self.check_expression)
+
+
+class MutatingWebhookConfigurationStrategy(WebhookConfigurationStrategy):
+    """Webhooks that change."""
+
+    reinvokes = True
+
+
+def _validate_name(name: str, at: str) -> list[FieldError]:
+    if not name:
+        return [required(at)]
+    complaints = names.dns_subdomain(name)
+    if complaints:
+        return [invalid(at, name, ",".join(complaints))]
+    detail = "should be a domain with at least three segments separated by dots"
+    return [] if name.count(".") >= 2 else [invalid(at, name, detail)]
+
+
+def _validate_effects(hook: ReadOnlyObject, at: str, allowed: tuple[str, ...]) -> list[FieldError]:
+    effects, seconds = hook.get("sideEffects"), hook.get("timeoutSeconds")
+    errors = []
+    if effects is None:
+        errors.append(required(f"{at}.sideEffects", f"must specify one of {', '.join(allowed)}"))
+    elif effects not in allowed:
+        errors.append(not_supported(f"{at}.sideEffects", effects, allowed))
+    if seconds is not None and not 1 <= seconds <= 30:
+        errors.append(invalid(f"{at}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds"))
+    return errors
+
+
+def _leniency(new: ReadOnlyObject, old: ReadOnlyObject) -> _Leniency:
+    hooks, before = new.get("webhooks") or [], old.get("webhooks") or []
+    conditions = [hook.get("matchConditions") for hook in hooks]
+    known = [hook.get("name", "") for hook in before]
+    versions = [hook.get("admissionReviewVersions") or [] for hook in before]
+    return _Leniency(
+        conditions=conditions == [hook.get("matchConditions") for hook in before],
+        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in before),
+        versions=any(each and not is_recognized(each) for each in versions),
+        names=len(set(known)) < len(known),
+        labels=any(selector_is_invalid(hook.get(name)) for hook in before for name in _SELECTORS),
+    )

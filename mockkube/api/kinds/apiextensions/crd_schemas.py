@@ -1,0 +1,211 @@
+"""The schema of a version of a custom resource: what OpenAPI allows, and what Kubernetes allows of that."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, keyed, not_supported, repeated_indexes, required
+from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
+from mockkube.api.strategy import Judge
+from mockkube.api.types import ReadOnlyObject
+
+SchemaCheck = Callable[[ReadOnlyObject, ReadOnlyObject | None, str, Judge], list[FieldError]]
+"""Judges what only an evaluator can of a schema and the one it replaces, at a path: rules, defaults."""
+
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_LIST_TYPES: Final = ("atomic", "set", "map")
+_MAP_TYPES: Final = ("atomic", "granular")
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_OWN_FIELDS: Final = ("metadata", "kind", "apiVersion")
+_LIST: Final = "x-kubernetes-list-type"
+_KEYS: Final = "x-kubernetes-list-map-keys"
+_MAP: Final = "x-kubernetes-map-type"
+_RULES: Final = "x-kubernetes-validations"
+
+
+def accept(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+    """Accept every schema: nobody handed in an evaluator."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a schema stands, as far as that restricts it."""
+
+    root: bool = False
+    no_default: str | None = None
+    """Why there may be no default; None: there may be one."""
+    in_metadata: bool = False
+
+
+def validate_schema(
+    schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, check: SchemaCheck
+) -> list[FieldError]:
+    """Judge the schema of a custom resource."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
+    errors = [forbidden(f"{at}.nullable", "nullable cannot be true at the root")] if schema.get("nullable") else []
+    errors += validate_structural(schema, at)
+    errors += _validate(schema, at, _Place(root=True))
+    return errors or check(schema, old, at, judge)
+
+
+def _validate(schema: ReadOnlyObject, at: str, place: _Place) -> Iterator[FieldError]:
+    yield from _validate_supported(schema, at, place)
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{at}.uniqueItems", detail)
+    if properties(schema) and schema.get("additionalProperties") not in (None, True):
+        detail = "additionalProperties and properties are mutual exclusive"
+        yield forbidden(f"{at}.additionalProperties", detail)
+    yield from _validate_children(schema, at, place)
+    if schema.get(PRESERVE) is False:
+        yield invalid(f"{at}.{PRESERVE}", False, "must be true or undefined")
+    yield from _validate_map_type(schema, at)
+    yield from _validate_list_type(schema, at)
+    yield from _validate_rules(schema, at)
+
+
+def _validate_supported(schema: ReadOnlyObject, at: str, place: _Place) -> Iterator[FieldError]:
+    kind = schema.get("type", "")
+    if kind and kind not in _TYPES:
+        yield not_supported(f"{at}.type", kind, _TYPES)
+    if "default" in schema and place.no_default is not None:
+        yield forbidden(f"{at}.default", f"must not be set {place.no_default}")
+    for name in _UNSUPPORTED:
+        if schema.get(name):
+            yield forbidden(f"{at}.{name}", f"{name} is not supported")
+    if kind == "null":
+        yield forbidden(f"{at}.type", "type cannot be set to null, use nullable as an alternative")
+    if isinstance(schema.get("items"), list) and schema["items"]:
+        yield forbidden(f"{at}.items", "items must be a schema object and not an array")
+    if place.in_metadata and schema.get(EMBEDDED):
+        yield forbidden(f"{at}.{EMBEDDED}", "must not be used inside of resource meta")
+
+
+def _validate_children(schema: ReadOnlyObject, at: str, here: _Place) -> Iterator[FieldError]:
+    place, whole = replace(here, root=False), here.root or bool(schema.get(EMBEDDED))
+    more = schema.get("additionalProperties")
+    if isinstance(more, dict):
+        reason = "inside additionalProperties applying to object metadata"
+        inner = replace(place, no_default=reason) if place.in_metadata else place
+        yield from _validate(more, f"{at}.additionalProperties", inner)
+    for name, each in properties(schema).items():
+        inner = place
+        if whole and name in _OWN_FIELDS:
+            inner = replace(
+                place, in_metadata=True, no_default=f"in top-level {name}" if here.root else place.no_default
+            )
+        yield from _validate(each, keyed(f"{at}.properties", name), inner)
+    if schema.get("not") is not None:
+        yield from _validate(schema["not"], f"{at}.not", place)
+    for kind in ("allOf", "oneOf", "anyOf"):
+        for index, each in enumerate(schema.get(kind) or []):
+            yield from _validate(each, f"{at}.{kind}[{index}]", place)
+    items = schema.get("items")
+    if isinstance(items, dict):
+        yield from _validate(items, f"{at}.items", place)
+
+
+def _validate_map_type(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    kind, wanted = schema.get("type", ""), schema.get(_MAP)
+    if wanted is None:
+        return
+    if kind != "object":
+        detail = f"must be object if {_MAP} is specified"
+        yield invalid(f"{at}.type", kind, detail) if kind else required(f"{at}.type", detail)
+    if wanted not in _MAP_TYPES:
+        yield not_supported(f"{at}.{_MAP}", wanted, _MAP_TYPES)
+
+
+def _validate_list_type(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    kind, wanted, keys = schema.get("type", ""), schema.get(_LIST), schema.get(_KEYS) or []
+    items = schema["items"] if isinstance(schema.get("items"), dict) else None
+    if wanted is not None and kind != "array":
+        detail = f"must be array if {_LIST} is specified"
+        yield invalid(f"{at}.type", kind, detail) if kind else required(f"{at}.type", detail)
+    elif wanted == "set" and items is not None:
+        yield from _validate_members(items, f"{at}.items")
+    if wanted is not None and wanted not in _LIST_TYPES:
+        yield not_supported(f"{at}.{_LIST}", wanted, _LIST_TYPES)
+    if keys and wanted != "map":
+        detail = f"must be map if {_KEYS} is non-empty"
+        yield required(f"{at}.{_LIST}", detail) if wanted is None else invalid(f"{at}.{_LIST}", wanted, detail)
+    if wanted == "map":
+        yield from _validate_keys(schema, items, keys, at)
+    if wanted in ("set", "map") and items is not None:
+        yield from _validate_nullable(items, wanted, keys, f"{at}.items")
+
+
+def _validate_members(items: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    detail = f"must be atomic as item of a list with {_LIST}=set"
+    kind = items.get("type")
+    if kind == "array" and items.get(_LIST) not in (None, "atomic"):
+        yield invalid(f"{at}.{_LIST}", items.get(_LIST), detail)
+    if kind == "object" and items.get(_MAP) != "atomic":
+        yield invalid(f"{at}.{_MAP}", items.get(_LIST), detail)
+
+
+def _validate_keys(
+    schema: ReadOnlyObject, items: ReadOnlyObject | None, keys: list[str], at: str
+) -> Iterator[FieldError]:
+    if not keys:
+        yield required(f"{at}.{_KEYS}", f"must not be empty if {_LIST} is map")
+    if schema.get("items") is None:
+        yield required(f"{at}.items", f"must have a schema if {_LIST} is map")
+    if items is None:
+        return
+    if items.get("type", "") != "object":
+        yield invalid(f"{at}.items.type", items.get("type", ""), f"must be object if parent array's {_LIST} is map")
+        return
+    repeated = repeated_indexes(keys)
+    for index, key in enumerate(keys):
+        field = properties(items).get(key)
+        if field is None:
+            yield invalid(f"{at}.{_KEYS}", keys, "entries must all be names of item properties")
+        elif field.get("type") in ("array", "object"):
+            here = f"{keyed(f'{at}.items.properties', key)}.type"
+            yield invalid(here, items["type"], f"must be a scalar type if parent array's {_LIST} is map")
+        if index in repeated:
+            yield invalid(f"{at}.{_KEYS}", keys, "must not contain duplicate entries")
+
+
+def _validate_nullable(items: ReadOnlyObject, wanted: str, keys: list[str], at: str) -> Iterator[FieldError]:
+    if items.get("nullable"):
+        yield forbidden(f"{at}.nullable", f"cannot be nullable when {_LIST} is {wanted}")
+    for key in keys if wanted == "map" else ():
+        field, here = properties(items).get(key), keyed(f"{at}.properties", key)
+        if field is None:
+            continue
+        told = f"this property is in {_KEYS}, so it"
+        if key not in (items.get("required") or []) and "default" not in field:
+            yield required(f"{here}.default", f"{told} must have a default or be a required property")
+        if field.get("nullable"):
+            yield forbidden(f"{here}.nullable", f"{told} cannot be nullable")
+
+
+def _validate_rules(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    for index, rule in enumerate(schema.get(_RULES) or []):
+        here, text, message = f"{at}.{_RULES}[{index}]", rule.get("rule", "").strip(), rule.get("message", "")
+        if not text:
+            yield required(f"{here}.rule", "rule is not specified")
+        elif message and not message.strip():
+            yield invalid(f"{here}.message", message, "must be non-empty if specified")
+        elif _breaks(message.strip()):
+            yield invalid(f"{here}.message", message, "must not contain line breaks")
+        elif _breaks(text) and not message:
+            yield required(f"{here}.message", "message must be specified if rule contains line breaks")
+        computed, path = rule.get("messageExpression", ""), rule.get("fieldPath", "")
+        if computed and not computed.strip():
+            yield required(f"{here}.messageExpression", "messageExpression must be non-empty if specified")
+        reason = rule.get("reason")
+        if reason is not None and reason not in _REASONS:
+            yield not_supported(f"{here}.reason", reason, _REASONS)
+        if path and not path.strip():
+            yield invalid(f"{here}.fieldPath", path, "must be non-empty if specified")
+        if _breaks(path):
+            yield invalid(f"{here}.fieldPath", path, "must not contain line breaks")
+
+
+def _breaks(text: Any) -> bool:
+    return "\n" in text or "\r" in text

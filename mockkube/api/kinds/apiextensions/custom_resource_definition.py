@@ -1,0 +1,440 @@
+"""CustomResourceDefinition: a kind that users bring along."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mockkube.api import names
+from mockkube.api.custom import formats
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    keyed,
+    not_supported,
+    quoted,
+    repeated_indexes,
+    required,
+    too_many,
+)
+from mockkube.api.kinds.apiextensions.crd_root_schemas import validate_root
+from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck, accept, validate_schema
+from mockkube.api.kinds.apiextensions.structural_schemas import properties
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import is_true
+from mockkube.api.validation.formats import immutable, required_one_of
+from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
+
+APPROVAL: Final = "api-approved.kubernetes.io"
+SELECTABLE_MAX: Final = 8
+_APPROVAL_PAGE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_PRESERVED: Final = "spec.preserveUnknownFields"
+_SCHEMALESS: Final = "may only be set when validations.schema is included"
+_SCHEMALESS_VERSION: Final = "may only be set when `version.schema.openAPIV3Schema` is not included"
+_STEPS: Final = re.compile(r"[.\[\]]|'(?:\\.|[^'])*'|[^.\[\]]+")
+_NAMED: Final = ("properties", "patternProperties", "definitions", "dependencies")
+_VALUES: Final = ("default", "example", "enum", *_NAMED)
+"""What in a schema is no schema itself, or holds schemas under names of its own."""
+_SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+"""Fields that upstream keeps once, at the top, when all versions agree on them: so complaints name that place."""
+
+
+class CustomResourceDefinitionStrategy(StatusStrategy):
+    """A definition; a PUT must know what it overwrites."""
+
+    allow_unconditional_update = False
+    native = False
+
+    def __init__(self, check_schema: SchemaCheck = accept) -> None:
+        self.check_schema = check_schema
+
+    def empty_status(self) -> Object:
+        """Nobody has looked at it yet."""
+        return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start with the storage version as the only one stored."""
+        super().prepare_create(obj, judge)
+        _note_storage(obj)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; note a new storage version."""
+        super().prepare_update(new, old, judge)
+        if judge.subresource != "status":
+            _note_storage(new)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge names, versions and schemas."""
+        spec, name = obj["spec"], obj["metadata"].get("name", "")
+        wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
+        detail = 'must be spec.names.plural+"."+spec.group'
+        errors = [invalid("metadata.name", name, detail)] if name and name != wanted else []
+        errors += self._validate_spec(spec, None, judge) + _validate_stored(obj) + _validate_approval(obj, None)
+        return errors + _validate_preserving(spec, {})
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and that group, scope and names stay; or the accepted names."""
+        if judge.subresource == "status":
+            return _validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
+        spec, before = new["spec"], old["spec"]
+        errors = self._validate_spec(spec, before, judge)
+        own, was = spec.get("names") or {}, before.get("names") or {}
+        if is_true((old.get("status") or {}).get("conditions"), "Established"):
+            errors += immutable(spec, before, "scope", "spec") + immutable(own, was, "kind", "spec.names")
+        errors += immutable(spec, before, "group", "spec") + immutable(own, was, "plural", "spec.names")
+        errors += _validate_stored(new) + _validate_approval(new, old)
+        return errors + _validate_preserving(spec, before)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of formats that nothing is checked by."""
+        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(obj, judge)]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """The same of formats that are new."""
+        if judge.subresource == "status":
+            return []
+        known = _unknown_formats(old, judge)
+        return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(new, judge) if form not in known]
+
+    def _validate_spec(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+        versions, shared = spec.get("versions") or [], _shared(spec)
+        errors = _validate_group(spec.get("group", ""))
+        errors += required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
+        missing = [index for index, version in enumerate(versions) if _schema(version) is None]
+        errors += [required(f"spec.versions[{index}].schema.openAPIV3Schema") for index in missing]
+        if spec.get("preserveUnknownFields") and any(_has_default(_schema(version)) for version in versions):
+            errors.append(invalid(_PRESERVED, True, "must be false in order to use defaults in the schema"))
+        for index, version in enumerate(versions):
+            errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, judge)
+        errors += _validate_storage(versions, shared)
+        errors += _validate_label(versions[0]["name"], "spec.version") if versions and versions[0].get("name") else []
+        own = spec.get("names") or {}
+        named = ("plural", "singular", "kind", "listKind")
+        errors += [required(f"spec.names.{name}") for name in named if not own.get(name)]
+        errors += _validate_names(own, "spec.names")
+        reporting = any("status" in (version.get("subresources") or {}) for version in versions)
+        if "schema" in shared and reporting and versions and (root := _schema(versions[0])) is not None:
+            errors += validate_root(root, "spec.validation.openAPIV3Schema")
+        errors += self._validate_content(versions[0] if versions else {}, "spec", shared, before, judge)
+        return errors + _validate_conversion(spec, before)
+
+    def _validate_version(
+        self, version: ReadOnlyObject, at: str, shared: set[str], before: ReadOnlyObject | None, judge: Judge
+    ) -> list[FieldError]:
+        name, wrong = version.get("name", ""), names.dns1035_label(version.get("name", ""))
+        errors = [invalid(f"{at}.name", name, ",".join(wrong))] if wrong else []
+        errors += _validate_deprecation(version, f"{at}.deprecationWarning")
+        return errors + self._validate_content(version, at, set(_SHARED) - shared, before, judge)
+
+    def _validate_content(
+        self, version: ReadOnlyObject, at: str, wanted: set[str], before: ReadOnlyObject | None, judge: Judge
+    ) -> list[FieldError]:
+        """Judge those fields of a version that are wanted, at their place."""
+        errors: list[FieldError] = []
+        schema = _schema(version)
+        if "schema" in wanted and schema is not None:
+            stored = [each for each in (before or {}).get("versions") or [] if each.get("name") == version.get("name")]
+            old = _schema(stored[0]) if stored else None
+            here = f"{at}.{'validation' if at == 'spec' else 'schema'}.openAPIV3Schema"
+            if at != "spec" and "status" in (version.get("subresources") or {}):
+                errors += validate_root(schema, here)
+            errors += validate_schema(schema, old, here, judge, self.check_schema)
+        if "subresources" in wanted:
+            errors += _validate_scale((version.get("subresources") or {}).get("scale"), f"{at}.subresources.scale")
+        if "additionalPrinterColumns" in wanted:
+            for index, column in enumerate(version.get("additionalPrinterColumns") or []):
+                errors += _validate_column(column, f"{at}.additionalPrinterColumns[{index}]")
+        if "selectableFields" in wanted and version.get("selectableFields"):
+            here = f"{at}.selectableFields"
+            if schema is None:
+                errors.append(invalid(here, "", _SCHEMALESS if at == "spec" else _SCHEMALESS_VERSION))
+            else:
+                errors += _validate_selectable(version["selectableFields"], schema, here)
+        return errors
+
+
+def _unknown_formats(obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    schemas = [_schema(version) or {} for version in obj["spec"].get("versions") or []]
+    return [form for schema in schemas for form in formats.unknown(schema, judge.caps.version)]
+
+
+def _schema(version: ReadOnlyObject) -> ReadOnlyObject | None:
+    return (version.get("schema") or {}).get("openAPIV3Schema")
+
+
+def _shared(spec: ReadOnlyObject) -> set[str]:
+    """Return the fields on which all versions agree."""
+    versions = spec.get("versions") or []
+    return {name for name in _SHARED if all(each.get(name) == versions[0].get(name) for each in versions)}
+
+
+def _note_storage(obj: Object) -> None:
+    storage = next((each.get("name", "") for each in obj["spec"].get("versions") or [] if each.get("storage")), None)
+    status = obj["status"]
+    stored = status.get("storedVersions") or []
+    if storage is not None and storage not in stored:
+        obj["status"] = {**status, "storedVersions": [*stored, storage]}
+
+
+def _validate_group(group: str) -> list[FieldError]:
+    wrong = names.dns_subdomain(group)
+    if not group:
+        return [required("spec.group")]
+    if wrong:
+        return [invalid("spec.group", group, ",".join(wrong))]
+    return [] if "." in group else [invalid("spec.group", group, "should be a domain with at least one dot")]
+
+
+def _validate_storage(versions: list[ReadOnlyObject], shared: set[str]) -> list[FieldError]:
+    details = []
+    if len({each.get("name") for each in versions}) < len(versions):
+        details.append("must contain unique version names")
+    if sum(bool(each.get("storage")) for each in versions) != 1:
+        details.append("must have exactly one version marked as storage version")
+    shown = [_version_form(each, shared) for each in versions] or None
+    return [invalid("spec.versions", shown, detail) for detail in details]
+
+
+def _version_form(version: ReadOnlyObject, shared: set[str]) -> dict[str, Any]:
+    form = {
+        "Name": version.get("name", ""),
+        "Served": version.get("served", False),
+        "Storage": version.get("storage", False),
+        "Deprecated": version.get("deprecated", False),
+        "DeprecationWarning": version.get("deprecationWarning"),
+    }
+    return form | {name[0].upper() + name[1:]: None if name in shared else version.get(name) for name in _SHARED}
+
+
+def _validate_deprecation(version: ReadOnlyObject, at: str) -> list[FieldError]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return []
+    if not version.get("deprecated"):
+        return [invalid(at, warning, "can only be set for deprecated versions")]
+    details = []
+    if names.byte_length(warning) > 256:
+        details.append("must be <= 256 characters long")
+    if not warning:
+        details.append("must not be an empty string")
+    odd = next((index for index, letter in enumerate(warning) if not letter.isprintable()), None)
+    if odd is not None:
+        text = "must only contain printable UTF-8 characters; non-printable character found at index"
+        details.append(f"{text} {names.byte_length(warning[:odd])}")
+    return [invalid(at, warning, detail) for detail in details]
+
+
+def _validate_names(own: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in ("plural", "singular"):
+        errors += _validate_label(own.get(name, ""), f"{at}.{name}") if own.get(name) else []
+    for name in ("kind", "listKind"):
+        wrong = names.dns1035_label(own.get(name, "").lower())
+        if own.get(name) and wrong:
+            detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+            errors.append(invalid(f"{at}.{name}", own[name], detail))
+    for index, short in enumerate(own.get("shortNames") or []):
+        errors += _validate_label(short, f"{at}.shortNames[{index}]")
+    if own.get("kind") and own["kind"] == own.get("listKind"):
+        errors.append(invalid(f"{at}.listKind", own["listKind"], "kind and listKind may not be the same"))
+    for index, category in enumerate(own.get("categories") or []):
+        errors += _validate_label(category, f"{at}.categories[{index}]")
+    return errors
+
+
+def _validate_label(value: str, at: str) -> list[FieldError]:
+    wrong = names.dns1035_label(value)
+    return [invalid(at, value, ",".join(wrong))] if wrong else []
+
+
+def _validate_scale(scale: ReadOnlyObject | None, at: str) -> list[FieldError]:
+    if scale is None:
+        return []
+    errors: list[FieldError] = []
+    for name, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        path = scale.get(name, "")
+        missing = [] if path else [required(f"{at}.{name}")]
+        errors += missing or _validate_path(path, f"{at}.{name}", (root,), f"should be a json path under {root[:-1]}")
+    path = scale.get("labelSelectorPath")
+    if path:
+        detail = "should be a json path under either .spec or .status"
+        errors += _validate_path(path, f"{at}.labelSelectorPath", (".spec.", ".status."), detail)
+    return errors
+
+
+def _validate_path(path: str, at: str, roots: tuple[str, ...], detail: str) -> list[FieldError]:
+    if not path.startswith("."):
+        return [invalid(at, path, "must be a simple json path starting with .")]
+    return [] if path.startswith(roots) else [invalid(at, path, detail)]
+
+
+def _validate_column(column: ReadOnlyObject, at: str) -> list[FieldError]:
+    kind, form, path = column.get("type", ""), column.get("format", ""), column.get("jsonPath", "")
+    errors = [] if column.get("name") else [required(f"{at}.name")]
+    choices = f"must be one of {','.join(_COLUMN_TYPES)}"
+    if not kind:
+        errors.append(required(f"{at}.type", choices))
+    elif kind not in _COLUMN_TYPES:
+        errors.append(invalid(f"{at}.type", kind, choices))
+    if form and form not in _COLUMN_FORMATS:
+        errors.append(invalid(f"{at}.format", form, f"must be one of {','.join(_COLUMN_FORMATS)}"))
+    if not path:
+        return [*errors, required(f"{at}.JSONPath")]
+    return errors + _validate_path(path, f"{at}.JSONPath", (".",), "")
+
+
+def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = []
+    seen: set[str] = set()
+    for index, field in enumerate(fields):
+        here, path = f"{at}[{index}].jsonPath", field.get("jsonPath", "")
+        if not path:
+            errors.append(required(here))
+            continue
+        try:
+            found = _follow(schema, path)
+        except _BadPath as bad:
+            errors.append(invalid(here, path, f"is an invalid path: {bad}"))
+            continue
+        if path.startswith(".metadata"):
+            errors.append(invalid(here, path, "must not point to fields in metadata"))
+        if found.get("type") not in ("string", "boolean", "integer"):
+            allowed = "Enum string fields and strings with formats are allowed."
+            detail = f"must point to a field of type string, boolean or integer. {allowed}"
+            errors.append(invalid(here, path, detail))
+        if path in seen:
+            errors.append(duplicate(here, path))
+        seen.add(path)
+    return [*errors, too_many(at, len(seen), SELECTABLE_MAX)] if len(seen) > SELECTABLE_MAX else errors
+
+
+class _BadPath(ValueError):
+    """A path leads nowhere; the message says why."""
+
+
+def _follow(schema: ReadOnlyObject, path: str) -> ReadOnlyObject:
+    """Return the schema of what a path like `.spec.name` leads to; _BadPath when it leads nowhere."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
+    steps = iter(_STEPS.findall(path))
+    for step in steps:
+        if step == "[":
+            raise _BadPath("array notation is not allowed")
+        if step != ".":
+            raise _BadPath(f"expected [ or . but got: {step}")
+        if (name := next(steps, None)) is None:
+            raise _BadPath("unexpected end of JSON path")
+        values = schema.get("additionalProperties")
+        if properties(schema) or not isinstance(values, dict):
+            values = properties(schema).get(name)
+        if values is None:
+            raise _BadPath("does not refer to a valid field")
+        schema = values
+    return schema
+
+
+def _validate_conversion(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
+    conversion, at = spec.get("conversion"), "spec.conversion"
+    if conversion is None:
+        return []
+    strategy, webhook = conversion.get("strategy", ""), conversion.get("webhook") or {}
+    errors = [] if strategy else [required(f"{at}.strategy")]
+    if strategy and strategy not in ("None", "Webhook"):
+        errors.append(not_supported(f"{at}.strategy", strategy, ("None", "Webhook")))
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy != "Webhook":
+        detail = "should not be set when strategy is not set to Webhook"
+        given = (("webhookClientConfig", client is not None), ("conversionReviewVersions", bool(versions)))
+        return errors + [forbidden(f"{at}.{name}", detail) for name, there in given if there]
+    if client is None:
+        errors.append(required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook"))
+    else:
+        errors += validate_client(client, f"{at}.webhookClientConfig")
+    stored = (((before or {}).get("conversion") or {}).get("webhook") or {}).get("conversionReviewVersions") or []
+    recognized = not stored or is_recognized(stored)
+    return errors + validate_review_versions(
+        versions, f"{at}.conversionReviewVersions", missing="", recognized=recognized
+    )
+
+
+def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
+    stored, at = (obj.get("status") or {}).get("storedVersions") or [], "status.storedVersions"
+    if not stored:
+        return [invalid(at, None, "must have at least one stored version")]
+    versions = obj["spec"].get("versions") or []
+    names = [each.get("name", "") for each in versions]
+    known, repeated = set(names), repeated_indexes(names)
+    lacking = [
+        each["name"]
+        for index, each in enumerate(versions)
+        if each.get("storage") and (each.get("name") not in stored or index in repeated)
+    ]
+    errors = [invalid(at, stored, f"must have the storage version {name}") for name in lacking]
+    gone = ((index, name) for index, name in enumerate(stored) if name not in known)
+    return errors + [invalid(f"{at}[{index}]", name, _gone(name)) for index, name in gone]
+
+
+def _gone(name: str) -> str:
+    return (
+        f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until "
+        f"a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+    )
+
+
+def _validate_preserving(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Refuse to keep all unknown fields, unless that is how it was."""
+    if not spec.get("preserveUnknownFields") or before.get("preserveUnknownFields"):
+        return []
+    detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+    return [invalid(_PRESERVED, True, detail)]
+
+
+def _has_default(schema: Any) -> bool:
+    """Whether a default stands anywhere in a schema."""
+    if isinstance(schema, list):
+        return any(map(_has_default, schema))
+    if not isinstance(schema, dict):
+        return False
+    inner = (value for name, value in schema.items() if name not in _VALUES)
+    named = (one for name in _NAMED for one in (schema.get(name) or {}).values())
+    return schema.get("default") is not None or any(map(_has_default, inner)) or any(map(_has_default, named))
+
+
+def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+    """Ask for the annotation of an API that was reviewed, in the groups of the community."""
+    group = f".{obj['spec'].get('group', '')}"
+    if not group.endswith((".k8s.io", ".kubernetes.io")):
+        return []
+    text = _approval(obj)
+    if old is not None and _approval_state(text) == _approval_state(_approval(old)):
+        return []
+    at = keyed("metadata.annotations", APPROVAL)
+    missing = f"protected groups must have approval annotation {quoted(APPROVAL)}"
+    match _approval_state(text):
+        case "missing":
+            return [required(at, f"{missing}, {_APPROVAL_PAGE}")]
+        case "invalid":
+            either = 'with either a URL or a reason starting with "unapproved"'
+            return [invalid(at, text, f"{missing} {either}, {_APPROVAL_PAGE}")]
+        case _:
+            return []
+
+
+def _approval(obj: ReadOnlyObject) -> str:
+    return str((obj["metadata"].get("annotations") or {}).get(APPROVAL, ""))
+
+
+def _approval_state(text: str) -> str:
+    if not text:
+        return "missing"
+    if text.startswith("unapproved"):
+        return "bypassed"
+    try:
+        parts: Iterable[str] = urlsplit(text)[:2]
+    except ValueError:
+        return "invalid"
+    return "approved" if all(parts) else "invalid"

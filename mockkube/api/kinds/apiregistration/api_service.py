@@ -1,0 +1,94 @@
+"""APIService: who serves a version of a group."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import one_of
+from mockkube.api.validation.status_metadata import restore
+
+_STATUSES: Final = ("True", "False", "Unknown")
+
+
+class APIServiceStrategy(StatusStrategy):
+    """A version of a group, served here or elsewhere."""
+
+    native = False
+    tracks_generation = False
+    allow_unconditional_update = False
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """The name is a step in a path; what it must be, the object says."""
+        return names.path_segment(name)
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; what is served here is available."""
+        super().prepare_create(obj, judge)
+        if (obj.get("spec") or {}).get("service") is None:
+            local = {
+                "type": "Available",
+                "status": "True",
+                "lastTransitionTime": render_time(judge.now),
+                "reason": "Local",
+                "message": "Local APIServices are always available",
+            }
+            obj["status"] = {"conditions": [local]}
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and most of the metadata."""
+        super().prepare_status(new, old, judge)
+        restore(new["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge name, version, priorities and service."""
+        spec = obj.get("spec") or {}
+        group, version, name = spec.get("group", ""), spec.get("version", ""), obj["metadata"].get("name", "")
+        errors = []
+        if name and name != f"{version}.{group}" and not names.path_segment(name):
+            detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
+            errors.append(invalid("metadata.name", name, detail))
+        return errors + _validate_version(group, version) + _validate_serving(spec)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, or the conditions."""
+        if judge.subresource != "status":
+            return self.validate_create(new, judge)
+        given = enumerate((new.get("status") or {}).get("conditions") or [])
+        at = "status.conditions"
+        return [error for i, each in given for error in one_of(each.get("status"), f"{at}[{i}].status", _STATUSES)]
+
+
+def _validate_version(group: str, version: str) -> list[FieldError]:
+    errors = []
+    if not group and version != "v1":
+        errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
+    if group:
+        errors += [invalid("spec.group", group, text) for text in names.dns_subdomain(group)]
+    return errors + [invalid("spec.version", version, text) for text in names.dns1035_label(version)]
+
+
+def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
+    errors = []
+    for name, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        value = spec.get(name, 0)
+        if not 0 < value <= most:
+            errors.append(invalid(f"spec.{name}", value, f"must be positive and less than {most}"))
+    service, bundle, insecure = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify")
+    at = "spec.insecureSkipTLSVerify"
+    if service is None:
+        if bundle:
+            size = f"{len(bundle) // 4 * 3 - bundle.count('=', -2)} bytes"
+            errors.append(invalid("spec.caBundle", size, "local APIServices may not have a caBundle"))
+        if insecure:
+            errors.append(invalid(at, True, "local APIServices may not have insecureSkipTLSVerify"))
+        return errors
+    errors += [required(f"spec.service.{name}") for name in ("namespace", "name") if not service.get(name)]
+    wrong = names.port_number(service.get("port") or 0)
+    if wrong:
+        errors.append(invalid("spec.service.port", service.get("port"), f"port is not valid: {', '.join(wrong)}"))
+    if insecure and bundle:
+        errors.append(invalid(at, True, "may not be true if caBundle is present"))
+    return errors

@@ -1,0 +1,123 @@
+"""Deployment: a template, how many, and how one version takes the place of another."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.apps.pod_owners import (
+    PodOwnerStrategy,
+    TemplateRules,
+    changed_template_warnings,
+    name_warnings,
+    template_warnings,
+    validate_at_most,
+    validate_collisions,
+    validate_replicas_template,
+    validate_required_selector,
+)
+from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.api.validation.status_metadata import restore
+
+_COUNTS: Final = (
+    *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
+    *("unavailableReplicas", "terminatingReplicas", "collisionCount"),
+)
+_BOUND: Final = "cannot be greater than status.replicas"
+_BOUNDS: Final = (
+    ("updatedReplicas", "replicas", _BOUND),
+    ("readyReplicas", "replicas", _BOUND),
+    ("availableReplicas", "replicas", _BOUND),
+    ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
+)
+_ROLLING: Final[Shape] = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", "maxSurge", 0))
+_STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
+_STRATEGIES: Final = ("Recreate", "RollingUpdate")
+TERMINATING_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
+
+
+class DeploymentStrategy(PodOwnerStrategy):
+    """Annotations count as changes; a write of the status keeps the labels."""
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status, and count changes of spec and annotations."""
+        super().prepare_update(new, old, judge)
+        annotated = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
+        if judge.subresource != "status" and annotated:
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and labels."""
+        super().prepare_status(new, old, judge)
+        restore(new["metadata"], old["metadata"], "labels")
+        drop_terminating(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return _validate_spec(obj["spec"], None, self.rules(judge))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field, and that the selector stays; or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
+            return errors + validate_collisions(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and template."""
+        return name_warnings(obj) + template_warnings(obj, judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the template."""
+        return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
+
+
+def drop_terminating(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    """Drop the count of pods on their way out, if that is switched off and not in use."""
+    if not judge.caps.enabled(TERMINATING_GATE) and "terminatingReplicas" not in (old.get("status") or {}):
+        (new.get("status") or {}).pop("terminatingReplicas", None)
+
+
+def selector_kept(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    """Refuse another selector."""
+    selector = new["spec"].get("selector")
+    if selector == old["spec"].get("selector"):
+        return []
+    return [invalid("spec.selector", selector_form(selector), "field is immutable")]
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    errors = nonnegatives(spec, "spec", "replicas")
+    errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
+    errors += validate_replicas_template(spec, before, rules)
+    errors += _validate_strategy(spec.get("strategy") or {})
+    errors += nonnegatives(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    at = "spec.strategy.rollingUpdate"
+    match kind:
+        case "Recreate":
+            detail = "may not be specified when strategy `type` is 'Recreate'"
+            return [] if rolling is None else [forbidden(at, detail)]
+        case "RollingUpdate":
+            if rolling is None:
+                return [required(at, "this should be defaulted and never be nil")]
+            return _validate_rolling(rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0), at)
+        case _:
+            return [not_supported("spec.strategy", internal(strategy, _STRATEGY), _STRATEGIES)]
+
+
+def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[FieldError]:
+    errors = int_or_percent(missing, f"{at}.maxUnavailable") + int_or_percent(surge, f"{at}.maxSurge")
+    if not amount(missing) and not amount(surge):
+        errors.append(invalid(f"{at}.maxUnavailable", missing, "may not be 0 when `maxSurge` is 0"))
+    return errors + at_most_100_percent(missing, f"{at}.maxUnavailable")

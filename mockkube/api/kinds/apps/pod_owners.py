@@ -1,0 +1,176 @@
+"""What the kinds that make pods have in common: a template, a selector that fits it, and counts."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.core.pod.template import (
+    drop_disabled_template_fields,
+    pod_template_warnings,
+    validate_pod_template,
+    validate_pod_template_update,
+)
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import from_label_selector
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.formats import label_map
+from mockkube.api.validation.internal_form import internal_form, metadata_form, selector_form
+from mockkube.api.validation.labels import validate_label_selector
+
+MISFIT: Final = "`selector` does not match template `labels`"
+
+
+def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+    """Take out of `spec.template` what the gates do not allow, unless the stored one has it."""
+    template = new["spec"].get("template")
+    if template is not None:
+        drop_disabled_template_fields(template, old["spec"].get("template") if old else None, judge.caps)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRules:
+    """What templates are judged by: the moment, and what proposals add."""
+
+    judge: Judge
+    extensions: Extensions = NO_EXTENSIONS
+
+    def validate(self, template: ReadOnlyObject, old: ReadOnlyObject | None, at: str) -> list[FieldError]:
+        """Judge a template, new or in place of another."""
+        if old is None:
+            return validate_pod_template(template, at, self.judge, extensions=self.extensions)
+        return validate_pod_template_update(template, old, at, self.judge, extensions=self.extensions)
+
+
+class PodOwnerStrategy(StatusStrategy):
+    """A kind that makes pods from a template."""
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        self.extensions = extensions
+
+    def rules(self, judge: Judge) -> TemplateRules:
+        """The rules for its template at this moment."""
+        return TemplateRules(judge, self.extensions)
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        drop_disabled(obj, None, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off."""
+        if judge.subresource != "status":
+            drop_disabled(new, old, judge)
+        super().prepare_update(new, old, judge)
+
+
+def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
+    """Ask for a selector that selects something in particular."""
+    if selector is None:
+        return [required(at)]
+    errors = validate_label_selector(selector, at)
+    return errors if _is_specific(selector) else [*errors, empty_selector(selector, at, owner)]
+
+
+def empty_selector(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
+    """The complaint about a selector that would select everything."""
+    return invalid(at, selector_form(selector), f"empty selector is invalid for {owner}")
+
+
+def _is_specific(selector: ReadOnlyObject) -> bool:
+    return bool(selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def is_empty(selector: ReadOnlyObject | None) -> bool:
+    """Say whether the selector is there and selects everything."""
+    return selector is not None and not _is_specific(selector)
+
+
+def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | None:
+    """Say whether the selector finds what is made from the template; None: it is no selector at all."""
+    try:
+        compiled = from_label_selector(selector)
+    except BadSelector:
+        return None
+    return compiled.matches(template_labels(template) or {})
+
+
+def template_labels(template: ReadOnlyObject) -> dict[str, str] | None:
+    """Return the labels of what is made from the template, as a server prints them."""
+    return label_map((template.get("metadata") or {}).get("labels"))
+
+
+def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> list[FieldError]:
+    """Refuse pods that end by themselves."""
+    spec = template.get("spec") or {}
+    policy = spec.get("restartPolicy", "")
+    errors = [] if policy == "Always" else [not_supported(f"{at}.spec.restartPolicy", policy, ("Always",))]
+    if spec.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {owner} is not Supported"
+        errors.append(forbidden(f"{at}.spec.activeDeadlineSeconds", detail))
+    return errors
+
+
+def validate_replicas_template(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
+) -> list[FieldError]:
+    """Judge the template of a set of equal pods."""
+    # upstream 1.36: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    fit = fits(selector, template)
+    if fit is None:
+        return [invalid("spec.selector", selector_form(selector), "invalid label selector")]
+    at = "spec.template"
+    errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), MISFIT)]
+    errors += rules.validate(template, before and before.get("template"), at)
+    return errors + validate_always_running(template, at, "ReplicaSet")
+
+
+def validate_at_most(status: ReadOnlyObject, pairs: tuple[tuple[str, str, str], ...]) -> list[FieldError]:
+    """Complain of each count that exceeds another; a pair is completed by what to say."""
+    return [
+        invalid(f"status.{count}", status.get(count, 0), detail)
+        for count, bound, detail in pairs
+        if (status.get(count) or 0) > (status.get(bound) or 0)
+    ]
+
+
+def validate_collisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    """Refuse to count collisions backwards."""
+    # upstream 1.36: pkg/apis/core/validation/validation.go, IsDecremented
+    count, before = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+    if before is None or (count is not None and count >= before):
+        return []
+    return [invalid("status.collisionCount", count or 0, "cannot be decremented")]
+
+
+def name_warnings(obj: ReadOnlyObject) -> list[str]:
+    """Warn of a name that its pods cannot well have."""
+    messages = names.dns_label(obj["metadata"].get("name", ""))
+    if not messages:
+        return []
+    text = (
+        "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
+    )
+    return [f"metadata.name: {text}: [{' '.join(messages)}]"]
+
+
+def changed_template_warnings(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    """Warn of the template when anything of the object changed that counts."""
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return template_warnings(new, judge)
+
+
+def template_warnings(obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    """Warn of what the template says."""
+    return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", judge)
+
+
+def template_form(template: ReadOnlyObject) -> dict[str, Any]:
+    """Return a template as a server prints it."""
+    return metadata_form(template.get("metadata") or {}) | {
+        "Spec": internal_form("PodSpec", template.get("spec") or {})
+    }

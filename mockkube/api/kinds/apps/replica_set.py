@@ -1,0 +1,67 @@
+"""ReplicaSet: a number of equal pods."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError
+from mockkube.api.kinds.apps.deployment import drop_terminating, selector_kept
+from mockkube.api.kinds.apps.pod_owners import (
+    PodOwnerStrategy,
+    TemplateRules,
+    changed_template_warnings,
+    name_warnings,
+    template_warnings,
+    validate_at_most,
+    validate_replicas_template,
+    validate_required_selector,
+)
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.numbers import nonnegatives
+
+COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+_BOUND: Final = "cannot be greater than status.replicas"
+BOUNDS: Final = (
+    ("fullyLabeledReplicas", "replicas", _BOUND),
+    ("readyReplicas", "replicas", _BOUND),
+    ("availableReplicas", "replicas", _BOUND),
+    ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
+)
+
+
+class ReplicaSetStrategy(PodOwnerStrategy):
+    """Pods that are found by a selector which stays."""
+
+    def empty_status(self) -> Object:
+        """There are none yet."""
+        return {"replicas": 0}
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the spec."""
+        super().prepare_status(new, old, judge)
+        drop_terminating(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return _validate_spec(obj["spec"], None, self.rules(judge))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field, and that the selector stays; or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            return nonnegatives(status, "status", *COUNTS, "terminatingReplicas") + validate_at_most(status, BOUNDS)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and template."""
+        return name_warnings(obj) + template_warnings(obj, judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the template."""
+        return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
+    # upstream 1.36 speaks of a deployment here too
+    errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
+    return errors + validate_replicas_template(spec, before, rules)

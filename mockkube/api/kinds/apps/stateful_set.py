@@ -1,0 +1,221 @@
+"""StatefulSet: pods with names and volumes of their own."""
+
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.apps.pod_owners import (
+    MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
+    changed_template_warnings,
+    fits,
+    template_labels,
+    template_warnings,
+    validate_always_running,
+    validate_at_most,
+    validate_collisions,
+    validate_required_selector,
+)
+from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_rules, validate_claim_spec
+from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
+from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import label
+from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.metadata import validate_annotations
+from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+
+_COUNTS: Final = (
+    *("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+    *("observedGeneration", "collisionCount"),
+)
+_BOUND: Final = "cannot be greater than status.replicas"
+_BOUNDS: Final = (
+    ("readyReplicas", "replicas", _BOUND),
+    ("currentReplicas", "replicas", _BOUND),
+    ("updatedReplicas", "replicas", _BOUND),
+    ("availableReplicas", "replicas", _BOUND),
+    ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
+)
+_MUTABLE: Final = (
+    *("replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit"),
+    "persistentVolumeClaimRetentionPolicy",
+)
+_FIXED: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_ROLLING: Final[Shape] = (("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
+_STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
+_RETENTIONS: Final = ("Retain", "Delete")
+_HISTORY_WARNING: Final = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
+
+
+class StatefulSetStrategy(PodOwnerStrategy):
+    """Most of the spec never changes."""
+
+    def empty_status(self) -> Object:
+        """There are none yet."""
+        return {"replicas": 0, "availableReplicas": 0}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A set is a DNS label, as its pods are."""
+        return names.dns_label(name, prefix=prefix)
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        _drop_max_unavailable(obj, None, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off."""
+        if judge.subresource != "status":
+            _drop_max_unavailable(new, old, judge)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        spec = obj["spec"]
+        errors = _validate_start(spec)
+        rules = claim_rules(judge.caps)
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
+            errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", rules)
+        errors += _validate_numbers(spec)
+        if spec.get("serviceName"):
+            errors += label(spec["serviceName"], "spec.serviceName")
+        return errors + _validate_pods(spec, None, self.rules(judge))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge what may change, and refuse other changes; or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
+            return errors + validate_collisions(new, old)
+        spec, before = new["spec"], old["spec"]
+        errors = _validate_start(spec) + _validate_numbers(spec) + _validate_pods(spec, before, self.rules(judge))
+        if _fixed(spec) != _fixed(before):
+            errors.append(forbidden("spec", _FIXED))
+        return errors
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of template, claims and history."""
+        return template_warnings(obj, judge) + _other_warnings(obj["spec"], "")
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of template, claims and history."""
+        if judge.subresource == "status":
+            return []
+        return changed_template_warnings(new, old, judge) + _other_warnings(new["spec"], ".Spec")
+
+
+def _fixed(spec: ReadOnlyObject) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _MUTABLE}
+
+
+def _other_warnings(spec: ReadOnlyObject, suffix: str) -> list[str]:
+    warnings: list[str] = []
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
+        warnings += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        warnings.append(_HISTORY_WARNING)
+    return warnings
+
+
+def _rolling(obj: ReadOnlyObject) -> Object:
+    return (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+
+
+def _drop_max_unavailable(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+    used = old is not None and "maxUnavailable" in _rolling(old)
+    if not used and not judge.caps.enabled("MaxUnavailableStatefulSet"):
+        _rolling(new).pop("maxUnavailable", None)
+
+
+def _validate_start(spec: ReadOnlyObject) -> list[FieldError]:
+    policy, errors = spec.get("podManagementPolicy", ""), []
+    if not policy:
+        errors.append(required("spec.podManagementPolicy"))
+    elif policy not in ("OrderedReady", "Parallel"):
+        errors.append(invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+    errors += _validate_strategy(spec.get("updateStrategy") or {})
+    retention = spec.get("persistentVolumeClaimRetentionPolicy")
+    if retention is not None:
+        at = "spec.persistentVolumeClaimRetentionPolicy"
+        given = ((name, retention.get(name, "")) for name in ("whenDeleted", "whenScaled"))
+        errors += [
+            not_supported(f"{at}.{name}", value, _RETENTIONS) for name, value in given if value not in _RETENTIONS
+        ]
+    return errors
+
+
+def _validate_numbers(spec: ReadOnlyObject) -> list[FieldError]:
+    errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
+    return errors + nonnegatives(spec.get("ordinals") or {}, "spec.ordinals", "start")
+
+
+def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
+    rolling, at = strategy.get("rollingUpdate"), "spec.updateStrategy"
+    match strategy.get("type", ""):
+        case "":
+            return [required(at)]
+        case "OnDelete":
+            detail = "only allowed for updateStrategy 'RollingUpdate'"
+            return [] if rolling is None else [invalid(f"{at}.rollingUpdate", internal(rolling, _ROLLING), detail)]
+        case "RollingUpdate":
+            return [] if rolling is None else _validate_rolling(rolling, f"{at}.rollingUpdate")
+        case _:
+            return [invalid(at, internal(strategy, _STRATEGY), "must be 'RollingUpdate' or 'OnDelete'")]
+
+
+def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors, missing = nonnegatives(rolling, at, "partition"), rolling.get("maxUnavailable")
+    if missing is None:
+        return errors
+    at = f"{at}.maxUnavailable"
+    errors += int_or_percent(missing, at)
+    if not amount(missing):
+        errors.append(invalid(at, missing, "cannot be 0"))
+    return errors + at_most_100_percent(missing, at)
+
+
+def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    template, at = spec.get("template") or {}, "spec.template"
+    errors = validate_required_selector(spec.get("selector"), "spec.selector", "statefulset")
+    fit = fits(spec.get("selector"), template)
+    if fit is None:
+        errors.append(invalid("spec.selector", selector_form(spec.get("selector")), ""))
+        return errors + validate_always_running(template, at, "StatefulSet")
+    if not fit:
+        errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
+    if before is None or not _was_invalid(before, rules):
+        old = _mounted(before) if before is not None else None
+        errors += rules.validate(_mounted(spec), old, at)
+    metadata = template.get("metadata") or {}
+    errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
+    errors += validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
+    return errors + validate_always_running(template, at, "StatefulSet")
+
+
+def _was_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
+    """Say whether the stored set breaks the rules, so that its successor may."""
+    if _validate_start(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
+        return True
+    return bool(rules.validate(_mounted(before), None, "spec.template"))
+
+
+def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the template with the volumes its claims will bring, without what each pod gets of its own."""
+    template, claims = spec.get("template") or {}, spec.get("volumeClaimTemplates") or []
+    pod = template.get("spec") or {}
+    if not claims and "subdomain" not in pod and "hostname" not in pod:
+        return template
+    own = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
+    volumes: list[Object] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(own)]
+    volumes += [volume for volume in pod.get("volumes") or [] if volume.get("name") not in own]
+    kept = {name: value for name, value in pod.items() if name not in ("subdomain", "hostname", "volumes")}
+    return {**template, "spec": {**kept, "volumes": volumes} if volumes else kept}

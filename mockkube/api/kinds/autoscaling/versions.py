@@ -1,0 +1,117 @@
+"""The horizontal pod autoscaler between its versions: v1 knows one CPU target and keeps the rest in annotations."""
+
+# upstream 1.36: pkg/apis/autoscaling/v1/conversion.go
+
+from typing import Any, Final
+
+import orjson
+
+from mockkube.api.defaults.autoscaling import complete_spec
+from mockkube.api.kinds.autoscaling import v1_annotations
+from mockkube.api.kinds.autoscaling.v1_annotations import Unreadable
+from mockkube.api.types import Object, ReadOnlyObject
+
+_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+_METRICS: Final = f"{_PREFIX}metrics"
+_BEHAVIOR: Final = f"{_PREFIX}behavior"
+_CURRENT: Final = f"{_PREFIX}current-metrics"
+_CONDITIONS: Final = f"{_PREFIX}conditions"
+_KEPT: Final = (_METRICS, _CURRENT, _BEHAVIOR, _CONDITIONS)
+_CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message", "observedGeneration")
+
+
+def to_v1(obj: ReadOnlyObject) -> Object:
+    """The autoscaler as v1 shows it."""
+    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
+    annotations = _others(obj["metadata"])
+    metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
+    others = [metric for metric in metrics if _cpu(metric, "target") is None]
+    kept = (
+        (_METRICS, [v1_annotations.target_to_v1(metric) for metric in others]),
+        (_CURRENT, [v1_annotations.current_to_v1(metric) for metric in current]),
+        (_BEHAVIOR, v1_annotations.behavior_to_internal(spec.pop("behavior", None))),
+        (_CONDITIONS, [_ordered(condition) for condition in status.pop("conditions", None) or []]),
+    )
+    annotations |= {name: orjson.dumps(value).decode() for name, value in kept if value}
+    for part, name, side, found in (
+        (spec, "targetCPUUtilizationPercentage", "target", metrics),
+        (status, "currentCPUUtilizationPercentage", "current", current),
+    ):
+        percentages = (_cpu(metric, side) for metric in found)
+        if (percentage := next((one for one in percentages if one is not None), None)) is not None:
+            part[name] = percentage
+    if "status" in obj:
+        status.setdefault("currentReplicas", 0)  # which v1 always writes, v2 only when there are any
+    return _put_together(obj, annotations, spec, status)
+
+
+def to_v2(obj: ReadOnlyObject) -> Object:
+    """The autoscaler as v2 shows it, what annotations kept in its place again, and what v1 leaves to v2 filled in."""
+    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
+    annotations = obj["metadata"].get("annotations", {})
+    target = spec.pop("targetCPUUtilizationPercentage", None)
+    current = status.pop("currentCPUUtilizationPercentage", None)
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
+    metrics = _read_each(annotations, _METRICS, v1_annotations.target_from_v1) or []
+    if target is not None:
+        metrics.append(_cpu_metric("target", {"type": "Utilization", "averageUtilization": target}))
+    if metrics:
+        spec["metrics"] = metrics
+    if behavior := v1_annotations.behavior_from_internal(_read(annotations, _BEHAVIOR)):
+        spec["behavior"] = behavior
+    reported = _read_each(annotations, _CURRENT, v1_annotations.current_from_v1)
+    if reported is None and current is not None:
+        reported = [_cpu_metric("current", {"averageUtilization": current})]
+    conditions = _read_each(annotations, _CONDITIONS, dict)
+    status |= {name: found for name, found in (("currentMetrics", reported), ("conditions", conditions)) if found}
+    complete_spec(spec)
+    return _put_together(obj, _others(obj["metadata"]), spec, status)
+
+
+def _cpu(metric: ReadOnlyObject, side: str) -> int | None:
+    """The percentage of a metric that is about the utilisation of CPU; None of any other."""
+    resource = metric.get("resource") or {}
+    if metric.get("type") != "Resource" or resource.get("name") != "cpu":
+        return None
+    percentage: int | None = (resource.get(side) or {}).get("averageUtilization")
+    return percentage
+
+
+def _cpu_metric(side: str, value: Object) -> Object:
+    return {"type": "Resource", "resource": {"name": "cpu", side: value}}
+
+
+def _ordered(condition: ReadOnlyObject) -> Object:
+    return {name: condition[name] for name in _CONDITION_FIELDS if name in condition}
+
+
+def _read(annotations: ReadOnlyObject, name: str) -> Any:
+    """What an annotation holds; None when it is absent or not JSON, which upstream passes over."""
+    try:
+        return orjson.loads(annotations.get(name) or "null")
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _read_each(annotations: ReadOnlyObject, name: str, read: Any) -> list[Object] | None:
+    """What an annotation lists, each item read; None when it is absent or cannot be read as a whole."""
+    given = _read(annotations, name)
+    if not isinstance(given, list):
+        return None
+    try:
+        return [read(item) for item in given]
+    except (Unreadable, TypeError, ValueError):
+        return None
+
+
+def _others(metadata: ReadOnlyObject) -> Object:
+    return {name: text for name, text in metadata.get("annotations", {}).items() if name not in _KEPT}
+
+
+def _put_together(obj: ReadOnlyObject, annotations: Object, spec: Object, status: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    if annotations:
+        metadata["annotations"] = annotations
+    given = {name: part for name, part in (("spec", spec), ("status", status)) if name in obj or part}
+    return {**obj, "metadata": metadata, **given}

@@ -1,0 +1,117 @@
+"""CronJob: a job on a schedule."""
+
+import re
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kinds.apps.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings
+from mockkube.api.kinds.batch.cron_schedule import is_time_zone, schedule_complaint
+from mockkube.api.kinds.batch.job_spec import job_spec_warnings, validate_job_spec
+from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import required_one_of
+from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.numbers import nonnegatives
+
+NAME_LENGTH_MAX: Final = 52
+_POLICIES: Final = ("Allow", "Forbid", "Replace")
+_ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
+_TEMPLATE: Final = "spec.jobTemplate.spec"
+
+
+class CronJobStrategy(PodOwnerStrategy):
+    """A schedule; the time zone has a field of its own."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        drop_disabled_template_fields(_pod_template(obj), None, judge.caps)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off."""
+        if judge.subresource != "status":
+            drop_disabled_template_fields(_pod_template(new), _pod_template(old), judge.caps)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge schedule and job, and that names of jobs can be made of this one."""
+        errors = _validate_spec(obj["spec"], None, self.rules(judge))
+        name = obj["metadata"].get("name", "")
+        if len(name) > NAME_LENGTH_MAX:
+            errors.append(invalid("metadata.name", name, f"must be no more than {NAME_LENGTH_MAX} characters"))
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge schedule and job; nothing of the status."""
+        return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], self.rules(judge))
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and job."""
+        return name_warnings(obj) + job_spec_warnings(_job_spec(obj), _TEMPLATE, judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of a changed job, and of a time zone in the schedule."""
+        if judge.subresource == "status":
+            return []
+        changed = new["metadata"].get("generation") != old["metadata"].get("generation")
+        warnings = job_spec_warnings(_job_spec(new), _TEMPLATE, judge) if changed else []
+        if "TZ" in new["spec"].get("schedule", ""):
+            page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+            text = "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see"
+            warnings.append(f"{text} {page} for more details")
+        return warnings
+
+
+def _job_spec(obj: ReadOnlyObject) -> Object:
+    return (obj["spec"].get("jobTemplate") or {}).get("spec") or {}
+
+
+def _pod_template(obj: ReadOnlyObject) -> Object:
+    return _job_spec(obj).get("template") or {}
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    errors = _validate_schedule(spec, before) + nonnegatives(spec, "spec", "startingDeadlineSeconds")
+    zone = spec.get("timeZone")
+    if zone is not None and (before is None or before.get("timeZone") != zone):
+        errors += _validate_zone(zone)
+    errors += required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    old = ((before.get("jobTemplate") or {}).get("spec") or {}) if before is not None else None
+    errors += validate_job_spec(job, old, _TEMPLATE, rules)
+    if job.get("selector") is not None:
+        detail = "`selector` will be auto-generated"
+        errors.append(invalid(f"{_TEMPLATE}.selector", selector_form(job["selector"]), detail))
+    if job.get("manualSelector"):
+        errors.append(not_supported(f"{_TEMPLATE}.manualSelector", True, ("nil", "false")))
+    return errors + nonnegatives(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def _validate_schedule(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
+    schedule, at = spec.get("schedule", ""), "spec.schedule"
+    if not schedule:
+        return [required(at)]
+    complaint = schedule_complaint(schedule)
+    errors = [invalid(at, schedule, complaint)] if complaint else []
+    if "TZ" not in schedule:
+        return errors
+    if before is None or "TZ" not in before.get("schedule", ""):
+        errors.append(invalid(at, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+    elif spec.get("timeZone") is not None:
+        errors.append(invalid(at, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+    return errors
+
+
+def _validate_zone(zone: str) -> list[FieldError]:
+    at = "spec.timeZone"
+    if not zone:
+        return [invalid(at, zone, "timeZone must be nil or non-empty string")]
+    unknown = invalid(at, zone, f"unknown time zone {zone}")
+    if any(part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
+        return [unknown]
+    errors = []
+    if zone.lower() == "local":
+        detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(invalid(at, zone, detail))
+    return errors if is_time_zone(zone) else [*errors, unknown]

@@ -1,0 +1,278 @@
+"""Job: pods that end, and the selector it makes for itself."""
+
+import copy
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.kinds.apps.pod_owners import (
+    MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
+    fits,
+    name_warnings,
+    template_form,
+    template_labels,
+)
+from mockkube.api.kinds.batch.job_spec import INDEXED, job_spec_warnings, validate_job_spec
+from mockkube.api.kinds.batch.job_status import validate_job_status
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import from_label_selector
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import is_true
+from mockkube.api.validation.formats import label_map
+from mockkube.api.validation.internal_form import internal_form, selector_form
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+
+LEGACY_NAME: Final = "job-name"
+NAME: Final = "batch.kubernetes.io/job-name"
+LEGACY_UID: Final = "controller-uid"
+UID: Final = "batch.kubernetes.io/controller-uid"
+_IMMUTABLE: Final = "field is immutable"
+_GATED: Final = {
+    "successPolicy": "JobSuccessPolicy",
+    "backoffLimitPerIndex": "JobBackoffLimitPerIndex",
+    "maxFailedIndexes": "JobBackoffLimitPerIndex",
+    "podReplacementPolicy": "JobPodReplacementPolicy",
+}
+
+
+class JobStrategy(PodOwnerStrategy):
+    """A task; while it is suspended its template may change a little."""
+
+    selectable = ("status.successful",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by how many pods succeeded."""
+        return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Make labels and selector, unless they are made by hand; drop what is switched off."""
+        if not obj["spec"].get("manualSelector"):
+            _generate_selector(obj)
+        super().prepare_create(obj, judge)
+        if not judge.caps.enabled("JobManagedBy"):
+            obj["spec"].pop("managedBy", None)
+        _drop_disabled(obj["spec"], {}, judge)
+        policy = obj["spec"].get("podFailurePolicy")
+        if policy and not judge.caps.enabled("JobBackoffLimitPerIndex"):
+            policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off and not in use."""
+        if judge.subresource != "status":
+            _drop_disabled(new["spec"], old["spec"], judge)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge labels, selector and every field."""
+        return _validate(obj, None, self.rules(judge))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and what may not change; or the status."""
+        if judge.subresource == "status":
+            return validate_job_status(new, old, judge)
+        errors = _validate(new, old, self.rules(judge))
+        return errors + _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_change(new, old, judge)
+
+    def canonicalize(self, obj: Object) -> None:
+        """Label a job without labels like its pods: a server does so whenever it reads one."""
+        labels = template_labels(obj["spec"].get("template") or {})
+        if labels and not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = labels
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and spec."""
+        return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of a changed spec."""
+        unchanged = new["metadata"].get("generation") == old["metadata"].get("generation")
+        return [] if unchanged or judge.subresource == "status" else job_spec_warnings(new["spec"], "spec", judge)
+
+
+def _drop_disabled(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
+    for name, gate in _GATED.items():
+        if name not in before and not judge.caps.enabled(gate):
+            spec.pop(name, None)
+
+
+def _generate_selector(obj: Object) -> None:
+    spec, name, uid = obj["spec"], obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
+    metadata = spec.setdefault("template", {}).setdefault("metadata", {})
+    labels = metadata.setdefault("labels", {})
+    for key, value in {LEGACY_NAME: name, NAME: name, LEGACY_UID: uid, UID: uid}.items():
+        labels.setdefault(key, value)
+    selector = spec.get("selector") or {}
+    spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
+
+
+def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    errors = _validate_generated(obj, old)
+    errors += _validate_spec(spec, old["spec"] if old else None, rules)
+    if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
+        hostname = f"{name}-{spec['completions'] - 1}"
+        if names.dns_label(hostname):
+            detail = f"will not able to create pod with invalid DNS label: {hostname}"
+            errors.append(invalid("metadata.name", name, detail))
+    return errors
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    errors = validate_job_spec(spec, before, "spec", rules)
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    if selector is None:
+        errors.append(required("spec.selector"))
+    else:
+        lenient = before is not None and selector_is_invalid(before.get("selector"))
+        errors += validate_label_selector(selector, "spec.selector", allow_invalid_values=lenient)
+    if fits(selector, template) is False:
+        errors.append(invalid("spec.template.metadata.labels", template_labels(template), MISFIT))
+    return errors
+
+
+def _validate_generated(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+    spec = obj["spec"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    name, uid = obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
+    errors = [] if uid else [required("metadata.uid")]
+    expected = {LEGACY_UID: uid, LEGACY_NAME: name}
+    if old is None or {NAME, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
+        expected |= {UID: uid, NAME: name}
+    labels = template_labels(spec.get("template") or {}) or {}
+    for key, value in expected.items():
+        at, detail = keyed("spec.template.metadata.labels", key), f"must be '{value}'"
+        if key not in labels:
+            errors.append(required(at, detail))
+        elif labels[key] != value:
+            errors.append(invalid(at, label_map(labels), detail))
+    try:
+        fit = from_label_selector(spec["selector"]).matches(expected)
+    except BadSelector:
+        return errors
+    return (
+        errors
+        if fit
+        else [*errors, invalid("spec.selector", selector_form(spec["selector"]), "`selector` not auto-generated")]
+    )
+
+
+def _validate_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    spec, before = new["spec"], old["spec"]
+    errors = _validate_completions(spec, before)
+    if spec.get("selector") != before.get("selector"):
+        errors.append(invalid("spec.selector", selector_form(spec.get("selector")), _IMMUTABLE))
+    errors += _validate_template_change(new, old, judge)
+    kept = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+    changed = [name for name in kept if spec.get(name) != before.get(name)]
+    return errors + [invalid(f"spec.{name}", _form(name, spec.get(name)), _IMMUTABLE) for name in changed]
+
+
+def _form(name: str, value: Any) -> Any:
+    """Print a field of the spec as a server does, whose internal objects have names of their own."""
+    if not isinstance(value, dict):
+        return value
+    return _PRINTED[name](value)
+
+
+def _failure_form(policy: ReadOnlyObject) -> dict[str, Any]:
+    rules = [
+        {
+            "Action": rule.get("action", ""),
+            "OnExitCodes": rule.get("onExitCodes")
+            and {
+                "ContainerName": rule["onExitCodes"].get("containerName"),
+                "Operator": rule["onExitCodes"].get("operator", ""),
+                "Values": rule["onExitCodes"].get("values"),
+            },
+            "OnPodConditions": [
+                {"Type": each.get("type", ""), "Status": each.get("status", "")} for each in rule["onPodConditions"]
+            ]
+            if rule.get("onPodConditions")
+            else None,
+        }
+        for rule in policy.get("rules") or []
+    ]
+    return {"Rules": rules or None}
+
+
+def _success_form(policy: ReadOnlyObject) -> dict[str, Any]:
+    rules = [
+        {"SucceededIndexes": rule.get("succeededIndexes"), "SucceededCount": rule.get("succeededCount")}
+        for rule in policy.get("rules") or []
+    ]
+    return {"Rules": rules or None}
+
+
+_PRINTED: Final = {"podFailurePolicy": _failure_form, "successPolicy": _success_form}
+
+
+def _validate_completions(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    completions = spec.get("completions")
+    if completions == before.get("completions"):
+        return []
+    if spec.get("completionMode") != INDEXED:
+        return [invalid("spec.completions", completions, _IMMUTABLE)]
+    if completions is None or completions == spec.get("parallelism"):
+        return []
+    return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
+
+
+def _may_change_template(old: ReadOnlyObject) -> bool:
+    """Say whether the job rests, and nothing of it runs any more."""
+    status = old.get("status") or {}
+    rests = "startTime" not in status or is_true(status.get("conditions"), "Suspended")
+    return bool(old["spec"].get("suspend")) and rests and not status.get("active")
+
+
+def _validate_template_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    # upstream 1.36: pkg/apis/batch/validation/validation.go, validatePodTemplateUpdate
+    suspended, free = bool(old["spec"].get("suspend")), _may_change_template(old)
+    template, before = new["spec"].get("template") or {}, old["spec"].get("template") or {}
+    if judge.caps.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
+        directed = free
+    else:
+        directed = suspended and "startTime" not in (old.get("status") or {})
+    if directed:
+        before = _with_directives(before, template)
+    if suspended and free and judge.caps.enabled("MutablePodResourcesForSuspendedJobs"):
+        pod = template.get("spec") or {}
+        if pod == _with_resources(before.get("spec") or {}, pod):
+            return []
+        return [invalid("spec.template.spec", internal_form("PodSpec", pod), _IMMUTABLE)]
+    return [] if template == before else [invalid("spec.template", template_form(template), _IMMUTABLE)]
+
+
+def _with_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the old template with what the new one says of scheduling, labels and annotations."""
+    old, new = before.get("spec") or {}, template.get("spec") or {}
+    pod = {name: value for name, value in old.items() if name not in _DIRECTIVES}
+    pod |= {name: new[name] for name in _DIRECTIVES if name in new and name != "affinity"}
+    affinity = {name: value for name, value in (old.get("affinity") or {}).items() if name != "nodeAffinity"}
+    if "nodeAffinity" in (new.get("affinity") or {}):
+        affinity["nodeAffinity"] = new["affinity"]["nodeAffinity"]
+    if affinity or "affinity" in new:
+        pod["affinity"] = affinity
+    own = ("labels", "annotations")
+    metadata = {name: value for name, value in (before.get("metadata") or {}).items() if name not in own}
+    metadata |= {name: template["metadata"][name] for name in own if name in (template.get("metadata") or {})}
+    return {**before, "metadata": metadata, "spec": pod}
+
+
+_DIRECTIVES: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
+
+
+def _with_resources(before: ReadOnlyObject, pod: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the old pod with the resources the new one gives to containers of the same name."""
+    result = copy.deepcopy(dict(before))
+    for kind in ("containers", "initContainers"):
+        old, new = result.get(kind) or [], pod.get(kind) or []
+        if len(old) != len(new):
+            continue
+        for container, other in zip(old, new, strict=True):
+            if container.get("name") == other.get("name"):
+                container["resources"] = other.get("resources", {})
+    return result

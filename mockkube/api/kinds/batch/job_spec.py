@@ -1,0 +1,264 @@
+"""The spec of a job, alone or in a cron job: how often, how parallel, and what a failure means."""
+
+from collections.abc import Collection
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    invalid,
+    not_supported,
+    quoted,
+    repeated_indexes,
+    required,
+    too_long,
+    too_many,
+)
+from mockkube.api.kinds.apps.pod_owners import TemplateRules
+from mockkube.api.kinds.batch.indexes import count_indexes
+from mockkube.api.kinds.core.pod.template import pod_template_warnings
+from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.strategy import Judge
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import domain_prefixed_path, one_of, qualified
+from mockkube.api.validation.numbers import nonnegatives
+
+INDEXED: Final = "Indexed"
+PARALLELISM_MAX: Final = 100_000
+FAILED_INDEXES_MAX: Final = 100_000
+MANY_COMPLETIONS: Final = 100_000
+MANY_PARALLELISM_MAX: Final = 10_000
+MANY_FAILED_INDEXES_MAX: Final = 10_000
+RULES_MAX: Final = 20
+EXIT_CODES_MAX: Final = 255
+CONDITIONS_MAX: Final = 20
+MANAGED_BY_BYTES_MAX: Final = 63
+INDEXES_BYTES_MAX: Final = 64 * 1024
+_MODES: Final = ("NonIndexed", INDEXED)
+_ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
+_CODE_OPERATORS: Final = ("In", "NotIn")
+_STATUSES: Final = ("False", "True", "Unknown")
+_REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
+_SUCCESS: Final[Shape] = (
+    (
+        "Rules",
+        "rules",
+        optional((("SucceededIndexes", "succeededIndexes", None), ("SucceededCount", "succeededCount", None))),
+    ),
+)
+_COUNTS: Final = (
+    *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    "backoffLimitPerIndex",
+)
+
+
+def validate_job_spec(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateRules
+) -> list[FieldError]:
+    """Judge every field but the selector."""
+    # upstream 1.36: pkg/apis/batch/validation/validation.go, validateJobSpec
+    errors = nonnegatives(spec, at, *_COUNTS, "maxFailedIndexes")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        errors.append(required(f"{at}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    if spec.get("managedBy") is not None:
+        errors += domain_prefixed_path(spec["managedBy"], f"{at}.managedBy")
+        if names.byte_length(spec["managedBy"]) > MANAGED_BY_BYTES_MAX:
+            errors.append(too_long(f"{at}.managedBy", MANAGED_BY_BYTES_MAX))
+    errors += _validate_mode(spec, at)
+    if spec.get("podFailurePolicy") is not None:
+        errors += _validate_failure_policy(spec, f"{at}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        errors += _validate_success_policy(spec, f"{at}.successPolicy")
+    errors += _validate_replacement(spec, f"{at}.podReplacementPolicy")
+    template = spec.get("template") or {}
+    old = before.get("template") if before is not None else None
+    errors += rules.validate(template, old, f"{at}.template")
+    return errors + _validate_restarts(spec, f"{at}.template.spec.restartPolicy")
+
+
+def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
+    """Warn of more than can be kept track of, and of the template."""
+    warnings = []
+    many = (spec.get("completions") or 0) > MANY_COMPLETIONS and (spec.get("parallelism") or 0) > MANY_PARALLELISM_MAX
+    if spec.get("completionMode") == INDEXED and many:
+        warnings.append(
+            f"{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
+            "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        )
+    return warnings + pod_template_warnings(spec.get("template") or {}, f"{at}.template", judge)
+
+
+def _validate_mode(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    mode = spec.get("completionMode")
+    errors = []
+    if mode is not None and mode not in _MODES:
+        errors.append(not_supported(f"{at}.completionMode", mode, _MODES))
+    if mode == INDEXED:
+        errors += _validate_indexed(spec, at)
+    if mode in (None, "NonIndexed"):
+        given = [name for name in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(name) is not None]
+        errors += [invalid(f"{at}.{name}", spec[name], "requires indexed completion mode") for name in given]
+    return errors
+
+
+def _validate_indexed(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    failed = spec.get("maxFailedIndexes")
+    errors = []
+    if completions is None:
+        errors.append(required(f"{at}.completions", f"when completion mode is {INDEXED}"))
+    if parallelism > PARALLELISM_MAX:
+        detail = f"must be less than or equal to {PARALLELISM_MAX} when completion mode is {INDEXED}"
+        errors.append(invalid(f"{at}.parallelism", parallelism, detail))
+    if completions is not None and failed is not None and failed > completions:
+        errors.append(invalid(f"{at}.maxFailedIndexes", failed, "must be less than or equal to completions"))
+    if failed is not None and failed > FAILED_INDEXES_MAX:
+        errors.append(invalid(f"{at}.maxFailedIndexes", failed, f"must be less than or equal to {FAILED_INDEXES_MAX}"))
+    if (completions or 0) <= MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
+        return errors
+    detail = (
+        f"must be less than or equal to {{}} when completions are above {MANY_COMPLETIONS} and used with "
+        "backoff limit per index"
+    )
+    if failed is None:
+        missing = f"must be specified when completions is above {MANY_COMPLETIONS}"
+        errors.append(required(f"{at}.maxFailedIndexes", missing))
+    if parallelism > MANY_PARALLELISM_MAX:
+        errors.append(invalid(f"{at}.parallelism", parallelism, detail.format(MANY_PARALLELISM_MAX)))
+    if failed is not None and failed > MANY_FAILED_INDEXES_MAX:
+        errors.append(invalid(f"{at}.maxFailedIndexes", failed, detail.format(MANY_FAILED_INDEXES_MAX)))
+    return errors
+
+
+def _choices(values: Collection[str]) -> str:
+    return f"valid values: [{' '.join(map(quoted, values))}]"
+
+
+def _validate_failure_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    rules, pod = spec["podFailurePolicy"].get("rules") or [], (spec.get("template") or {}).get("spec") or {}
+    errors = [too_many(f"{at}.rules", len(rules), RULES_MAX)] if len(rules) > RULES_MAX else []
+    containers = {each.get("name", "") for kind in ("containers", "initContainers") for each in pod.get(kind) or []}
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    for index, rule in enumerate(rules):
+        errors += _validate_failure_rule(rule, f"{at}.rules[{index}]", containers, per_index=per_index)
+    return errors
+
+
+def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], *, per_index: bool) -> list[FieldError]:
+    action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions")
+    errors: list[FieldError] = []
+    if not action:
+        errors.append(required(f"{at}.action", _choices(_ACTIONS)))
+    elif action == "FailIndex" and not per_index:
+        errors.append(invalid(f"{at}.action", action, "requires the backoffLimitPerIndex to be set"))
+    else:
+        errors += one_of(action, f"{at}.action", _ACTIONS)
+    if codes is not None:
+        errors += _validate_exit_codes(codes, f"{at}.onExitCodes", containers)
+    if conditions:
+        errors += _validate_conditions(conditions, f"{at}.onPodConditions")
+    if codes is not None and conditions:
+        detail = "specifying both OnExitCodes and OnPodConditions is not supported"
+        errors.append(FieldError(at, detail))
+    if codes is None and not conditions:
+        errors.append(FieldError(at, "specifying one of OnExitCodes and OnPodConditions is required"))
+    return errors
+
+
+def _validate_conditions(conditions: list[ReadOnlyObject], at: str) -> list[FieldError]:
+    errors = [too_many(at, len(conditions), CONDITIONS_MAX)] if len(conditions) > CONDITIONS_MAX else []
+    for index, pattern in enumerate(conditions):
+        here, status = f"{at}[{index}]", pattern.get("status", "")
+        errors += qualified(pattern.get("type", ""), f"{here}.type")
+        if not status:
+            errors.append(required(f"{here}.status", _choices(_STATUSES)))
+        else:
+            errors += one_of(status, f"{here}.status", _STATUSES)
+    return errors
+
+
+def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -> list[FieldError]:
+    operator, name, values = codes.get("operator", ""), codes.get("containerName"), codes.get("values") or []
+    errors: list[FieldError] = []
+    if not operator:
+        errors.append(required(f"{at}.operator", _choices(_CODE_OPERATORS)))
+    else:
+        errors += one_of(operator, f"{at}.operator", _CODE_OPERATORS)
+    if name is not None and name not in containers:
+        detail = "must be one of the container or initContainer names in the pod template"
+        errors.append(invalid(f"{at}.containerName", name, detail))
+    if not values:
+        errors.append(invalid(f"{at}.values", None, "at least one value is required"))
+    elif len(values) > EXIT_CODES_MAX:
+        errors.append(too_many(f"{at}.values", len(values), EXIT_CODES_MAX))
+    repeated = repeated_indexes(values)
+    for index, value in enumerate(values):
+        if operator == "In" and value == 0:
+            errors.append(invalid(f"{at}.values[{index}]", value, "must not be 0 for the In operator"))
+        if index in repeated:
+            errors.append(duplicate(f"{at}.values[{index}]", value))
+    if values != sorted(values):
+        errors.append(invalid(f"{at}.values", values, "must be ordered"))
+    return errors
+
+
+def _validate_success_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    policy = spec["successPolicy"]
+    if spec.get("completionMode") != INDEXED:
+        return [invalid(at, internal(policy, _SUCCESS), "requires indexed completion mode")]
+    rules = policy.get("rules") or []
+    errors = []
+    if not rules:
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        errors.append(required(f"{at}.rules", detail))
+    if len(rules) > RULES_MAX:
+        errors.append(too_many(f"{at}.rules", len(rules), RULES_MAX))
+    for index, rule in enumerate(rules):
+        errors += _validate_success_rule(rule, f"{at}.rules[{index}]", spec.get("completions") or 0)
+    return errors
+
+
+def _validate_success_rule(rule: ReadOnlyObject, at: str, completions: int) -> list[FieldError]:
+    count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
+    errors: list[FieldError] = []
+    if count is None and indexes is None:
+        detail = "at least one of succeededCount or succeededIndexes must be specified"
+        errors.append(required(at, detail))
+    total = 0
+    if indexes is not None:
+        if len(indexes) > INDEXES_BYTES_MAX:
+            errors.append(too_long(f"{at}.succeededIndexes", INDEXES_BYTES_MAX))
+        try:
+            total = count_indexes(indexes, completions)
+        except ValueError as error:
+            errors.append(invalid(f"{at}.succeededIndexes", indexes, f"error parsing succeededIndexes: {error}"))
+    if count is None:
+        return errors
+    at = f"{at}.succeededCount"
+    errors += nonnegatives({"succeededCount": count}, at.rpartition(".")[0], "succeededCount")
+    detail = "must be less than or equal to {} (the number of {})"
+    if count > completions:
+        errors.append(invalid(at, count, detail.format(completions, "specified completions")))
+    if indexes is not None and count > total:
+        what = "indexes in the specified succeededIndexes field"
+        errors.append(invalid(at, count, detail.format(total, what)))
+    return errors
+
+
+def _validate_replacement(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    policy = spec.get("podReplacementPolicy")
+    if policy is None:
+        return []
+    return one_of(policy, at, _REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENTS)
+
+
+def _validate_restarts(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    if policy in ("", "Always"):
+        return [required(at, 'valid values: "OnFailure", "Never"')]
+    if policy not in ("OnFailure", "Never"):
+        return [not_supported(at, policy, ("OnFailure", "Never"))]
+    if spec.get("podFailurePolicy") is not None and policy != "Never":
+        return [invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified')]
+    return []

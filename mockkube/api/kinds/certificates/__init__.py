@@ -1,0 +1,1 @@
+"""Kinds of certificates.k8s.io."""

@@ -1,0 +1,245 @@
+"""CertificateSigningRequest: a request, who asks, and what was decided."""
+
+import base64
+import json
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.x509 import NameOID
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.kinds.certificates.signer_names import validate_signer_name
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+
+SECONDS_MIN: Final = 600
+LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
+_REQUESTER: Final = ("username", "uid", "groups", "extra")
+"""What the server says of who asks."""
+_USAGES: Final = tuple(
+    sorted(
+        (
+            *("signing", "digital signature", "content commitment", "key encipherment", "key agreement"),
+            *("data encipherment", "cert sign", "crl sign", "encipher only", "decipher only", "any", "server auth"),
+            *("client auth", "code signing", "email protection", "s/mime", "ipsec end system", "ipsec tunnel"),
+            *("ipsec user", "timestamping", "ocsp signing", "microsoft sgc", "netscape sgc"),
+        )
+    )
+)
+_DECISIONS: Final = ("Approved", "Denied")
+_FINAL: Final = ("Approved", "Denied", "Failed")
+_STATUSES: Final = ("False", "True", "Unknown")
+_CONDITIONS: Final = "status.conditions"
+
+
+class CertificateSigningRequestStrategy(StatusStrategy):
+    """A request that never changes; conditions come by `approval`, the certificate by `status`."""
+
+    tracks_generation = False
+    keeps_requester = True
+    selectable = ("spec.signerName",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by signer."""
+        return {"spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Any step in a path will do."""
+        return names.path_segment(name)
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; who asks is whom the server knows them to be."""
+        super().prepare_create(obj, judge)
+        for name in _REQUESTER:
+            obj["spec"].pop(name, None)
+        obj["spec"].update(judge.requester)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the spec, and of the status what the subresource may not touch."""
+        new["spec"] = old["spec"]
+        before = old.get("status") or {}
+        match judge.subresource:
+            case "status":
+                _keep_decisions(new, old)
+                _stamp(new, old, judge)
+            case "approval":
+                _stamp(new, old, judge)
+                conditions = (new.get("status") or {}).get("conditions")
+                status = {name: value for name, value in before.items() if name != "conditions"}
+                new["status"] = {**status, "conditions": conditions} if conditions else status
+            case _:
+                new["status"] = before
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge request, usages and signer."""
+        return _validate(obj, None)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and what was decided."""
+        errors = _validate(new, old)
+        for kind in _FINAL:
+            if len(_of_kind(new, kind)) < len(_of_kind(old, kind)):
+                errors.append(forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"'))
+        if judge.subresource != "approval":
+            errors += _validate_decisions(new, old)
+        return errors + _validate_issued(new, old, issuing=judge.subresource == "status")
+
+
+def _conditions(obj: ReadOnlyObject) -> list[Object]:
+    return (obj.get("status") or {}).get("conditions") or []
+
+
+def _of_kind(obj: ReadOnlyObject, kind: str) -> list[Object]:
+    return [each for each in _conditions(obj) if each.get("type") == kind]
+
+
+def _keep_decisions(new: Object, old: ReadOnlyObject) -> None:
+    for kind in _DECISIONS:
+        before, given = _of_kind(old, kind), _conditions(new)
+        places = [index for index, each in enumerate(given) if each.get("type") == kind]
+        if len(places) == len(before):
+            for place, condition in zip(places, before, strict=True):
+                given[place] = dict(condition)
+
+
+def _stamp(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    now = render_time(judge.now)
+    for condition in _conditions(new):
+        condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
+        same = (
+            each for each in _of_kind(old, condition.get("type", "")) if each.get("status") == condition.get("status")
+        )
+        since = next((each["lastTransitionTime"] for each in same if each.get("lastTransitionTime")), now)
+        condition["lastTransitionTime"] = condition.get("lastTransitionTime") or since
+
+
+def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+    spec, before = obj["spec"], (old or {}).get("spec") or {}
+    complaint = _request_complaint(spec.get("request") or "")
+    errors = [invalid("spec.request", spec.get("request"), complaint)] if complaint else []
+    errors += _validate_usages(spec.get("usages") or [], before.get("usages") or [])
+    signer = spec.get("signerName", "")
+    if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:
+        errors.append(invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))
+    else:
+        errors += validate_signer_name(signer, "spec.signerName")
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < SECONDS_MIN:
+        detail = "may not specify a duration less than 600 seconds (10 minutes)"
+        errors.append(invalid("spec.expirationSeconds", seconds, detail))
+    errors += _validate_conditions(obj, old)
+    issued, earlier = _certificate(obj), _certificate(old or {})
+    if old is None or (issued != earlier and _certificate_complaint(earlier) is None):
+        complaint = _certificate_complaint(issued)
+        if complaint:
+            errors.append(invalid("status.certificate", "<certificate data>", complaint))
+    return errors
+
+
+def _validate_usages(usages: list[str], before: list[str]) -> list[FieldError]:
+    errors = [] if usages else [required("spec.usages")]
+    if all(usage in _USAGES for usage in before):
+        unknown = ((index, usage) for index, usage in enumerate(usages) if usage not in _USAGES)
+        errors += [not_supported(f"spec.usages[{index}]", usage, _USAGES) for index, usage in unknown]
+    if len(set(before)) == len(before):
+        errors += [duplicate(f"spec.usages[{index}]", usages[index]) for index in sorted(repeated_indexes(usages))]
+    return errors
+
+
+def _validate_conditions(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+    before = [each.get("type", "") for each in _conditions(old or {})]
+    kinds = [each.get("type", "") for each in _conditions(obj)]
+    errors = []
+    earlier = set[str]()
+    for index, condition in enumerate(_conditions(obj)):
+        at, kind, status = f"{_CONDITIONS}[{index}]", kinds[index], condition.get("status", "")
+        if not kind and "" not in before:
+            errors.append(required(f"{at}.type"))
+        allowed = ("True",) if kind in _FINAL else _STATUSES
+        if not status:
+            errors.append(required(f"{at}.status"))
+        elif status not in allowed:
+            errors.append(not_supported(f"{at}.status", status, allowed))
+        opposite = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
+        if opposite in earlier and not set(_DECISIONS).issubset(before):
+            errors.append(invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive"))
+        if kind in earlier and len(set(before)) == len(before):
+            errors.append(duplicate(f"{at}.type", kind))
+        earlier.add(kind)
+    return errors
+
+
+def _validate_decisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    errors = []
+    for kind in _DECISIONS:
+        now, before = _of_kind(new, kind), _of_kind(old, kind)
+        if len(now) > len(before):
+            errors.append(forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"'))
+        elif len(now) == len(before) and now != before:
+            changed = f"{json.dumps(before)} {json.dumps(now)}"
+            detail = f'updates may not modify a condition of type "{kind}"\n{changed}'
+            errors.append(forbidden(_CONDITIONS, detail))
+    return errors
+
+
+def _validate_issued(new: ReadOnlyObject, old: ReadOnlyObject, *, issuing: bool) -> list[FieldError]:
+    issued, before = _certificate(new), _certificate(old)
+    if issued == before:
+        return []
+    if not issuing:
+        return [forbidden("status.certificate", "updates may not set certificate content")]
+    detail = "updates may not modify existing certificate content"
+    return [forbidden("status.certificate", detail)] if before else []
+
+
+def _certificate(obj: ReadOnlyObject) -> Any:
+    return (obj.get("status") or {}).get("certificate") or ""
+
+
+def parse_request(encoded: str) -> x509.CertificateSigningRequest:
+    """Read what `spec.request` holds; ValueError, with what is wrong, if it is no request."""
+    # upstream 1.36: pkg/apis/certificates/helpers.go, ParseCSR
+    text = base64.b64decode(encoded)
+    if b"-----BEGIN CERTIFICATE REQUEST-----" not in text:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    try:
+        return x509.load_pem_x509_csr(text)
+    except ValueError as error:
+        raise ValueError("asn1: structure error: malformed certificate request") from error
+
+
+def common_name(request: x509.CertificateSigningRequest) -> str:
+    """Return whom a request is for."""
+    return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
+
+
+def organizations(request: x509.CertificateSigningRequest) -> list[str]:
+    """Return the groups of whom a request is for."""
+    return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
+def _request_complaint(encoded: str) -> str | None:
+    try:
+        signed = parse_request(encoded).is_signature_valid
+    except ValueError as error:
+        return str(error)
+    return None if signed else "x509: signature check failed"
+
+
+def _certificate_complaint(encoded: str) -> str | None:
+    text = base64.b64decode(encoded)
+    if not text:
+        return None
+    kinds = [part.partition(b"-----")[0].decode() for part in text.split(b"-----BEGIN ")[1:]]
+    if not kinds:
+        return "must contain at least one CERTIFICATE PEM block"
+    for kind in kinds:
+        if kind != "CERTIFICATE":
+            return f'only CERTIFICATE PEM blocks are allowed, found "{kind}"'
+    try:
+        x509.load_pem_x509_certificates(text)
+    except ValueError:
+        return "x509: malformed certificate"
+    return None

@@ -1,0 +1,120 @@
+"""ClusterTrustBundle: certificates of authorities that pods may trust, of one signer or of none."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from cryptography import x509
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, too_long
+from mockkube.api.kinds.certificates.signer_names import validate_signer_name
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import immutable
+
+BUNDLE_BYTES_MAX: Final = 1024 * 1024
+_AT: Final = "spec.trustBundle"
+_HIDDEN: Final = "<value omitted>"
+_BLOCK: Final = re.compile(
+    r"^-----BEGIN (?P<type>[^\n]*?)-----[ \t]*\r?\n(?P<body>(?:(?!-----)[^\n]*\n)*)-----END (?P=type)-----",
+    re.MULTILINE,
+)
+_HEADERS: Final = re.compile(r"(?:[^\n:]+:[^\n]*\n)+\s*")
+
+
+class ClusterTrustBundleStrategy(Strategy):
+    """A bundle whose name begins with its signer's; an update must know what it overwrites."""
+
+    allow_unconditional_update = False
+    selectable = ("spec.signerName",)
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Leave the name to `validate_create`: it depends on the signer."""
+        return []
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge name, signer and certificates."""
+        # upstream 1.36: pkg/apis/certificates/validation/validation.go, ValidateClusterTrustBundle
+        return _validate_signer(obj) + _validate_certificates(obj["spec"].get("trustBundle", ""))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, unchanged certificates apart; refuse another signer."""
+        text = new["spec"].get("trustBundle", "")
+        errors = _validate_signer(new)
+        if text != old["spec"].get("trustBundle", ""):
+            errors += _validate_certificates(text)
+        signer, before = new["spec"].get("signerName", ""), old["spec"].get("signerName", "")
+        return errors + immutable({"signerName": signer}, {"signerName": before}, "signerName", "spec")
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by signer."""
+        return {"spec.signerName": obj["spec"].get("signerName", "")}
+
+
+def _validate_signer(bundle: ReadOnlyObject) -> list[FieldError]:
+    signer, metadata = bundle["spec"].get("signerName", ""), bundle["metadata"]
+    errors = []
+    for field, is_prefix in (("generateName", True), ("name", False)):
+        if value := metadata.get(field):
+            complaints = _name_complaints(value, signer, is_prefix)
+            errors += [invalid(f"metadata.{field}", value, text) for text in complaints]
+    return errors + (validate_signer_name(signer, "spec.signerName") if signer else [])
+
+
+def _name_complaints(name: str, signer: str, is_prefix: bool) -> list[str]:
+    if not signer:
+        if ":" in name:
+            return ['ClusterTrustBundle without signer name must not have ":" in its name']
+        return names.dns_subdomain(name, prefix=is_prefix)
+    start = signer.replace("/", ":") + ":"
+    if not name.startswith(start):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"]
+    return names.dns_subdomain(name.removeprefix(start), prefix=is_prefix)
+
+
+def _validate_certificates(text: str) -> list[FieldError]:
+    if len(text.encode()) > BUNDLE_BYTES_MAX:
+        return [too_long(_AT, BUNDLE_BYTES_MAX)]
+    errors: list[FieldError] = []
+    found: dict[bytes, list[int]] = {}
+    for index, (kind, has_headers, content) in enumerate(_blocks(text)):
+        if complaint := _complaint(kind, has_headers, content):
+            errors.append(invalid(_AT, _HIDDEN, f"entry {index} {complaint}"))
+        found.setdefault(content, []).append(index)
+    if errors:
+        return errors
+    if not found:
+        return [invalid(_AT, _HIDDEN, "at least one trust anchor must be provided")]
+    repeated = (indices for indices in found.values() if len(indices) > 1)
+    texts = (" ".join(map(str, indices)) for indices in repeated)
+    return [invalid(_AT, _HIDDEN, f"duplicate trust anchor (indices [{each}])") for each in texts]
+
+
+def _blocks(text: str) -> Iterator[tuple[str, bool, bytes]]:
+    """Yield type, presence of headers and content of each block; what is no block is passed over."""
+    for block in _BLOCK.finditer(text):
+        body = block["body"]
+        headers = _HEADERS.match(body)
+        encoded = "".join((body[headers.end() :] if headers else body).split())
+        try:
+            yield block["type"], headers is not None, base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            continue
+
+
+def _complaint(kind: str, has_headers: bool, content: bytes) -> str | None:
+    if kind != "CERTIFICATE":
+        return f"has bad block type: {kind}"
+    if has_headers:
+        return "has PEM block headers"
+    try:
+        extensions = x509.load_der_x509_certificate(content).extensions
+        is_authority = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except ValueError:
+        return "does not parse as X.509"
+    except x509.ExtensionNotFound:
+        is_authority = False
+    return None if is_authority else "does not have the CA bit set"

@@ -1,0 +1,111 @@
+"""Lease and LeaseCandidate: who leads, for how long, and who would."""
+
+import re
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import immutable, qualified
+
+_GATED: Final = ("strategy", "preferredHolder")
+_OLDEST: Final = "OldestEmulationVersion"
+_NUMBER: Final = "(0|[1-9][0-9]*)"
+_SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+class LeaseStrategy(Strategy):
+    """A lock that expires; a PUT may create it, and must know what it overwrites."""
+
+    native = False
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop what coordinated election would need."""
+        if not judge.caps.enabled("CoordinatedLeaderElection"):
+            for name in _GATED:
+                obj.get("spec", {}).pop(name, None)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Drop what coordinated election would need, unless it is in use."""
+        if not judge.caps.enabled("CoordinatedLeaderElection"):
+            for name in _GATED:
+                if name not in (old.get("spec") or {}):
+                    new.get("spec", {}).pop(name, None)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge durations and strategy."""
+        spec = obj.get("spec") or {}
+        seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+        errors = []
+        if seconds is not None and seconds <= 0:
+            errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+        if transitions is not None and transitions < 0:
+            errors.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+        if spec.get("strategy") is not None:
+            errors += _validate_strategy(spec["strategy"], "spec.strategy")
+        if spec.get("preferredHolder") and not spec.get("strategy"):
+            errors.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the new lease as on creation."""
+        return self.validate_create(new, judge)
+
+
+class LeaseCandidateStrategy(Strategy):
+    """Somebody who would lead."""
+
+    native = False
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A candidate is named like a file."""
+        return names.config_map_key(name)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge versions and strategy."""
+        spec = obj.get("spec") or {}
+        errors = [] if spec.get("leaseName") else [required("spec.leaseName")]
+        emulated, binary = spec.get("emulationVersion", ""), spec.get("binaryVersion", "")
+        if emulated:
+            errors += _validate_version(emulated, "spec.emulationVersion")
+        errors += _validate_version(binary, "spec.binaryVersion") if binary else [required("spec.binaryVersion")]
+        if binary and emulated and _parse(binary) < _parse(emulated):
+            detail = "must be greater than or equal to `emulationVersion`"
+            errors.append(invalid("spec.binaryVersion", binary, detail))
+        strategy = spec.get("strategy", "")
+        if not strategy:
+            return [*errors, required("spec.strategy")]
+        if strategy == _OLDEST and _parse(emulated) == _parse(""):
+            detail = f"must be specified when `strategy` is '{_OLDEST}'"
+            errors.append(required("spec.emulationVersion", detail))
+        return errors + _validate_strategy(strategy, "spec.strategy")
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the new candidate, and that it stays with its lease."""
+        errors = self.validate_create(new, judge)
+        return errors + immutable(new.get("spec") or {}, old.get("spec") or {}, "leaseName", "spec")
+
+
+def _validate_strategy(strategy: str, at: str) -> list[FieldError]:
+    if "/" in strategy:
+        return qualified(strategy, f"{at}.strategy")
+    return [] if strategy == _OLDEST else [not_supported(f"{at}.strategy", strategy, (_OLDEST,))]
+
+
+def _validate_version(text: str, at: str) -> list[FieldError]:
+    return [] if _SEMVER.fullmatch(text) else [invalid(at, text, "must be a valid semantic version")]
+
+
+def _parse(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
+    """Read a version so that versions compare; zero when it is none."""
+    match = _SEMVER.fullmatch(text)
+    if match is None:
+        return 0, 0, 0, True, []
+    identifiers = (match[4] or "")[1:].split(".") if match[4] else []
+    ranked = [(int(part), "") if part.isdigit() else (2**63, part) for part in identifiers]
+    return int(match[1]), int(match[2]), int(match[3]), not ranked, ranked

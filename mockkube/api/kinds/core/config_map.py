@@ -1,0 +1,54 @@
+"""ConfigMap: keys, size, and what `immutable` freezes."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, keyed, too_long
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import formed
+
+DATA_BYTES_MAX: Final = 1024 * 1024
+FROZEN: Final = "field is immutable when `immutable` is set"
+
+
+class ConfigMapStrategy(Strategy):
+    """Plain data, frozen once it says so."""
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge keys and size."""
+        data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+        errors: list[FieldError] = []
+        for key in data:
+            errors += formed_key(key, "data")
+            if key in binary:
+                errors.append(invalid(keyed("data", key), key, "duplicate of key present in binaryData"))
+        for key in binary:
+            errors += formed_key(key, "binaryData")
+        size = sum(len(text) if text.isascii() else len(text.encode()) for text in data.values())
+        if size + sum(map(decoded_bytes, binary.values())) > DATA_BYTES_MAX:
+            errors.append(too_long("", DATA_BYTES_MAX))
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse changes of what is frozen."""
+        return frozen(new, old, "data", "binaryData") + self.validate_create(new, judge)
+
+
+def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldError]:
+    """Complain about changes to an object that has been declared immutable."""
+    if not old.get("immutable"):
+        return []
+    errors = [] if new.get("immutable") else [forbidden("immutable", FROZEN)]
+    return errors + [forbidden(name, FROZEN) for name in names if new.get(name) != old.get(name)]
+
+
+def formed_key(key: str, at: str) -> list[FieldError]:
+    """Complain about a key that could not be a file's name."""
+    plain = key.isascii() and key.isidentifier() and len(key) < names.SUBDOMAIN_LENGTH_MAX
+    return [] if plain else formed(key, keyed(at, key), names.config_map_key)
+
+
+def decoded_bytes(base64: str | None) -> int:
+    """Return how many bytes a base64 text stands for; null stands for none."""
+    return 0 if base64 is None else len(base64) // 4 * 3 - base64.count("=", -2)

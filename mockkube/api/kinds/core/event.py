@@ -1,0 +1,151 @@
+"""Event: one kind behind two groups, which judge it by different rules."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import formed, qualified
+
+_OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
+_BEFORE_TIME: Final = ("reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type")
+_AFTER_TIME: Final = ("action", "related", "reportingController", "reportingInstance")
+_STORED_NAMES: Final = {"reportingController": "reportingComponent"}
+
+
+class EventStrategy(Strategy):
+    """What happened to an object, as the core group judges it: hardly."""
+
+    native = False
+    allow_create_on_update = True
+    selectable = (
+        *(f"involvedObject.{name}" for name in _OBJECT),
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    )
+    reporter = "reportingComponent"
+    """What this group calls the controller that reports."""
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A name is judged as a step in a path, which is all that upstream asks here."""
+        return names.path_segment(name)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by what it is about, and who says so: under the names of both groups, which share what is stored."""
+        involved, reporter = obj.get("involvedObject") or {}, obj.get("reportingComponent", "")
+        fields = {
+            "reason": obj.get("reason", ""),
+            "reportingComponent": reporter,
+            "reportingController": reporter,
+            "source": (obj.get("source") or {}).get("component") or reporter,
+            "type": obj.get("type", ""),
+        }
+        for name in _OBJECT:
+            fields[f"involvedObject.{name}"] = fields[f"regarding.{name}"] = involved.get(name, "")
+        return fields
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge where the event stands and, when it has a time of its own, who reported it."""
+        errors = self._validate_namespace(obj)
+        if obj.get("eventTime"):
+            errors += self._validate_report(obj)
+        return errors + formed(obj["metadata"].get("namespace", ""), "namespace", names.dns_subdomain)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the change as a creation."""
+        return EventStrategy.validate_create(self, new, judge)
+
+    def _validate_namespace(self, obj: ReadOnlyObject) -> list[FieldError]:
+        namespace = obj["metadata"].get("namespace", "")
+        about = (obj.get("involvedObject") or {}).get("namespace", "")
+        if obj.get("eventTime"):
+            belongs = bool(about) or namespace in ("default", "kube-system")
+        else:
+            belongs = namespace == about or (not about and namespace == "default")
+        return [] if belongs else [invalid("involvedObject.namespace", about, "does not match event.namespace")]
+
+    def _validate_report(self, obj: ReadOnlyObject) -> list[FieldError]:
+        controller = obj.get("reportingComponent", "")
+        errors = [] if controller else [required(self.reporter)]
+        errors += qualified(controller, self.reporter)
+        for name in ("reportingInstance", "action", "reason"):
+            errors += _validate_length(obj, name, 128, needed=True)
+        return errors + _validate_length(obj, "message", 1024, needed=False)
+
+
+class EventsEventStrategy(EventStrategy):
+    """The same, as the group events.k8s.io judges it: by its own time, and for ever."""
+
+    # upstream 1.36: pkg/apis/events/v1/conversion.go
+    native = True
+    selectable = (*(f"regarding.{name}" for name in _OBJECT), "reason", "reportingController", "type")
+    reporter = "reportingController"
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain."""
+        return names.dns_subdomain(name, prefix=prefix)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Ask for a time, and refuse what the old form alone has."""
+        errors = super().validate_create(obj, judge) + _validate_series(obj)
+        if not obj.get("eventTime"):
+            errors.append(required("eventTime"))
+        if obj.get("type") not in ("Normal", "Warning"):
+            errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
+        return errors + [invalid(name, "", "needs to be unset") for name in _UNSET if obj.get(name)]
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Let only the series change."""
+        errors = super().validate_update(new, old, judge)
+        if new.get("series") != old.get("series"):
+            errors += _validate_series(new)
+        for name in ("involvedObject", *_BEFORE_TIME, "eventTime", *_AFTER_TIME):
+            stored = _STORED_NAMES.get(name, name)
+            if new.get(stored) != old.get(stored):
+                errors.append(invalid(name, _shown(new, stored), "field is immutable"))
+        return errors
+
+
+def _validate_length(obj: ReadOnlyObject, name: str, bytes_max: int, *, needed: bool) -> list[FieldError]:
+    text = obj.get(name, "")
+    if needed and not text:
+        return [required(name)]
+    if len(text.encode()) > bytes_max:
+        return [invalid(name, "", f"can have at most {bytes_max} characters")]
+    return []
+
+
+def _validate_series(obj: ReadOnlyObject) -> list[FieldError]:
+    series = obj.get("series")
+    if series is None:
+        return []
+    errors = [] if series.get("count", 0) >= 2 else [invalid("series.count", "", "should be at least 2")]
+    return errors if series.get("lastObservedTime") else [*errors, required("series.lastObservedTime")]
+
+
+def _shown(obj: ReadOnlyObject, name: str) -> object:
+    """Print a field as a Go server does, whose internal objects have names of their own."""
+    value = obj.get(name)
+    match name:
+        case "involvedObject" | "related":
+            return value and {go: value.get(go[0].lower() + go[1:], "") for go in _GO_OBJECT} | _go_api(value)
+        case "source":
+            source = value or {}
+            return {"Component": source.get("component", ""), "Host": source.get("host", "")}
+        case "count":
+            return value or 0
+        case "firstTimestamp" | "lastTimestamp" | "eventTime":
+            return value
+        case _:
+            return value or ""
+
+
+_GO_OBJECT: Final = ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath")
+
+
+def _go_api(reference: ReadOnlyObject) -> dict[str, str]:
+    return {"UID": reference.get("uid", ""), "APIVersion": reference.get("apiVersion", "")}

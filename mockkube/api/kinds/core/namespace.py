@@ -1,0 +1,101 @@
+"""Namespace: the `kubernetes` finalizer it starts with, its phase, and the finalize subresource."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import formed
+from mockkube.api.validation.metadata import STANDARD_FINALIZERS
+
+KUBERNETES: Final = "kubernetes"
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class NamespaceStrategy(StatusStrategy):
+    """A room for names, kept until its finalizers are gone."""
+
+    tracks_generation = False
+    selectable = ("status.phase",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by phase."""
+        return {"status.phase": (obj.get("status") or {}).get("phase", "")}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A namespace is a DNS label."""
+        return names.dns_label(name, prefix=prefix)
+
+    def empty_status(self) -> Object:
+        """A new namespace is active."""
+        return {"phase": "Active"}
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start active, and with the finalizer that empties it."""
+        super().prepare_create(obj, judge)
+        spec = obj.setdefault("spec", {})
+        if KUBERNETES not in (spec.get("finalizers") or []):
+            spec["finalizers"] = [*(spec.get("finalizers") or []), KUBERNETES]
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Change finalizers through `finalize` alone, the status through `status` alone."""
+        if judge.subresource == "status":
+            self.prepare_status(new, old, judge)
+            return
+        new["status"] = old.get("status", {})
+        if judge.subresource != "finalize":
+            _restore_finalizers(new, old)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the finalizers."""
+        errors: list[FieldError] = []
+        for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
+            if finalizer != KUBERNETES:
+                errors += _validate_finalizer(finalizer, "spec.finalizers")
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge finalizers, or the phase."""
+        match judge.subresource:
+            case "status":
+                return _validate_phase(new)
+            case "finalize":
+                finalizers = (new.get("spec") or {}).get("finalizers") or []
+                return [
+                    error
+                    for index, finalizer in enumerate(finalizers)
+                    for error in _validate_finalizer(finalizer, f"spec.finalizers[{index}]")
+                ]
+            case _:
+                return self.validate_create(new, judge)
+
+    def canonicalize(self, obj: Object) -> None:
+        """Label the namespace with its name."""
+        metadata = obj["metadata"]
+        if (metadata.get("labels") or {}).get(NAME_LABEL) != metadata["name"]:
+            metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
+
+
+def _restore_finalizers(new: Object, old: ReadOnlyObject) -> None:
+    finalizers = (old.get("spec") or {}).get("finalizers")
+    spec = dict(new.get("spec") or {})
+    spec.pop("finalizers", None)
+    new["spec"] = {**spec, "finalizers": finalizers} if finalizers else spec
+
+
+def _validate_finalizer(name: str, at: str) -> list[FieldError]:
+    errors = formed(name, at, names.qualified_name)
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        errors.append(invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"))
+    return errors
+
+
+def _validate_phase(new: ReadOnlyObject) -> list[FieldError]:
+    phase = (new.get("status") or {}).get("phase", "")
+    if not new["metadata"].get("deletionTimestamp"):
+        if phase != "Active":
+            return [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
+    elif phase != "Terminating":
+        return [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")]
+    return []

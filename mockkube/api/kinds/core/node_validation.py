@@ -1,0 +1,206 @@
+"""Nodes: taints, resources, address ranges, and where their kubelet's configuration came from."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateNode and ValidateNodeUpdate
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
+from mockkube.api.go_json import complaint
+from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import lenient_cidr, parse_cidr
+from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.taints import validate_taints
+
+TAINTS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/taints"
+AVOID_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+_FEATURE_FORM: Final = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+    "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+_ONE_REFERENCE: Final = "exactly one reference subfield must be non-nil"
+
+
+def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[FieldError]:
+    """Judge a node but for its metadata."""
+    spec, status = node.get("spec", {}), node.get("status", {})
+    found = _validate_annotations(node["metadata"].get("annotations", {}))
+    if "taints" in spec:
+        found += validate_taints(spec["taints"], "metadata.taints")
+    found += _validate_amounts(status)
+    capacity = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
+    if capacity is not None and capacity <= 0:
+        found.append(invalid("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero"))
+    found += _validate_features(status.get("declaredFeatures", ()))
+    if "podCIDRs" in spec:
+        found += _validate_ranges(spec["podCIDRs"], strict_addresses)
+    return found
+
+
+def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+    """Judge taints and pods to be avoided, as they were once annotated."""
+    at = "metadata.annotations"
+    found: list[FieldError] = []
+    if text := annotations.get(TAINTS_ANNOTATION):
+        taints = _annotated(text)
+        if isinstance(taints, str):
+            found.append(invalid(at, TAINTS_ANNOTATION, taints))
+        else:
+            found += validate_taints(taints or (), f"{at}.{TAINTS_ANNOTATION}")
+    if text := annotations.get(AVOID_ANNOTATION):
+        avoided = _annotated(text)
+        if isinstance(avoided, str):
+            found.append(invalid(f"{at}.AvoidPods", AVOID_ANNOTATION, avoided))
+        else:
+            found += _validate_avoided(avoided, f"{at}.{AVOID_ANNOTATION}")
+    return found
+
+
+def _annotated(text: str) -> Any:
+    """Return the value an annotation holds, or as text why it holds none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return complaint(text.encode())
+    return "json: cannot unmarshal string into Go value" if isinstance(value, str) else value
+
+
+def _validate_avoided(avoided: Any, at: str) -> list[FieldError]:
+    entries = avoided.get("preferAvoidPods") or () if isinstance(avoided, dict) else ()
+    found = []
+    for i, entry in enumerate(entries):
+        controller = (entry.get("podSignature") or {}).get("podController")
+        if controller is None:
+            found.append(required(f"{at}[{i}].PodSignature"))
+        elif not controller.get("controller"):
+            here = f"{at}[{i}].PodSignature.PodController.Controller"
+            found.append(invalid(here, False, "must point to a controller"))
+    return found
+
+
+def _validate_amounts(status: ReadOnlyObject) -> list[FieldError]:
+    found: list[FieldError] = []
+    for kind in ("capacity", "allocatable"):
+        for name, amount in status.get(kind, {}).items():
+            found += validate_quantity(name, amount, f"status.{kind}.{name}")
+    return found
+
+
+def _validate_features(features: Sequence[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    for i, name in enumerate(features):
+        at = f"status.declaredFeatures[{i}]"
+        if i and features[i - 1] == name:
+            found.append(duplicate(at, name))
+        elif i and features[i - 1] > name:
+            found.append(invalid(at, name, "list must be sorted alphabetically"))
+        if text := _feature_error(name):
+            found.append(invalid(at, name, f'invalid feature name "{name}": {text}'))
+    return found
+
+
+def _feature_error(name: str) -> str:
+    if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX:
+        return f"must be no more than {names.SUBDOMAIN_LENGTH_MAX} characters"
+    return "" if _FEATURE.fullmatch(name) else _FEATURE_FORM
+
+
+def _validate_ranges(ranges: Sequence[str], strict_addresses: bool) -> list[FieldError]:
+    at = "spec.podCIDRs"
+    found: list[FieldError] = []
+    for i, value in enumerate(ranges):
+        found += lenient_cidr(value, f"{at}[{i}]", strict=strict_addresses)
+    if len(ranges) < 2:
+        return found
+    parsed = [parse_cidr(value) for value in ranges]
+    if None in parsed:
+        bad = parsed.index(None)
+        error = f"invalid CIDR[{bad}]: <nil> (invalid CIDR address: {ranges[bad]})"
+        found.append(internal(at, f"invalid PodCIDRs. failed to check with dual stack with error:{error}"))
+    families = {network.version for network in parsed if network is not None}
+    if None in parsed or len(families) < 2 or len(ranges) > 2:
+        found.append(invalid(at, ranges, "may specify no more than one CIDR for each IP family"))
+    return found
+
+
+def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    """Judge a change of a node, through whichever resource, but for its metadata."""
+    spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
+    found = _validate_annotations(new["metadata"].get("annotations", {}))
+    found += _validate_amounts(status)
+    found += _validate_features(status.get("declaredFeatures", ()))
+    found += _validate_addresses(status.get("addresses", ()))
+    found += _validate_range_change(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
+    if before.get("providerID") and before["providerID"] != spec.get("providerID"):
+        text = 'node updates may not change providerID except from "" to valid'
+        found.append(forbidden("spec.providerID", text))
+    if "configSource" in spec:
+        found += _validate_source(spec["configSource"], "spec.configSource", _validate_wanted_source)
+    for kind in ("assigned", "active", "lastKnownGood"):
+        source = status.get("config", {}).get(kind)
+        if source is not None:
+            found += _validate_source(source, f"status.config.{kind}", _validate_used_source)
+    if "taints" in spec:
+        found += validate_taints(spec["taints"], "metadata.taints")
+    if spec.get("externalID") != before.get("externalID"):
+        found.append(forbidden("spec.externalID", "may not be updated"))
+    return found
+
+
+def _validate_addresses(addresses: Sequence[ReadOnlyObject]) -> list[FieldError]:
+    found = []
+    seen: set[tuple[str, str]] = set()
+    for i, address in enumerate(addresses):
+        key = (address.get("type", ""), address.get("address", ""))
+        if key in seen:
+            found.append(duplicate(f"status.addresses[{i}]", internal_form("NodeAddress", address)))
+        seen.add(key)
+    return found
+
+
+def _validate_range_change(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
+    error = forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    if not old:
+        return []
+    if len(new) != len(old):
+        return [error]
+    return [error for wanted, stored in zip(new, old, strict=True) if wanted != stored]
+
+
+def _validate_source(
+    source: ReadOnlyObject, at: str, check: Callable[[ReadOnlyObject, str], list[FieldError]]
+) -> list[FieldError]:
+    if "configMap" not in source:
+        return [invalid(at, internal_form("NodeConfigSource", source), _ONE_REFERENCE)]
+    return check(source["configMap"], f"{at}.configMap")
+
+
+def _validate_wanted_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    fields = [name for name in ("uid", "resourceVersion") if source.get(name)]
+    found = [forbidden(f"{at}.{name}", f"{name} must not be set in spec") for name in fields]
+    return found + _validate_config_map(source, at)
+
+
+def _validate_used_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    found = [required(f"{at}.{name}") for name in ("uid", "resourceVersion") if not source.get(name)]
+    return found + _validate_config_map(source, at)
+
+
+def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    checks: dict[str, Callable[[str], list[str]]] = {
+        "namespace": names.dns_label,
+        "name": names.dns_subdomain,
+        "kubeletConfigKey": names.config_map_key,
+    }
+    found: list[FieldError] = []
+    for name, check in checks.items():
+        if value := source.get(name):
+            found += [invalid(f"{at}.{name}", value, text) for text in check(value)]
+        else:
+            found.append(required(f"{at}.{name}"))
+    return found

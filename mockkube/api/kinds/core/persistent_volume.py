@@ -1,0 +1,80 @@
+"""Persistent volumes: pending until somebody reports on them, fixed to where their data lies."""
+
+# upstream 1.36: pkg/registry/core/persistentvolume/strategy.go
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, required
+from mockkube.api.kinds.core.persistent_volume_claim_validation import attributes_class_enabled
+from mockkube.api.kinds.core.persistent_volume_validation import (
+    VolumeRules,
+    persistent_volume_warnings,
+    validate_mount_options,
+    validate_volume_change,
+    validate_volume_spec,
+    volume_rules,
+)
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.metadata import validate_metadata
+
+_CLASS = "volumeAttributesClassName"
+
+
+class PersistentVolumeStrategy(Strategy):
+    """The rules of persistent volumes, with what proposals add to them."""
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        self.extensions = extensions
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start pending, now."""
+        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": render_time(judge.now)}
+        if not attributes_class_enabled(judge.caps):
+            obj.get("spec", {}).pop(_CLASS, None)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status, or through the subresource the spec."""
+        if judge.subresource == "status":
+            new["spec"] = old.get("spec", {})
+            _date_phase(new.setdefault("status", {}), old.get("status", {}), judge)
+            return
+        new["status"] = old.get("status", {})
+        if not attributes_class_enabled(judge.caps) and _CLASS not in old.get("spec", {}):
+            new.get("spec", {}).pop(_CLASS, None)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the spec, and what is annotated."""
+        rules = volume_rules(judge.caps, self.extensions)
+        return validate_volume_spec(obj, rules) + validate_mount_options(obj)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the volume it has become, then the change; upstream looks at the former twice."""
+        if judge.subresource == "status":
+            return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
+        rules = volume_rules(judge.caps, self.extensions, old)
+        whole = _validate_whole(new, rules)
+        return whole + validate_mount_options(new) + whole + validate_volume_change(new, old, rules)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of what is deprecated."""
+        return [*persistent_volume_warnings(obj)]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation; not of a status."""
+        return [] if judge.subresource == "status" else [*persistent_volume_warnings(new)]
+
+
+def _validate_whole(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+    return validate_metadata(volume, names.dns_subdomain, False) + validate_volume_spec(volume, rules)
+
+
+def _date_phase(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
+    """Note when the phase changed, unless the report says so itself."""
+    stored, since = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
+    if before.get("phase") == status.get("phase"):
+        if since is None and stored is not None:
+            status["lastPhaseTransitionTime"] = stored
+    elif since is None or since == stored:
+        status["lastPhaseTransitionTime"] = render_time(judge.now)

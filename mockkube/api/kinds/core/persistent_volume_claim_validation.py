@@ -1,0 +1,283 @@
+"""Persistent volume claims, alone and as templates inside pods."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimSpec and what follows it
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.core.pod.containers.resources import is_native, validate_quantity
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.internal_form import internal_diff
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector, validate_labels
+from mockkube.api.validation.metadata import IMMUTABLE, validate_annotations, validate_immutable
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES: Final = ("Block", "Filesystem")
+_RESIZES: Final = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_TEMPLATE_META: Final = ("annotations", "labels")
+_IMMUTABLE_SPEC: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRules:
+    """What the gates, and the stored claim, allow a claim to say."""
+
+    attributes_class: bool = True
+    recovery: bool = True
+    allow_invalid_selector: bool = False
+    allow_invalid_group: bool = False
+
+
+def attributes_class_enabled(caps: Capabilities) -> bool:
+    """Whether volumes may change their class of attributes."""
+    return caps.version >= Version(1, 36) or caps.enabled("VolumeAttributesClass")
+
+
+def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimRules:
+    """Return the rules for a new claim, or for a change of `old`."""
+    attributes = attributes_class_enabled(caps)
+    recovery = caps.version >= Version(1, 34) or caps.enabled("RecoverVolumeExpansionFailure")
+    if old is None:
+        return ClaimRules(attributes, recovery)
+    spec, status = old.get("spec", {}), old.get("status", {})
+    sources = (spec.get("dataSource", {}), spec.get("dataSourceRef", {}))
+    return ClaimRules(
+        attributes_class=attributes or "volumeAttributesClassName" in spec,
+        recovery=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
+        allow_invalid_selector=selector_is_invalid(spec.get("selector")),
+        allow_invalid_group=any(source.get("apiGroup") is not None for source in sources),
+    )
+
+
+def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
+    """Judge access modes: known, and once per pod only alone."""
+    found = [not_supported(at, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
+    once = "ReadWriteOncePod"
+    if once in modes and any(mode != once and mode in ACCESS_MODES for mode in modes):
+        found.append(forbidden(at, "may not use ReadWriteOncePod with other access modes"))
+    return found
+
+
+def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+    """Judge what is claimed."""
+    modes = spec.get("accessModes", ())
+    found = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
+    if "selector" in spec:
+        lenient = rules.allow_invalid_selector
+        found += validate_label_selector(spec["selector"], f"{at}.selector", allow_invalid_values=lenient)
+    found += validate_access_modes(modes, f"{at}.accessModes")
+    found += _validate_storage(spec, f"{at}.resources[storage]")
+    found += validate_class_name(spec, "storageClassName", at)
+    if "volumeMode" in spec and spec["volumeMode"] not in VOLUME_MODES:
+        found.append(not_supported(f"{at}.volumeMode", spec["volumeMode"], VOLUME_MODES))
+    for field in ("dataSource", "dataSourceRef"):
+        if field in spec:
+            found += _validate_data_source(spec[field], f"{at}.{field}", rules)
+    found += _validate_sources_agree(spec, at)
+    if rules.attributes_class:
+        found += validate_class_name(spec, "volumeAttributesClassName", at)
+    return found
+
+
+def validate_class_name(spec: ReadOnlyObject, field: str, at: str) -> list[FieldError]:
+    """Judge the name of a class, if there is one."""
+    name = spec.get(field)
+    return [invalid(f"{at}.{field}", name, text) for text in names.dns_subdomain(name)] if name else []
+
+
+def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    amount = spec.get("resources", {}).get("requests", {}).get("storage")
+    if amount is None:
+        return [required(at)]
+    if parse(amount).sign <= 0:
+        return [invalid(at, amount, "must be greater than zero")]
+    return validate_quantity("storage", amount, at)
+
+
+def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+    kind, group = source.get("kind", ""), source.get("apiGroup") or ""
+    found = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
+    if not group and kind != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        found.append(invalid(at, kind, text))
+    if group and not rules.allow_invalid_group:
+        found += [invalid(f"{at}.apiGroup", group, text) for text in names.dns_subdomain(group)]
+    if namespace := source.get("namespace"):
+        found += [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
+    return found
+
+
+def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None or reference is None:
+        return []
+    # The bad value upstream shows is a path, whose fields are all private.
+    if reference.get("namespace"):
+        return [invalid(at, {}, "may not be specified when dataSourceRef.namespace is specified")]
+    if any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
+        return [invalid(at, {}, "must match dataSourceRef")]
+    return []
+
+
+def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+    """Judge the claim a pod brings along: of the metadata, only labels and annotations."""
+    meta = template.get("metadata", {})
+    found = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
+    found += validate_labels(meta.get("labels", {}), f"{at}.metadata.labels")
+    for field, value in meta.items():
+        if field not in _TEMPLATE_META and value is not None:
+            name = "uID" if field == "uid" else field  # as upstream makes it of Go's `UID`
+            found.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
+    return found + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
+
+
+def validate_claim_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+    """Judge a change of a claim: what was claimed stays, but for growth and classes once it is bound."""
+    found = _validate_class_annotation(new, old)
+    before, after = _comparable(new, old)
+    if before != after:
+        difference = internal_diff("PersistentVolumeClaimSpec", before, after)
+        found.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
+    found += _validate_shrinking(new, old, rules)
+    spec, past = new.get("spec", {}), old.get("spec", {})
+    found += validate_immutable(spec.get("volumeMode"), past.get("volumeMode"), "volumeMode")
+    if spec.get("volumeAttributesClassName") != past.get("volumeAttributesClassName"):
+        found += _validate_attributes_change(spec, old, rules)
+    return found
+
+
+def _storage(obj: ReadOnlyObject, *path: str) -> Quantity:
+    value: ReadOnlyObject = obj
+    for field in path:
+        value = value.get(field, {})
+    return parse(value.get("storage", "0"))
+
+
+def _validate_shrinking(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+    wanted = _storage(new, "spec", "resources", "requests")
+    if wanted >= _storage(old, "spec", "resources", "requests"):
+        return []
+    at = "spec.resources.requests.storage"
+    if not rules.recovery:
+        return [forbidden(at, "field can not be less than previous value")]
+    if wanted <= _storage(old, "status", "capacity"):
+        return [forbidden(at, "field can not be less than status.capacity")]
+    return []
+
+
+def _class_of(obj: ReadOnlyObject) -> str | None:
+    name: str | None = obj.get("spec", {}).get("storageClassName")
+    return name
+
+
+def _annotation_of(obj: ReadOnlyObject) -> str | None:
+    name: str | None = obj["metadata"].get("annotations", {}).get(CLASS_ANNOTATION)
+    return name
+
+
+def _class_moves_to_field(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    """Whether the class, until now an annotation, becomes the field."""
+    annotated = _annotation_of(old)
+    return (
+        annotated is not None
+        and _class_of(old) is None
+        and _class_of(new) == annotated
+        and _annotation_of(new) in (None, annotated)
+    )
+
+
+def _validate_class_annotation(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    now = _annotation_of(new) or ""
+    if _class_moves_to_field(new, old) or now == (_annotation_of(old) or ""):
+        return []
+    return [invalid(f"metadata.annotations.{CLASS_ANNOTATION}", now, IMMUTABLE)]
+
+
+def _comparable(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObject, ReadOnlyObject]:
+    """Return old and new spec with everything made equal that may change."""
+    before, after = dict(old.get("spec", {})), dict(new.get("spec", {}))
+    if not before.get("volumeName"):
+        _copy(after, before, "volumeName")
+    class_appears = _class_of(old) is None and _annotation_of(old) in (None, _class_of(new))
+    if class_appears or _class_moves_to_field(new, old):
+        after.pop("storageClassName", None)
+    if new.get("status", {}).get("phase") == "Bound":
+        _copy(before, after, "volumeAttributesClassName")
+        resources = after.get("resources", {})
+        if "requests" in resources:
+            stored = before.get("resources", {}).get("requests", {}).get("storage", "0")
+            after["resources"] = {**resources, "requests": {**resources["requests"], "storage": stored}}
+    return before, after
+
+
+def _copy(source: dict[str, object], target: dict[str, object], field: str) -> None:
+    target.pop(field, None)
+    if field in source:
+        target[field] = source[field]
+
+
+def _validate_attributes_change(spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+    at, name = "spec.volumeAttributesClassName", spec.get("volumeAttributesClassName")
+    if not rules.attributes_class:
+        return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
+    if "currentVolumeAttributesClassName" not in old.get("status", {}) or name:
+        return []
+    kind = "nil" if name is None else "empty string"
+    text = f"update to {kind} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [forbidden(at, text)]
+
+
+def validate_claim_status(new: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+    """Judge what is reported about a claim."""
+    status = new.get("status", {})
+    found = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
+    if not new.get("spec", {}).get("accessModes"):
+        found.append(required("Spec.accessModes"))
+    for name, amount in status.get("capacity", {}).items():
+        found += validate_basic_amount(amount, f"status.capacity[{name}]")
+    if rules.recovery:
+        found += _validate_resizing(status)
+    return found
+
+
+def validate_basic_amount(amount: str, at: str) -> list[FieldError]:
+    """Refuse a negative amount, in the words of quantities."""
+    value = parse(amount).value()
+    return [invalid(at, value, "must be a valid resource quantity")] if value < 0 else []
+
+
+def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
+    found: list[FieldError] = []
+    at = "status.allocatedResourceStatuses"
+    for name, state in status.get("allocatedResourceStatuses", {}).items():
+        found += _validate_resource_key(name, at)
+        if state not in _RESIZES:
+            found.append(not_supported(at, name, _RESIZES))
+    at = "status.allocatedResources"
+    for name, amount in status.get("allocatedResources", {}).items():
+        here = f"{at}[{name}]"
+        errors = _validate_resource_key(name, at) or validate_basic_amount(amount, here)
+        found += errors or validate_quantity("storage", amount, here)
+    return found
+
+
+def _validate_resource_key(name: str, at: str) -> list[FieldError]:
+    found = [invalid(at, name, text) for text in names.qualified_name(name)]
+    if not found and is_native(name) and name != "storage":
+        found.append(not_supported(at, name, ("storage",)))
+    return found

@@ -1,0 +1,297 @@
+"""Persistent volumes."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePersistentVolume and what follows it
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.core.persistent_volume_claim_validation import (
+    VOLUME_MODES,
+    attributes_class_enabled,
+    validate_access_modes,
+    validate_basic_amount,
+    validate_class_name,
+)
+from mockkube.api.kinds.core.pod.volumes.sources import (
+    Source,
+    check_aws,
+    check_azure_disk,
+    check_azure_file_volume,
+    check_cinder_volume,
+    check_csi_volume,
+    check_fc,
+    check_flex,
+    check_flocker,
+    check_gce,
+    check_glusterfs_volume,
+    check_host_path,
+    check_local,
+    check_nfs,
+    check_quobyte,
+    check_storage_os_volume,
+    demand,
+    iscsi_check_for,
+    validate_sources,
+)
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.internal_form import internal_diff, internal_form
+from mockkube.api.validation.metadata import IMMUTABLE, validate_immutable
+from mockkube.api.validation.node_selector import (
+    SelectorRules,
+    has_invalid_values,
+    node_selector_term_warnings,
+    validate_node_selector,
+)
+from mockkube.features.capabilities import Capabilities
+
+_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_GROWING: Final = "controllerExpandSecretRef"
+_POSITIVE: Final = "must be greater than zero"
+_GA_LABELS: Final = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
+_SOURCES: Final = (
+    Source("hostPath", check_host_path),
+    Source("gcePersistentDisk", check_gce, at="persistentDisk"),
+    Source("awsElasticBlockStore", check_aws),
+    Source("glusterfs", check_glusterfs_volume),
+    Source("flocker", check_flocker),
+    Source("nfs", check_nfs),
+    Source("rbd", demand("monitors", "image")),
+    Source("quobyte", check_quobyte),
+    Source("cephfs", demand("monitors"), second_at="cephFS"),
+    Source("iscsi", iscsi_check_for("")),
+    Source("cinder", check_cinder_volume),
+    Source("fc", check_fc),
+    Source("flexVolume", check_flex, always=True),
+    Source("azureFile", check_azure_file_volume),
+    Source("vsphereVolume", demand("volumePath")),
+    Source("photonPersistentDisk", demand("pdID")),
+    Source("portworxVolume", demand("volumeID")),
+    Source("azureDisk", check_azure_disk),
+    Source("scaleIO", demand("gateway", "system", "volumeName")),
+    Source("local", check_local),
+    Source("storageos", check_storage_os_volume),
+    Source("csi", check_csi_volume),
+)
+_SOURCE_FIELDS: Final = tuple(source.field for source in _SOURCES)
+_TAKES_MOUNT_OPTIONS: Final = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRules:
+    """What the gates, and the stored volume, allow a volume to say."""
+
+    attributes_class: bool = True
+    mutable_affinity: bool = False
+    selectors: SelectorRules = field(default_factory=SelectorRules)
+
+
+def volume_rules(caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None) -> VolumeRules:
+    """Return the rules for a new volume, or for a change of `old`."""
+    spec: ReadOnlyObject = (old or {}).get("spec", {})
+    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
+    allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.allowed(caps, (), terms)
+    return VolumeRules(
+        attributes_class=attributes_class_enabled(caps) or "volumeAttributesClassName" in spec,
+        mutable_affinity=caps.enabled("MutablePVNodeAffinity"),
+        selectors=SelectorRules(has_invalid_values(terms), extensions, allowed),
+    )
+
+
+def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+    """Judge the spec of a persistent volume."""
+    spec, at = volume.get("spec", {}), "spec"
+    modes = spec.get("accessModes", ())
+    found = [] if modes else [required("spec.accessModes")]
+    found += validate_access_modes(modes, "spec.accessModes")
+    found += _validate_capacity(spec.get("capacity", {}), "spec.capacity")
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy and policy not in _RECLAIM_POLICIES:
+        found.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
+    if "nodeAffinity" in spec:
+        found += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", rules.selectors)
+    found += _validate_source(volume, at)
+    path = spec.get("hostPath", {}).get("path", "")
+    if path and posixpath.normpath(path) in ("/", "//") and policy == "Recycle":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        found.append(forbidden("spec.persistentVolumeReclaimPolicy", text))
+    found += validate_class_name(spec, "storageClassName", at)
+    if "volumeMode" in spec and spec["volumeMode"] not in VOLUME_MODES:
+        found.append(not_supported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES))
+    if "volumeAttributesClassName" in spec and rules.attributes_class:
+        found += _validate_attributes_class(spec)
+    return found
+
+
+def _validate_capacity(capacity: Mapping[str, str], at: str) -> list[FieldError]:
+    found = [] if capacity else [required(at)]
+    if set(capacity) != {"storage"}:
+        found.append(not_supported(at, internal_form("map", capacity), ("storage",)))
+    for name, amount in capacity.items():
+        found += validate_basic_amount(amount, f"{at}[{name}]")
+        if parse(amount).sign <= 0:
+            found.append(invalid(f"{at}[{name}]", amount, _POSITIVE))
+    return found
+
+
+def _validate_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+    if "required" not in affinity:
+        return [required(f"{at}.required", "must specify required node constraints")]
+    return validate_node_selector(affinity["required"], f"{at}.required", rules)
+
+
+def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
+    spec = volume.get("spec", {})
+    if "iscsi" not in spec and "local" not in spec:
+        return validate_sources(spec, _SOURCES, at)
+    checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _local_check_for(spec, at)}
+    sources = [replace(source, check=checks.get(source.field, source.check)) for source in _SOURCES]
+    return validate_sources(spec, sources, at)
+
+
+def _local_check_for(spec: ReadOnlyObject, spec_at: str) -> Any:
+    def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        found = check_local(source, at)
+        if "nodeAffinity" not in spec:
+            found.append(required(f"{spec_at}.nodeAffinity", "Local volume requires node affinity"))
+        return found
+
+    return check
+
+
+def _validate_attributes_class(spec: ReadOnlyObject) -> list[FieldError]:
+    field_name = "volumeAttributesClassName"
+    found = validate_class_name(spec, field_name, "spec")
+    if not spec[field_name]:
+        found.append(required(f"spec.{field_name}", "an empty string is disallowed"))
+    if "csi" not in spec:
+        found.append(required("spec.csi", f"has to be specified when using {field_name}"))
+    return found
+
+
+def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
+    """Refuse annotated mount options for sources that are not mounted like that."""
+    # upstream 1.36: pkg/volume/validation/pv_validation.go
+    if _MOUNT_OPTIONS not in volume["metadata"].get("annotations", ()):
+        return []
+    if any(name in volume.get("spec", {}) for name in _TAKES_MOUNT_OPTIONS):
+        return []
+    text = "may not specify mount options for this volume type"
+    return [forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text)]
+
+
+def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+    """Judge a change: where the data lies stays."""
+    spec, before = new.get("spec", {}), old.get("spec", {})
+    found: list[FieldError] = []
+    after, stored = _source_of(spec, before), _source_of(before)
+    if after != stored:
+        difference = internal_diff("PersistentVolumeSource", stored, after)
+        text = f"spec.persistentvolumesource is immutable after creation\n{difference}"
+        found.append(forbidden("spec.persistentvolumesource", text))
+    found += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+    if "nodeAffinity" in before and not rules.mutable_affinity:
+        found += _validate_affinity_change(spec.get("nodeAffinity"), before["nodeAffinity"])
+    if spec.get("volumeAttributesClassName") != before.get("volumeAttributesClassName"):
+        found += _validate_class_change(spec, rules)
+    return found
+
+
+def _source_of(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> dict[str, Any]:
+    """Return the source alone; a secret for growing may be added to the one it had `before`."""
+    source = {name: spec[name] for name in _SOURCE_FIELDS if name in spec}
+    if before and "csi" in source and "csi" in before and _GROWING not in before["csi"]:
+        source["csi"] = {name: value for name, value in source["csi"].items() if name != _GROWING}
+    return source
+
+
+def _validate_affinity_change(new: ReadOnlyObject | None, old: ReadOnlyObject) -> list[FieldError]:
+    if new is not None and _modern(new, new) == _modern(old, new):
+        return []
+    text = f"{IMMUTABLE}, except for updating from beta label to GA"
+    return [invalid("nodeAffinity", internal_form("*VolumeNodeAffinity", new), text)]
+
+
+def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
+    """Return the terms, with beta labels written as GA ones where the model has those."""
+    terms, models = (each.get("required", {}).get("nodeSelectorTerms") or [] for each in (affinity, model))
+    written = []
+    for i, term in enumerate(terms):
+        wanted = models[i].get("matchExpressions", []) if i < len(models) else []
+        keys = [requirement.get("key") for requirement in wanted]
+        expressions = []
+        for j, requirement in enumerate(term.get("matchExpressions", [])):
+            modern = _GA_LABELS.get(requirement.get("key", ""))
+            replaced = modern is not None and j < len(keys) and keys[j] == modern
+            expressions.append({**requirement, "key": modern} if replaced else requirement)
+        written.append((expressions, term.get("matchFields", [])))
+    return written
+
+
+def _validate_class_change(spec: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+    at = "spec.volumeAttributesClassName"
+    if not rules.attributes_class:
+        return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
+    if "volumeAttributesClassName" not in spec:
+        return [forbidden(at, "update from non-nil value to nil is forbidden")]
+    return []
+
+
+_DEPRECATED: Final = {
+    "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
+    _MOUNT_OPTIONS: 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_GONE: Final = {
+    "cephfs": "spec.cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "spec.storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "spec.rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+_RECYCLE: Final = (
+    "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+    "Instead, the recommended approach is to use dynamic provisioning."
+)
+
+
+def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
+    """Warn of what is deprecated."""
+    # upstream 1.36: pkg/api/persistentvolume/util.go
+    spec, annotations = volume.get("spec", {}), volume["metadata"].get("annotations", {})
+    for key, text in _DEPRECATED.items():
+        if key in annotations:
+            yield f"metadata.annotations[{key}]: {text}"
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield _RECYCLE
+    terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
+    for i, term in enumerate(terms):
+        yield from node_selector_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
+    for name, text in _GONE.items():
+        if name in spec:
+            yield text

@@ -1,0 +1,1 @@
+"""Containers of a pod: validation of each part."""

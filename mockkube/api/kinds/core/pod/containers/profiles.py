@@ -1,0 +1,160 @@
+"""Seccomp and AppArmor profiles: as fields, as annotations of old, and whether the two agree."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateSeccompPodAnnotations, ValidateAppArmorProfileField
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quoted, required, too_long
+from mockkube.api.kinds.core.pod.containers.walk import all_containers, containers_with_paths
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.paths import validate_descending_path
+
+SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_LOCALHOST: Final = "localhost/"
+_PATH_BYTES_MAX: Final = 4095
+_RUNTIME_DEFAULT: Final = "runtime/default"
+_SECCOMP_DEFAULTS: Final = (_RUNTIME_DEFAULT, "docker/default")
+
+
+def validate_seccomp_profile(profile: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a seccomp profile given as a field."""
+    kind, path = profile.get("type", ""), profile.get("localhostProfile")
+    found = []
+    if not kind:
+        found.append(required(f"{at}.type", "type is required when seccompProfile is set"))
+    elif kind not in _TYPES:
+        found.append(not_supported(f"{at}.type", kind, _TYPES))
+    if kind == "Localhost":
+        if path is None:
+            text = "must be set when seccomp type is Localhost"
+            return [*found, required(f"{at}.localhostProfile", text)]
+        return found + validate_descending_path(path, f"{at}.localhostProfile")
+    if path is not None:
+        text = "can only be set when seccomp type is Localhost"
+        found.append(invalid(f"{at}.localhostProfile", internal_form("SeccompProfile", profile), text))
+    return found
+
+
+def validate_app_armor_profile(profile: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge an AppArmor profile given as a field."""
+    kind, path = profile.get("type", ""), profile.get("localhostProfile")
+    match kind:
+        case "Localhost":
+            return _validate_local_app_armor(path, f"{at}.localhostProfile")
+        case "RuntimeDefault" | "Unconfined":
+            text = "can only be set when AppArmor type is Localhost"
+            return [] if path is None else [invalid(f"{at}.localhostProfile", path, text)]
+        case "":
+            return [required(f"{at}.type", "type is required when appArmorProfile is set")]
+        case _:
+            return [not_supported(f"{at}.type", kind, _TYPES)]
+
+
+def _validate_local_app_armor(path: str | None, at: str) -> list[FieldError]:
+    if path is None:
+        return [required(at, "must be set when AppArmor type is Localhost")]
+    found = []
+    if path.strip() != path:
+        found.append(invalid(at, path, "must not be padded with whitespace"))
+    elif not path:
+        found.append(required(at, "must be set when AppArmor type is Localhost"))
+    if names.byte_length(path) > _PATH_BYTES_MAX:
+        found.append(too_long(at, _PATH_BYTES_MAX))
+    return found
+
+
+def validate_profile_annotations(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge profiles given as annotations."""
+    found: list[FieldError] = []
+    if SECCOMP_POD in annotations:
+        found += _validate_seccomp_text(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
+    for key, value in annotations.items():
+        if key.startswith(SECCOMP_CONTAINER):
+            found += _validate_seccomp_text(value, f"{at}.{key}")
+    for key, value in annotations.items():
+        if key.startswith(APP_ARMOR):
+            found += _validate_app_armor_text(key, value, spec, at)
+    return found
+
+
+def _validate_seccomp_text(profile: str, at: str) -> list[FieldError]:
+    if profile in (*_SECCOMP_DEFAULTS, "unconfined"):
+        return []
+    if profile.startswith(_LOCALHOST):
+        return validate_descending_path(profile.removeprefix(_LOCALHOST), at)
+    return [invalid(at, profile, "must be a valid seccomp profile")]
+
+
+def _validate_app_armor_text(key: str, profile: str, spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    name = key.removeprefix(APP_ARMOR)
+    found = []
+    if all(container.get("name", "") != name for container in all_containers(spec)):
+        found.append(invalid(f"{at}[{key}]", name, "container not found"))
+    if profile not in ("", _RUNTIME_DEFAULT, "unconfined") and not profile.startswith(_LOCALHOST):
+        found.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quoted(profile)}"))
+    return found
+
+
+def validate_profiles_agree(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Refuse annotations that say something else than the fields do; `at` is the path of the spec."""
+    if not any("security" in key for key in annotations):
+        return []
+    found: list[FieldError] = []
+    pod = spec.get("securityContext", {})
+    if SECCOMP_POD in annotations and "seccompProfile" in pod:
+        profile, here = pod["seccompProfile"], f"{at}.securityContext.seccompProfile"
+        found += _compare(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
+    for container, path in containers_with_paths(spec, at):
+        profile = container.get("securityContext", {}).get("seccompProfile")
+        annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
+        if profile is not None and annotation is not None:
+            here = f"{path}.securityContext.seccompProfile"
+            found += _compare(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
+    return found + _validate_app_armor_agrees(annotations, spec, at)
+
+
+def _validate_app_armor_agrees(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    if spec.get("os", {}).get("name") == "windows":
+        return []
+    common = spec.get("securityContext", {}).get("appArmorProfile")
+    found: list[FieldError] = []
+    for container, path in containers_with_paths(spec, at):
+        profile = container.get("securityContext", {}).get("appArmorProfile", common)
+        annotation = annotations.get(APP_ARMOR + container.get("name", ""))
+        if profile is not None and annotation is not None:
+            here = f"{path}.securityContext.appArmorProfile"
+            found += _compare(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
+    return found
+
+
+def _compare(
+    annotation: str, profile: ReadOnlyObject, at: str, kind: str, defaults: tuple[str, ...]
+) -> list[FieldError]:
+    other_type = [forbidden(f"{at}.type", f"{kind} type in annotation and field must match")]
+    match profile.get("type"):
+        case "Unconfined":
+            return [] if annotation == "unconfined" else other_type
+        case "RuntimeDefault":
+            return [] if annotation in defaults else other_type
+        case "Localhost" if not annotation.startswith(_LOCALHOST):
+            return other_type
+        case "Localhost" if annotation.removeprefix(_LOCALHOST) != profile.get("localhostProfile"):
+            return [forbidden(f"{at}.localhostProfile", f"{kind} profile in annotation and field must match")]
+        case _:
+            return []
+
+
+def app_armor_field(annotation: str) -> dict[str, str] | None:
+    """Return the field that says what the annotation says; None: nothing a field could say."""
+    if annotation == "unconfined":
+        return {"type": "Unconfined"}
+    if annotation == _RUNTIME_DEFAULT:
+        return {"type": "RuntimeDefault"}
+    path = annotation.removeprefix(_LOCALHOST)
+    return {"type": "Localhost", "localhostProfile": path} if path and path != annotation else None

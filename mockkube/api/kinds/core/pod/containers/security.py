@@ -1,0 +1,209 @@
+"""Security contexts of containers and pods, and what a pod's operating system allows."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateSecurityContext, validatePodSpecSecurityContext
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required
+from mockkube.api.kinds.core.pod.containers.profiles import validate_app_armor_profile, validate_seccomp_profile
+from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
+from mockkube.api.kinds.core.pod.containers.windows import validate_windows_options
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.internal_form import internal_form
+
+_PROC_MOUNTS: Final = ("Default", "Unmasked")
+_GROUP_CHANGES: Final = ("Always", "OnRootMismatch")
+_GROUP_POLICIES: Final = ("Merge", "Strict")
+_LABEL_CHANGES: Final = ("MountOption", "Recursive")
+_SYSCTL: Final = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SYSCTL_RE: Final = re.compile(_SYSCTL)
+_SYSCTL_LENGTH_MAX: Final = 253
+_IPC_SYSCTLS: Final = frozenset(
+    f"kernel.{name}"
+    for name in ("sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni", "msg")
+)
+_WINDOWS_TEXT: Final = "cannot be set for a windows pod"
+
+
+def validate_security_context(context: ReadOnlyObject, at: str, *, host_users: bool) -> list[FieldError]:
+    """Judge the security context of a container; `host_users`: the pod has no user namespace of its own."""
+    found = _validate_ids(context, at, ("runAsUser", "runAsGroup"))
+    if "procMount" in context:
+        found += _validate_proc_mount(context["procMount"], f"{at}.procMount", host_users)
+    if "seccompProfile" in context:
+        found += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        found += _validate_no_escalation(context, at)
+    if "windowsOptions" in context:
+        found += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
+    if "appArmorProfile" in context:
+        found += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
+    return found
+
+
+def _validate_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
+    return [
+        invalid(f"{at}.{name}", context[name], text)
+        for name in fields
+        if name in context
+        for text in names.unix_id(context[name])
+    ]
+
+
+def _validate_proc_mount(kind: str, at: str, host_users: bool) -> list[FieldError]:
+    if kind not in _PROC_MOUNTS:
+        return [not_supported(at, kind, _PROC_MOUNTS)]
+    text = "`hostUsers` must be false to use `Unmasked`"
+    return [invalid(at, kind, text)] if host_users and kind == "Unmasked" else []
+
+
+def _validate_no_escalation(context: ReadOnlyObject, at: str) -> list[FieldError]:
+    texts = ["`privileged` to true"] if context.get("privileged") else []
+    added = context.get("capabilities", {}).get("add", ())
+    texts += ["`capabilities.Add` CAP_SYS_ADMIN" for name in added if name == "CAP_SYS_ADMIN"]
+    shown = internal_form("SecurityContext", context)
+    return [invalid(at, shown, f"cannot set `allowPrivilegeEscalation` to false and {text}") for text in texts]
+
+
+def validate_pod_security_context(
+    spec: ReadOnlyObject, at: str, *, only_recursive_labels: bool, allow_host_sysctls: bool
+) -> list[FieldError]:
+    """Judge the security context of a pod; `at` is its path."""
+    context = spec.get("securityContext", {})
+    found = _validate_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
+    for i, group in enumerate(context.get("supplementalGroups", ())):
+        found += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
+    if spec.get("hostPID") and spec.get("shareProcessNamespace"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        found.append(invalid(f"{at}.shareProcessNamespace", True, text))
+    if "sysctls" in context:
+        found += _validate_sysctls(spec, f"{at}.sysctls", allow_host_sysctls)
+    if context.get("fsGroupChangePolicy", "Always") not in _GROUP_CHANGES:
+        found.append(not_supported(f"{at}.fsGroupChangePolicy", context["fsGroupChangePolicy"], _GROUP_CHANGES))
+    if "seccompProfile" in context:
+        found += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
+    if "windowsOptions" in context:
+        found += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
+    if "appArmorProfile" in context:
+        found += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
+    if context.get("supplementalGroupsPolicy", "Merge") not in _GROUP_POLICIES:
+        policy = context["supplementalGroupsPolicy"]
+        found.append(not_supported(f"{at}.supplementalGroupsPolicy", policy, _GROUP_POLICIES))
+    known = ("Recursive",) if only_recursive_labels else _LABEL_CHANGES
+    if context.get("seLinuxChangePolicy", "Recursive") not in known:
+        found.append(not_supported(f"{at}.seLinuxChangePolicy", context["seLinuxChangePolicy"], known))
+    return found
+
+
+def _validate_sysctls(spec: ReadOnlyObject, at: str, allow_host_sysctls: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for i, sysctl in enumerate(spec["securityContext"]["sysctls"]):
+        here, name = f"{at}[{i}].name", sysctl.get("name", "")
+        if not name:
+            found.append(required(here))
+        elif names.byte_length(name) > _SYSCTL_LENGTH_MAX or not _SYSCTL_RE.fullmatch(name):
+            text = f"must have at most {_SYSCTL_LENGTH_MAX} characters and match regex ^{_SYSCTL}$"
+            found.append(invalid(here, name, text))
+        elif name in seen:
+            found.append(duplicate(here, name))
+        seen.add(name)
+        if not allow_host_sysctls and (text := _host_sysctl_error(name, spec)):
+            found.append(invalid(here, name, text))
+    return found
+
+
+def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
+    """Say which namespace the sysctl would change although the pod shares the host's."""
+    # upstream 1.36: component-helpers/node/util/sysctl/namespace.go
+    plain = _normalized(name).partition("*")[0]
+    if spec.get("hostNetwork") and plain.startswith("net."):
+        return "may not be specified when 'hostNetwork' is true"
+    if spec.get("hostIPC") and (plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")):
+        return "may not be specified when 'hostIPC' is true"
+    return ""
+
+
+def _normalized(name: str) -> str:
+    """Write a sysctl with dots; a name whose first separator is a slash has them the other way round."""
+    separators = [letter for letter in name if letter in "./"]
+    return name.translate(str.maketrans("./", "/.")) if separators[:1] == ["/"] else name
+
+
+def uses_host_sysctls(spec: ReadOnlyObject) -> bool:
+    """Whether a stored pod changes the host's namespaces, so that its successor may."""
+    sysctls = spec.get("securityContext", {}).get("sysctls", ())
+    return any(_host_sysctl_error(sysctl.get("name", ""), spec) for sysctl in sysctls)
+
+
+_WINDOWS_POD: Final = (
+    "securityContext.appArmorProfile",
+    "securityContext.seLinuxOptions",
+    "hostUsers",
+    "hostPID",
+    "hostIPC",
+    "securityContext.seccompProfile",
+    "securityContext.fsGroup",
+    "securityContext.fsGroupChangePolicy",
+    "securityContext.sysctls",
+    "shareProcessNamespace",
+    "securityContext.runAsUser",
+    "securityContext.runAsGroup",
+    "securityContext.supplementalGroups",
+    "securityContext.supplementalGroupsPolicy",
+    "securityContext.seLinuxChangePolicy",
+)
+_WINDOWS_CONTAINER: Final = (
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+)
+
+
+def validate_os(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the operating system a pod is for, and that it asks for nothing of another."""
+    name = spec["os"].get("name", "")
+    match name:
+        case "linux":
+            return _validate_linux(spec, at)
+        case "windows":
+            return _validate_windows(spec, at)
+        case "":
+            return [required(f"{at}.os.name")]
+        case _:
+            return [not_supported(f"{at}.os", name, ("linux", "windows"))]
+
+
+def _validate_linux(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    text = "windows options cannot be set for a linux pod"
+    paths = [(spec, at), *containers_with_paths(spec, at)]
+    return [
+        forbidden(f"{path}.securityContext.windowsOptions", text)
+        for holder, path in paths
+        if "windowsOptions" in holder.get("securityContext", {})
+    ]
+
+
+def _validate_windows(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    context = spec.get("securityContext", {})
+    found = [
+        forbidden(f"{at}.{path}", _WINDOWS_TEXT)
+        for path in _WINDOWS_POD
+        if (path.removeprefix("securityContext.") in context if "." in path else path in spec)
+    ]
+    for container, path in containers_with_paths(spec, at):
+        own = container.get("securityContext", {})
+        found += [
+            forbidden(f"{path}.securityContext.{name}", _WINDOWS_TEXT) for name in _WINDOWS_CONTAINER if name in own
+        ]
+    return found

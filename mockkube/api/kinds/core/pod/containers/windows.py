@@ -1,0 +1,98 @@
+"""Windows options of security contexts, and pods that run as processes of a Windows host."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, validateWindowsSecurityContextOptions
+
+import re
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
+from mockkube.api.types import ReadOnlyObject
+
+_SPEC_KIB_MAX: Final = 64
+_DOMAIN_LENGTH_MAX: Final = 256
+_USER_LENGTH_MAX: Final = 104
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_BAD_LETTERS: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
+_DOTS_AND_SPACES: Final = re.compile(r"[. ]+")
+
+
+def validate_windows_options(options: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the Windows options of a pod or container."""
+    found: list[FieldError] = []
+    if "gmsaCredentialSpecName" in options:
+        name = options["gmsaCredentialSpecName"]
+        found += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.dns_subdomain(name)]
+    if "gmsaCredentialSpec" in options:
+        found += _validate_credential(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
+    if "runAsUserName" in options:
+        name = options["runAsUserName"]
+        found += [invalid(f"{at}.runAsUserName", name, text) for text in _user_name_errors(name)]
+    return found
+
+
+def _validate_credential(credential: str, at: str) -> list[FieldError]:
+    if not credential:
+        return [invalid(at, credential, "gmsaCredentialSpec cannot be an empty string")]
+    if names.byte_length(credential) > _SPEC_KIB_MAX * 1024:
+        return [invalid(at, credential, f"gmsaCredentialSpec size must be under {_SPEC_KIB_MAX} KiB")]
+    return []
+
+
+def _user_name_errors(name: str) -> list[str]:
+    if not name:
+        return ["runAsUserName cannot be an empty string"]
+    if _CONTROL.search(name):
+        return ["runAsUserName cannot contain control characters"]
+    if name.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = name.rpartition("\\")
+    texts = []
+    if names.byte_length(domain) >= _DOMAIN_LENGTH_MAX:
+        texts.append(f"runAsUserName's Domain length must be under {_DOMAIN_LENGTH_MAX} characters")
+    if backslash and not (_NET_BIOS.fullmatch(domain) or _DNS.fullmatch(domain)):
+        texts.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    return texts + _user_errors(user)
+
+
+def _user_errors(user: str) -> list[str]:
+    texts = []
+    if not user:
+        texts.append("runAsUserName's User cannot be empty")
+    elif names.byte_length(user) > _USER_LENGTH_MAX:
+        texts.append(f"runAsUserName's User length must not be longer than {_USER_LENGTH_MAX} characters")
+    if _DOTS_AND_SPACES.fullmatch(user):
+        texts.append("runAsUserName's User cannot contain only periods or spaces")
+    if _BAD_LETTERS.search(user):
+        texts.append(r"""runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]""")
+    return texts
+
+
+def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a pod of host processes: all of its containers are, and it uses the host's network."""
+    common = _host_process(spec)
+    found = []
+    total = processes = 0
+    for container, path in containers_with_paths(spec, at):
+        own = _host_process(container)
+        if None not in (common, own) and common != own:
+            text = f"pod hostProcess value must be identical if both are specified, was {str(common).lower()}"
+            found.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))
+        total += 1
+        processes += bool(common if own is None else own)
+    if processes and processes != total:
+        text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        found.append(invalid(at, "", text))
+    if processes and not spec.get("hostNetwork"):
+        text = "hostNetwork must be true if pod contains any hostProcess containers"
+        found.append(invalid(f"{at}.hostNetwork", False, text))
+    return found
+
+
+def _host_process(holder: ReadOnlyObject) -> bool | None:
+    value: bool | None = holder.get("securityContext", {}).get("windowsOptions", {}).get("hostProcess")
+    return value

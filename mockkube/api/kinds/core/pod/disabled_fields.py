@@ -1,0 +1,162 @@
+"""Fields behind gates: they are dropped from a new pod, and from a changed one unless it used them before."""
+
+# upstream 1.36: pkg/api/pod/util.go, dropDisabledFields
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
+from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
+from mockkube.api.kinds.core.pod.containers.walk import all_containers
+from mockkube.api.kinds.core.pod.options import is_on, uses_restart_rules
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+Items = Callable[[ReadOnlyObject], Iterator[Any]]
+"""Yields the objects of a pod's spec that may have a field."""
+
+
+def _spec(spec: ReadOnlyObject) -> Iterator[Any]:
+    yield spec
+
+
+def _security_context(spec: ReadOnlyObject) -> Iterator[Any]:
+    if "securityContext" in spec:
+        yield spec["securityContext"]
+
+
+def _constraints(spec: ReadOnlyObject) -> Iterator[Any]:
+    yield from spec.get("topologySpreadConstraints", ())
+
+
+def _mounts(spec: ReadOnlyObject) -> Iterator[Any]:
+    for container in all_containers(spec):
+        yield from container.get("volumeMounts", ())
+
+
+def _value_sources(spec: ReadOnlyObject) -> Iterator[Any]:
+    for container in all_containers(spec):
+        for variable in container.get("env", ()):
+            if "valueFrom" in variable:
+                yield variable["valueFrom"]
+
+
+def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
+    for volume in spec.get("volumes", ()):
+        yield from volume.get("projected", {}).get("sources") or ()
+
+
+_GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+    ("UserNamespacesSupport", _spec, ("hostUsers",)),
+    ("SupplementalGroupsPolicy", _security_context, ("supplementalGroupsPolicy",)),
+    ("PodLevelResources", _spec, ("resources",)),
+    ("NodeInclusionPolicyInPodTopologySpread", _constraints, ("nodeTaintsPolicy",)),
+    ("NodeInclusionPolicyInPodTopologySpread", _constraints, ("nodeAffinityPolicy",)),
+    ("MatchLabelKeysInPodTopologySpread", _constraints, ("matchLabelKeys",)),
+    ("MatchLabelKeysInPodAffinity", pod_affinity_terms, ("matchLabelKeys", "mismatchLabelKeys")),
+    ("ClusterTrustBundleProjection", _projections, ("clusterTrustBundle",)),
+    ("PodCertificateRequest", _projections, ("podCertificate",)),
+    ("GenericWorkload", _spec, ("schedulingGroup",)),
+    ("InPlacePodVerticalScaling", all_containers, ("resizePolicy",)),
+    ("RecursiveReadOnlyMounts", _mounts, ("recursiveReadOnly",)),
+    ("HostnameOverride", _spec, ("hostnameOverride",)),
+    ("EnvFiles", _value_sources, ("fileKeyRef",)),
+    ("SELinuxChangePolicy", _security_context, ("seLinuxChangePolicy",)),
+)
+"""The gate, where to look, and the fields: any of them in the old pod keeps all of them."""
+
+
+@lru_cache(maxsize=64)
+def _off(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
+    return tuple((items, fields) for gate, items, fields in _GATED if not is_on(caps, gate))
+
+
+def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
+    """Take out of a pod's spec what the gates do not allow, unless the old spec has it."""
+    before = old or {}
+    for items, fields in _off(caps) if new != before else ():  # what the old spec has is kept
+        if any(field in item for item in items(before) for field in fields):
+            continue
+        for item in items(new):
+            for field in fields:
+                item.pop(field, None)
+    _drop_proc_mounts(new, before, caps)
+    _drop_claims(new, before, caps)
+    _drop_restart_policies(new, before, caps)
+    _drop_handlers(new, before, caps)
+    _drop_image_volumes(new, before, caps)
+
+
+def _drop_proc_mounts(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    contexts = [container.get("securityContext", {}) for container in all_containers(old)]
+    if is_on(caps, "ProcMountType") or any(context.get("procMount", "Default") != "Default" for context in contexts):
+        return
+    for container in all_containers(new):
+        if "procMount" in container.get("securityContext", {}):
+            container["securityContext"]["procMount"] = "Default"
+
+
+def _drop_claims(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    if is_on(caps, "DynamicResourceAllocation") or "resourceClaims" in old:
+        return
+    new.pop("resourceClaims", None)
+    for container in all_containers(new):
+        container.get("resources", {}).pop("claims", None)
+
+
+def _drop_restart_policies(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    if not is_on(caps, "SidecarContainers") and not any(is_sidecar(c) for c in old.get("initContainers", ())):
+        for container in new.get("initContainers", ()):
+            container.pop("restartPolicy", None)
+    if is_on(caps, "ContainerRestartRules") or uses_restart_rules(old):
+        return
+    sidecars = [container for container in new.get("initContainers", ()) if is_sidecar(container)]
+    for container in all_containers(new):
+        container.pop("restartPolicyRules", None)
+        if not any(container is sidecar for sidecar in sidecars):
+            container.pop("restartPolicy", None)
+
+
+def _lifecycles(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
+    for container in all_containers(spec):
+        if "lifecycle" in container:
+            yield container["lifecycle"]
+
+
+def _drop_handlers(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    kinds = ("preStop", "postStart")
+    sleeps = any("sleep" in part.get(kind, ()) for part in _lifecycles(old) for kind in kinds)
+    signals = any("stopSignal" in part for part in _lifecycles(old))
+    for container in all_containers(new):
+        lifecycle = container.get("lifecycle")
+        if not lifecycle:
+            continue
+        if not sleeps and not is_on(caps, "PodLifecycleSleepAction"):
+            for kind in kinds:
+                if lifecycle.get(kind, {}).pop("sleep", None) is not None and not lifecycle[kind]:
+                    del lifecycle[kind]
+        if not signals and not is_on(caps, "ContainerStopSignals"):
+            lifecycle.pop("stopSignal", None)
+        if not lifecycle:
+            del container["lifecycle"]
+
+
+def _drop_image_volumes(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    if is_on(caps, "ImageVolume") or any("image" in volume for volume in old.get("volumes", ())):
+        return
+    dropped = [volume.get("name") for volume in new.get("volumes", ()) if "image" in volume]
+    if not dropped:
+        return
+    _keep(new, "volumes", [volume for volume in new["volumes"] if "image" not in volume])
+    for container in all_containers(new):
+        mounts = [mount for mount in container.get("volumeMounts", ()) if mount.get("name") not in dropped]
+        _keep(container, "volumeMounts", mounts)
+
+
+def _keep(holder: dict[str, Any], field: str, items: list[Any]) -> None:
+    """Set a list, or leave the field away if nothing is left of it."""
+    if items:
+        holder[field] = items
+    else:
+        holder.pop(field, None)

@@ -1,0 +1,90 @@
+"""Reports behind gates: they are dropped from a pod's status unless the stored status, or pod, used them before."""
+
+# upstream 1.36: pkg/api/pod/util.go, dropDisabledPodStatusFields
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from mockkube.api.kinds.core.pod.containers.walk import all_containers
+from mockkube.api.kinds.core.pod.options import is_on
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+Items = Callable[[ReadOnlyObject], Iterator[Any]]
+
+
+def _status(status: ReadOnlyObject) -> Iterator[Any]:
+    yield status
+
+
+def _containers(status: ReadOnlyObject) -> Iterator[Any]:
+    for kind in _LISTS:
+        yield from status.get(kind, ())
+
+
+def _mounts(status: ReadOnlyObject) -> Iterator[Any]:
+    for container in _containers(status):
+        yield from container.get("volumeMounts", ())
+
+
+def _healths(status: ReadOnlyObject) -> Iterator[Any]:
+    for container in _containers(status):
+        for allocated in container.get("allocatedResourcesStatus", ()):
+            yield from allocated.get("resources", ())
+
+
+def _generations(status: ReadOnlyObject) -> Iterator[Any]:
+    yield status
+    yield from status.get("conditions", ())
+
+
+def _claims(spec: ReadOnlyObject) -> bool:
+    return "resourceClaims" in spec
+
+
+def _resize_policies(spec: ReadOnlyObject) -> bool:
+    return any("resizePolicy" in container for container in all_containers(spec))
+
+
+def _recursive_mounts(spec: ReadOnlyObject) -> bool:
+    return any("recursiveReadOnly" in m for c in all_containers(spec) for m in c.get("volumeMounts", ()))
+
+
+def _group_policy(spec: ReadOnlyObject) -> bool:
+    return "supplementalGroupsPolicy" in spec.get("securityContext", ())
+
+
+_BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+    ("InPlacePodLevelResourcesVerticalScaling", _status, ("resources", "allocatedResources")),
+    ("DRAExtendedResource", _status, ("extendedResourceClaimStatus",)),
+    ("ResourceHealthStatus", _containers, ("allocatedResourcesStatus",)),
+    ("ResourceHealthStatusMessage", _healths, ("message",)),
+    ("PodObservedGenerationTracking", _generations, ("observedGeneration",)),
+    ("ImageVolumeWithDigest", _mounts, ("volumeStatus",)),
+    ("DRANodeAllocatableResources", _status, ("nodeAllocatableResourceClaimStatuses",)),
+)
+_BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
+    ("InPlacePodVerticalScaling", _containers, ("resources", "allocatedResources"), _resize_policies),
+    ("DynamicResourceAllocation", _status, ("resourceClaimStatuses",), _claims),
+    ("RecursiveReadOnlyMounts", _containers, ("volumeMounts",), _recursive_mounts),
+    ("SupplementalGroupsPolicy", _containers, ("user",), _group_policy),
+)
+
+
+def drop_disabled_pod_status(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    """Take out of a pod's status what the gates do not allow, unless it was used before."""
+    status, before = new.get("status", {}), old.get("status", {})
+    for gate, items, fields in _BY_STATUS:
+        used = any(field in item for item in items(before) for field in fields)
+        if not used and not is_on(caps, gate):
+            _drop(items(status), fields)
+    for gate, items, fields, uses in _BY_SPEC:
+        if not uses(old.get("spec", {})) and not is_on(caps, gate):
+            _drop(items(status), fields)
+
+
+def _drop(items: Iterator[Any], fields: tuple[str, ...]) -> None:
+    for item in items:
+        for field in fields:
+            item.pop(field, None)

@@ -1,0 +1,69 @@
+"""Annotations of pods that mean something to the server."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpecificAnnotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.go_json import complaint
+from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, validate_profile_annotations
+from mockkube.api.kinds.core.pod.options import DELETION_COST, PodRules, deletion_cost_is_integer
+from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
+from mockkube.api.types import ReadOnlyObject
+
+TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
+
+
+def validate_pod_annotations(
+    annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodRules
+) -> list[FieldError]:
+    """Judge the annotations of a pod or template that mean something."""
+    if not annotations:
+        return []
+    found: list[FieldError] = []
+    mirror = annotations.get(MIRROR_ANNOTATION)
+    if mirror is not None and not spec.get("nodeName"):
+        text = "must set spec.nodeName if mirror pod annotation is set"
+        found.append(invalid(f"{at}[{MIRROR_ANNOTATION}]", mirror, text))
+    if annotations.get(TOLERATIONS_ANNOTATION):
+        found += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, rules)
+    if not rules.allow_any_deletion_cost and not deletion_cost_is_integer(annotations):
+        found.append(invalid(f"{at}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
+    return found + validate_profile_annotations(annotations, spec, at)
+
+
+def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list[FieldError]:
+    try:
+        tolerations = json.loads(text)
+    except ValueError:
+        return [invalid(at, TOLERATIONS_ANNOTATION, complaint(text.encode()))]
+    if not isinstance(tolerations, list) or not all(isinstance(item, dict) for item in tolerations):
+        kind = "object" if isinstance(tolerations, dict) else "value"
+        text = f"json: cannot unmarshal {kind} into Go value of type []v1.Toleration"
+        return [] if tolerations is None else [invalid(at, TOLERATIONS_ANNOTATION, text)]
+    here = f"{at}.{TOLERATIONS_ANNOTATION}"
+    return rules.judge_tolerations(tolerations, here)
+
+
+def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a change of a pod's annotations: some are fixed at its creation."""
+    at = "metadata.annotations"
+    after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
+    found: list[FieldError] = []
+    for key, value in before.items():
+        if after.get(key) != value:
+            found += _fixed(key, at, "remove or update")
+    for key in after:
+        if key not in before:
+            found += _fixed(key, at, "add")
+    return found + validate_pod_annotations(after, new.get("spec", {}), at, rules)
+
+
+def _fixed(key: str, at: str, verb: str) -> list[FieldError]:
+    if key.startswith(APP_ARMOR):
+        return [forbidden(f"{at}[{key}]", f"may not {verb} AppArmor annotations")]
+    if key == MIRROR_ANNOTATION:
+        return [forbidden(f"{at}[{key}]", f"may not {verb} mirror pod annotation")]
+    return []

@@ -1,0 +1,263 @@
+"""What one pod may use: what the server's gates allow, and what the stored pod uses already."""
+
+# upstream 1.36: pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError
+from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimRules, attributes_class_enabled
+from mockkube.api.kinds.core.pod.affinity import (
+    node_selector_terms,
+    pod_affinity_terms,
+    required_terms,
+    validate_term_selectors,
+)
+from mockkube.api.kinds.core.pod.containers.containers import ContainerRules, is_sidecar
+from mockkube.api.kinds.core.pod.containers.env import EnvRules
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, huge_pages_divide
+from mockkube.api.kinds.core.pod.containers.security import uses_host_sysctls
+from mockkube.api.kinds.core.pod.containers.walk import all_containers
+from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
+from mockkube.api.kinds.core.pod.topology_spread import SpreadRules, merged_keys_are_invalid, separate_keys_are_invalid
+from mockkube.api.kinds.core.pod.volumes.projected import has_free_token_path
+from mockkube.api.kinds.core.pod.volumes.volumes import VolumeRules
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import STRICT_GATE
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.labels import selector_is_invalid
+from mockkube.api.validation.node_selector import SelectorRules, has_invalid_values
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_COST: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
+_LOCKED: Final = {
+    gate: Version(1, minor)
+    for minor, gates in {
+        33: (
+            "MatchLabelKeysInPodAffinity",
+            "NodeInclusionPolicyInPodTopologySpread",
+            "RecursiveReadOnlyMounts",
+            "SidecarContainers",
+        ),
+        34: (
+            "PodLifecycleSleepAction",
+            "PodLifecycleSleepActionAllowZero",
+            "RelaxedDNSSearchValidation",
+            "RelaxedEnvironmentVariableValidation",
+        ),
+        35: (
+            "DynamicResourceAllocation",
+            "InPlacePodVerticalScaling",
+            "PodObservedGenerationTracking",
+            "SupplementalGroupsPolicy",
+        ),
+        36: ("ImageVolume", "ProcMountType", "SELinuxChangePolicy", "UserNamespacesSupport"),
+    }.items()
+    for gate in gates
+}
+"""Since which version a gate cannot be turned off any more; sooner or later it is not even known."""
+
+
+def is_on(caps: Capabilities, gate: str) -> bool:
+    """Whether the gate is on, or its feature has become a part of Kubernetes."""
+    locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.has_train(gate)
+    return locked or caps.enabled(gate)
+
+
+@dataclass(frozen=True, slots=True)
+class PodRules:
+    """What a pod is judged by, beyond itself."""
+
+    containers: ContainerRules = field(default_factory=ContainerRules)
+    volumes: VolumeRules = field(default_factory=VolumeRules)
+    spread: SpreadRules = field(default_factory=SpreadRules)
+    node_selectors: SelectorRules = field(default_factory=SelectorRules)
+    extensions: Extensions = NO_EXTENSIONS
+    allowed: frozenset[str] = frozenset()
+    is_pod: bool = True
+    pod_level_resources: bool = True
+    pod_level_resize: bool = True
+    relaxed_search: bool = True
+    host_network_in_user_namespace: bool = False
+    devices_in_user_namespace: bool = False
+    only_recursive_labels: bool = True
+    allow_invalid_selector: bool = False
+    allow_host_sysctls: bool = False
+    allow_any_deletion_cost: bool = False
+    image_digests: bool = False
+    strict_addresses: bool = True
+
+    def judge_tolerations(self, tolerations: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+        """Judge tolerations of the pod."""
+        return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed)
+
+
+@lru_cache(maxsize=64)
+def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
+    """Return the rules for a new pod or template: what the server allows whoever has nothing stored yet."""
+    rules = PodRules(
+        containers=ContainerRules(
+            env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
+            restart_rules=is_on(caps, "ContainerRestartRules"),
+            restart_all=is_on(caps, "RestartAllContainersOnContainerExits"),
+            init_resize_policy=is_on(caps, "InPlacePodVerticalScaling"),
+            allow_zero_sleep=is_on(caps, "PodLifecycleSleepActionAllowZero"),
+        ),
+        volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
+        spread=SpreadRules(keys_merged=_keys_merged(caps)),
+        is_pod=is_pod,
+        pod_level_resources=is_on(caps, "PodLevelResources"),
+        pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
+        relaxed_search=is_on(caps, "RelaxedDNSSearchValidation"),
+        host_network_in_user_namespace=is_on(caps, "UserNamespacesHostNetworkSupport"),
+        only_recursive_labels=not is_on(caps, "SELinuxMount"),
+        image_digests=is_on(caps, "ImageVolumeWithDigest"),
+        strict_addresses=is_on(caps, STRICT_GATE),
+        allow_any_deletion_cost=not is_on(caps, "PodDeletionCost"),
+    )
+    return _with_extensions(rules, caps, extensions, {})
+
+
+def judge_change(
+    check: Callable[[PodRules], list[FieldError]],
+    new: ReadOnlyObject,
+    old: ReadOnlyObject,
+    rules: PodRules,
+    caps: Capabilities,
+) -> list[FieldError]:
+    """Judge a change by the rules, and by more lenient ones if `old` breaks them too."""
+    spec = old.get("spec", {})
+    found = check(rules)
+    # What is in order needs no leniency; only for keys of labels is the other rule another one, not a lenient one.
+    if not found and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
+        return found
+    return check(_with_extensions(_lenient(rules, caps, new, old), caps, rules.extensions, spec))
+
+
+def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject) -> PodRules:
+    allowed = extensions.allowed(caps, old.get("tolerations", ()), node_selector_terms(old))
+    selectors = SelectorRules(has_invalid_values(required_terms(old)), extensions, allowed)
+    return replace(rules, extensions=extensions, allowed=allowed, node_selectors=selectors)
+
+
+def _keys_merged(caps: Capabilities) -> bool:
+    """Whether the server merges matchLabelKeys of spread constraints into their selectors."""
+    gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
+    return all(is_on(caps, gate) for gate in gates)
+
+
+def _lenient(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject) -> PodRules:
+    """Forgive a change what the stored object does already."""
+    spec = old.get("spec", {})
+    search = spec.get("dnsConfig", {}).get("searches", ())
+    own_users = spec.get("hostUsers") is False
+    return replace(
+        rules,
+        containers=_lenient_containers(rules.containers, new.get("spec", {}), spec),
+        volumes=replace(rules.volumes, allow_any_token_path=has_free_token_path(spec.get("volumes", ()))),
+        spread=_lenient_spread(rules.spread, caps, spec),
+        relaxed_search=rules.relaxed_search or any(name == "." or "_" in name for name in search),
+        host_network_in_user_namespace=rules.host_network_in_user_namespace
+        or (own_users and spec.get("hostNetwork", False)),
+        devices_in_user_namespace=own_users and any("volumeDevices" in item for item in all_containers(spec)),
+        only_recursive_labels=rules.only_recursive_labels
+        and "seLinuxChangePolicy" not in spec.get("securityContext", {}),
+        allow_invalid_selector=any(validate_term_selectors(term, "") for term in pod_affinity_terms(spec)),
+        allow_host_sysctls=uses_host_sysctls(spec),
+        allow_any_deletion_cost=rules.allow_any_deletion_cost
+        or not deletion_cost_is_integer(old.get("metadata", {}).get("annotations", {})),
+    )
+
+
+def _lenient_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject) -> SpreadRules:
+    constraints = old.get("topologySpreadConstraints", ())
+    merged = rules.keys_merged
+    if is_on(caps, "MatchLabelKeysInPodTopologySpread"):
+        # What broke one rule is judged by the other.
+        broken = merged_keys_are_invalid if merged else separate_keys_are_invalid
+        merged = merged != broken(constraints)
+    return SpreadRules(merged, any(selector_is_invalid(item.get("labelSelector")) for item in constraints))
+
+
+def _lenient_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnlyObject) -> ContainerRules:
+    init = old.get("initContainers", ())
+    return replace(
+        rules,
+        env=_lenient_env(rules.env, new, old),
+        restart_rules=rules.restart_rules or uses_restart_rules(old),
+        restart_all=rules.restart_all or _restarts_all(old),
+        init_resize_policy=rules.init_resize_policy or any(is_sidecar(c) and "resizePolicy" in c for c in init),
+        init_restart_on_resize=any(not is_sidecar(c) and _restarts_on_resize(c) for c in init),
+        allow_zero_sleep=rules.allow_zero_sleep or _sleeps_for_nothing(old),
+        allow_indivisible=_uses_indivisible_pages(old),
+    )
+
+
+def _lenient_env(rules: EnvRules, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvRules:
+    relaxed, files = rules.relaxed_names, rules.files
+    if not relaxed:
+        kept = _variable_names(new) & _variable_names(old)
+        relaxed = any(names.env_var_name(name) and not names.relaxed_env_var_name(name) for name in kept)
+    if not files:
+        files = any("fileKeyRef" in item.get("valueFrom", {}) for c in all_containers(old) for item in c.get("env", ()))
+    return EnvRules(relaxed, files)
+
+
+def _variable_names(spec: ReadOnlyObject) -> set[str]:
+    found = {item.get("name", "") for c in all_containers(spec) for item in c.get("env", ())}
+    return found | {item.get("prefix", "") for c in all_containers(spec) for item in c.get("envFrom", ())}
+
+
+def uses_restart_rules(spec: ReadOnlyObject) -> bool:
+    """Whether containers of the pod restart by rules of their own."""
+    init = spec.get("initContainers", ())
+    return any(c.get("restartPolicy", "Always") != "Always" or "restartPolicyRules" in c for c in init) or any(
+        "restartPolicy" in c for c in spec.get("containers") or ()
+    )
+
+
+def _restarts_all(spec: ReadOnlyObject) -> bool:
+    init = spec.get("initContainers", ())
+    if any(is_sidecar(container) and "restartPolicyRules" in container for container in init):
+        return True
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for container in (*init, *(spec.get("containers") or ()))
+        for rule in container.get("restartPolicyRules", ())
+    )
+
+
+def _restarts_on_resize(container: ReadOnlyObject) -> bool:
+    return any(policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy", ()))
+
+
+def _sleeps_for_nothing(spec: ReadOnlyObject) -> bool:
+    handlers = (c.get("lifecycle", {}).get(kind, {}) for c in all_containers(spec) for kind in ("preStop", "postStart"))
+    return any("sleep" in handler and not handler["sleep"].get("seconds") for handler in handlers)
+
+
+def _uses_indivisible_pages(spec: ReadOnlyObject) -> bool:
+    amounts: list[Mapping[str, str]] = [spec.get("overhead", {})]
+    for container in all_containers(spec):
+        resources = container.get("resources", {})
+        amounts += [resources.get("limits", {}), resources.get("requests", {})]
+    return any(
+        name.startswith(HUGE_PAGES) and not huge_pages_divide(name, amount)
+        for part in amounts
+        for name, amount in part.items()
+    )
+
+
+def deletion_cost_is_integer(annotations: Mapping[str, str]) -> bool:
+    """Whether the cost of deleting the pod, if given, is an integer of 32 bits, written plainly."""
+    # upstream 1.36: pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations
+    text = annotations.get(DELETION_COST)
+    if text is None:
+        return True
+    return bool(_COST.fullmatch(text)) and -(2**31) <= int(text) < 2**31

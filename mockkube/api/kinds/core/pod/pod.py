@@ -1,0 +1,258 @@
+"""Pods: what the server sets on them, and what each of their subresources may change."""
+
+# upstream 1.36: pkg/registry/core/pod/strategy.go
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError
+from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
+from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, app_armor_field, validate_app_armor_profile
+from mockkube.api.kinds.core.pod.containers.walk import all_containers
+from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
+from mockkube.api.kinds.core.pod.disabled_status import drop_disabled_pod_status
+from mockkube.api.kinds.core.pod.options import PodRules, is_on, judge_change, pod_rules
+from mockkube.api.kinds.core.pod.quality_of_service import quality_of
+from mockkube.api.kinds.core.pod.resize import validate_pod_resize
+from mockkube.api.kinds.core.pod.status import validate_pod_status
+from mockkube.api.kinds.core.pod.update import validate_ephemeral_update, validate_new_pod, validate_pod_update
+from mockkube.api.kinds.core.pod.warnings import app_armor_warning, pod_warnings
+from mockkube.api.strategy import Judge, Strategy, keep_generation
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import ip_warnings
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.status_metadata import restore, restore_metadata
+
+_HOSTNAME = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
+
+
+class PodStrategy(Strategy):
+    """The rules of pods, with what proposals add to them."""
+
+    tracks_generation = True
+    selectable = (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    )
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        self.extensions = extensions
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start pending, of the quality asked for, and held if there are scheduling gates."""
+        spec = obj["spec"]
+        obj["metadata"]["generation"] = 1
+        quality = obj.get("status", {}).get("qosClass") or quality_of(spec, judge.caps)
+        obj["status"] = {"phase": "Pending", "qosClass": quality}
+        drop_disabled_pod_fields(spec, None, judge.caps)
+        if "schedulingGates" in spec:
+            obj["status"]["conditions"] = [_gated(judge)]
+        _merge_label_keys(spec, obj["metadata"].get("labels", {}), judge)
+        _adopt_app_armor(obj)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep what the resource written to does not change."""
+        match judge.subresource:
+            case "status":
+                _keep_all_but_status(new, old, judge)
+                return
+            case "binding":
+                return
+            case "ephemeralcontainers":
+                _keep_all_but_ephemeral(new, old)
+            case "resize":
+                _keep_all_but_resources(new, old, judge)
+        if "status" in old:
+            new["status"] = old["status"]
+        drop_disabled_pod_fields(new["spec"], old["spec"], judge.caps)
+        keep_generation(new, old)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge annotations that mean something, and the spec."""
+        return validate_new_pod(obj, pod_rules(judge.caps, self.extensions))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a change by the resource written to; metadata is, as upstream's, looked at again."""
+
+        def check(rules: PodRules) -> list[FieldError]:
+            match judge.subresource:
+                case "status":
+                    return validate_pod_status(new, old, rules, judge.caps)
+                case "binding":
+                    return []
+                case "ephemeralcontainers":
+                    return validate_ephemeral_update(new, old, rules)
+                case "resize":
+                    return validate_pod_resize(new, old, rules, judge.caps)
+                case _:
+                    return validate_pod_update(new, old, rules)
+
+        rules = pod_rules(judge.caps, self.extensions)
+        return judge_change(check, new, old, rules, judge.caps)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of what is deprecated, ambiguous or surprising."""
+        found = [*_app_armor_warnings(obj)]
+        texts = names.dns_label(obj["metadata"]["name"])
+        if texts:
+            found.append(f"{_HOSTNAME}; a DNS label is recommended: [{' '.join(texts)}]")
+        return found + pod_warnings(obj["metadata"], obj["spec"], judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn, of a status, of addresses nobody should write like that."""
+        found: list[str] = []
+        if judge.subresource == "status":
+            for kind in ("podIPs", "hostIPs"):
+                for i, item in enumerate(new.get("status", {}).get(kind, ())):
+                    found += ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
+        return found
+
+    def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
+        """Return what pods are selected by: their node, their phase and a few settings."""
+        spec, status = obj["spec"], obj.get("status", {})
+        addresses = status.get("podIPs")
+        return {
+            "spec.nodeName": spec.get("nodeName", ""),
+            "spec.restartPolicy": spec.get("restartPolicy", ""),
+            "spec.schedulerName": spec.get("schedulerName", ""),
+            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
+            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
+            "status.phase": status.get("phase", ""),
+            "status.podIP": addresses[0].get("ip", "") if addresses else "",
+            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
+        }
+
+    def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:
+        """Wait as long as asked for, or as the pod says; not at all if it is on no node or has ended."""
+        seconds: int = obj["spec"].get("terminationGracePeriodSeconds", 0) if requested is None else requested
+        ended = obj.get("status", {}).get("phase") in ("Failed", "Succeeded")
+        if ended or not obj["spec"].get("nodeName"):
+            return 0
+        return 1 if seconds < 0 else seconds
+
+
+def _gated(judge: Judge) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": render_time(judge.now),
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+def _merge_label_keys(spec: Object, labels: Mapping[str, str], judge: Judge) -> None:
+    """Merge the pod's own values of label keys into the selectors that ask for them."""
+    if "affinity" in spec and is_on(judge.caps, "MatchLabelKeysInPodAffinity"):
+        for term in pod_affinity_terms(spec):
+            _extend_selector(term, "matchLabelKeys", "In", labels)
+            _extend_selector(term, "mismatchLabelKeys", "NotIn", labels)
+    gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
+    if "topologySpreadConstraints" in spec and all(is_on(judge.caps, gate) for gate in gates):
+        for constraint in spec["topologySpreadConstraints"]:
+            _extend_selector(constraint, "matchLabelKeys", "In", labels)
+
+
+def _extend_selector(term: Any, field: str, operator: str, labels: Mapping[str, str]) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]} for key in term.get(field, ()) if key in labels
+    ]
+    if added:
+        selector["matchExpressions"] = [*selector.get("matchExpressions", ()), *added]
+
+
+def _annotated(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[str, str] | None]]:
+    """Yield the containers whose AppArmor profile is an annotation, its key, and the field it stands for."""
+    annotations = obj["metadata"].get("annotations")
+    if not annotations or obj["spec"].get("os", {}).get("name") == "windows":
+        return
+    for container in all_containers(obj["spec"]):
+        key = f"{APP_ARMOR}{container.get('name', '')}"
+        if key in annotations:
+            field = app_armor_field(annotations[key])
+            yield container, key, None if field is None or validate_app_armor_profile(field, "") else field
+
+
+def _adopt_app_armor(obj: Object) -> None:
+    """Give containers the AppArmor profile an annotation names, where it differs from the pod's."""
+    common = obj["spec"].get("securityContext", {}).get("appArmorProfile")
+    for container, _, field in _annotated(obj):
+        context = container.get("securityContext", {})
+        if field is not None and field != common and "appArmorProfile" not in context:
+            container["securityContext"] = {**context, "appArmorProfile": field}
+
+
+def _app_armor_warnings(obj: ReadOnlyObject) -> Iterator[str]:
+    for container, key, field in _annotated(obj):
+        profile = container.get("securityContext", {}).get("appArmorProfile")
+        if profile == field:
+            yield app_armor_warning(key)
+
+
+def _keep_all_but_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    new["spec"] = old["spec"]
+    new["metadata"].pop("deletionTimestamp", None)
+    restore(new["metadata"], old["metadata"], "ownerReferences")
+    status, before = new.setdefault("status", {}), old.get("status", {})
+    if not status.get("qosClass") and "qosClass" in before:
+        status["qosClass"] = before["qosClass"]
+    _keep_generations(status, before)
+    drop_disabled_pod_status(new, old, judge.caps)
+
+
+def _keep_generations(status: Object, before: ReadOnlyObject) -> None:
+    """Keep, where nothing is said of it, which generation was reported on."""
+    if "observedGeneration" in before:
+        status.setdefault("observedGeneration", before["observedGeneration"])
+    stored: dict[str, list[int]] = {}
+    for condition in before.get("conditions", ()):
+        stored.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions", ()):
+        earlier = stored.get(condition.get("type", ""))
+        generation = earlier.pop(0) if earlier else 0
+        if generation:
+            condition.setdefault("observedGeneration", generation)
+
+
+def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
+    wanted = new.get("spec", {}).get("ephemeralContainers")
+    new["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    if wanted:
+        new["spec"]["ephemeralContainers"] = wanted
+    restore_metadata(new, old)
+
+
+def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    spec, before = new["spec"], old["spec"]
+    kinds = ("containers", "initContainers")
+    if any(len(spec.get(kind) or ()) != len(before.get(kind) or ()) for kind in kinds):
+        return
+    merged = dict(before)
+    for kind in kinds:
+        if spec.get(kind):
+            merged[kind] = _with_resources_of(spec[kind], before[kind])
+    if is_on(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
+        restore(merged, spec, "resources")
+    new["spec"] = merged
+    restore_metadata(new, old)
+
+
+def _with_resources_of(new: list[Any], old: list[Any]) -> list[Any]:
+    if [container.get("name") for container in new] != [container.get("name") for container in old]:
+        return new
+    merged = [dict(container) for container in old]
+    for container, wanted in zip(merged, new, strict=True):
+        restore(container, wanted, "resources", "resizePolicy")
+    return merged

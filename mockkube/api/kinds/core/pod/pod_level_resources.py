@@ -1,0 +1,79 @@
+"""Resources of a pod as a whole, and what its containers need together."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, validatePodResources
+
+from collections.abc import Collection, Mapping
+
+from mockkube.api.fields import FieldError, forbidden, invalid
+from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, validate_pod_resources
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.types import ReadOnlyObject
+
+
+def validate_resources_of_pod(
+    spec: ReadOnlyObject, spec_at: str, claim_names: Collection[str], *, allow_indivisible: bool
+) -> list[FieldError]:
+    """Judge resources of the pod as a whole, in themselves and against those of the containers."""
+    at = f"{spec_at}.resources"
+    if spec.get("os", {}).get("name") == "windows":
+        return [forbidden(at, "may not be set for a windows pod")]
+    resources = spec["resources"]
+    found: list[FieldError] = []
+    if "claims" in resources:
+        found.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
+    found += validate_pod_resources(resources, at, claim_names, allow_indivisible=allow_indivisible)
+    found += _validate_sums(spec, at, "requests")
+    found += _validate_sums(spec, at, "limits")
+    limits = resources.get("limits", {})
+    for i, container in enumerate(spec.get("containers") or ()):
+        for name, amount in container.get("resources", {}).get("limits", {}).items():
+            if name in limits and parse(amount) > parse(limits[name]):
+                here = f"{at}.containers[{i}][{name}].limits"
+                found.append(invalid(here, amount, f"must be less than or equal to pod limits of {limits[name]}"))
+    return found
+
+
+def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
+    given = spec["resources"].get(kind, {})
+    found = []
+    for name, total in sums_of_containers(spec, kind).items():
+        if kind == "limits" and not name.startswith(HUGE_PAGES):
+            continue
+        if name in given and total > parse(given[name]):
+            text = f"must be greater than or equal to aggregate container {kind} of {total}"
+            found.append(invalid(f"{at}.{kind}[{name}]", given[name], text))
+    return found
+
+
+def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
+    """Return what the containers need together: all at once, or one init container and the sidecars before it."""
+    # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
+    total: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        _add(total, _amounts(container, kind))
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in spec.get("initContainers", ()):
+        needed = _amounts(container, kind)
+        if is_sidecar(container):
+            _add(total, needed)
+            _add(sidecars, needed)
+            needed = dict(sidecars)
+        else:
+            _add(needed, sidecars)
+        for name, amount in needed.items():
+            peak[name] = max(peak.get(name, amount), amount)
+    for name, amount in peak.items():
+        total[name] = max(total.get(name, amount), amount)
+    return total
+
+
+def _amounts(container: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
+    amounts: Mapping[str, str] = container.get("resources", {}).get(kind, {})
+    return {name: parse(amount) for name, amount in amounts.items()}
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount

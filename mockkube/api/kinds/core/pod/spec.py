@@ -1,0 +1,322 @@
+"""The spec of a pod, whole: what its parts say, and whether they fit together."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpec
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final
+
+import orjson
+
+from mockkube.api import names
+from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+)
+from mockkube.api.kinds.core.pod.affinity import validate_affinity
+from mockkube.api.kinds.core.pod.containers.containers import (
+    Surroundings,
+    validate_containers,
+    validate_ephemeral_containers,
+    validate_init_containers,
+)
+from mockkube.api.kinds.core.pod.containers.probes import HandlerRules
+from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
+from mockkube.api.kinds.core.pod.containers.security import validate_os, validate_pod_security_context
+from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
+from mockkube.api.kinds.core.pod.dns import validate_dns_config, validate_dns_policy
+from mockkube.api.kinds.core.pod.host_access import validate_host_access, validate_host_ports
+from mockkube.api.kinds.core.pod.options import PodRules
+from mockkube.api.kinds.core.pod.pod_level_resources import validate_resources_of_pod
+from mockkube.api.kinds.core.pod.topology_spread import validate_topology_spread
+from mockkube.api.kinds.core.pod.volumes.volumes import validate_volumes
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import lenient_ip
+from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.labels import validate_labels
+
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+DEADLINE_MAX: Final = 2**31 - 1
+_IN_ORDER: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
+"""The digests of specs that were found in order, each with the rules it was judged by."""
+_RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+_PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+
+
+# hot: per pod
+def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
+    """Judge the spec of a pod with that metadata, or (without) of a template. What was in order lately still is."""
+    if _names_claims(spec):
+        return _judged(spec, meta, at, rules)
+    digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
+    if _IN_ORDER.get(digest) is rules:
+        return []
+    found = _judged(spec, meta, at, rules)
+    if not found:
+        _IN_ORDER.put(digest, rules)
+    return found
+
+
+def _names_claims(spec: ReadOnlyObject) -> bool:
+    """Whether claims are made for the pod, named after it: then more than its spec decides what is in order."""
+    return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
+
+
+def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
+    found: list[FieldError] = []
+    grace = spec.get("terminationGracePeriodSeconds")
+    if grace is None:
+        found.append(required(f"{at}.terminationGracePeriodSeconds"))
+    volumes = validate_volumes(spec, f"{at}.volumes", (meta or {}).get("name", ""), rules.volumes)
+    found += volumes.errors
+    claims = spec.get("resourceClaims", ())
+    claim_names = {claim["name"] for claim in claims if claim.get("name")}
+    if claims:
+        found += _validate_claims(claims, meta or {}, f"{at}.resourceClaims")
+    os = spec["os"].get("name", "") if "os" in spec else None
+    around = Surroundings(
+        rules=rules.containers,
+        volumes=volumes.by_name,
+        claim_names=claim_names,
+        handlers=HandlerRules(grace, os, rules.containers.allow_zero_sleep),
+        restart_policy=spec.get("restartPolicy", ""),
+        host_users=spec.get("hostUsers") is not False,
+    )
+    found += _validate_container_lists(spec, at, around)
+    if rules.pod_level_resources and "resources" in spec:
+        found += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
+    found += _validate_settings(spec, at, rules)
+    for name, check in _OPTIONAL.items():
+        if name in spec:
+            found += check(spec, at, rules)
+    found += validate_host_access(spec, at, rules)
+    for name, check_name in _NAMES.items():
+        if value := spec.get(name):
+            found += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
+    for name, check in _LATER.items():
+        if name in spec:
+            found += check(spec, at, rules)
+    return found + _validate_file_volumes(spec, at)
+
+
+def _validate_container_lists(spec: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
+    ordinary, init = spec.get("containers") or (), spec.get("initContainers", ())
+    found = validate_containers(ordinary, f"{at}.containers", around)
+    if init:
+        found += validate_init_containers(init, f"{at}.initContainers", around, ordinary)
+    if "ephemeralContainers" in spec:
+        others = {container.get("name", "") for container in (*ordinary, *init)}
+        here = f"{at}.ephemeralContainers"
+        found += validate_ephemeral_containers(spec["ephemeralContainers"], here, around, others)
+    return found
+
+
+def _validate_claims(claims: Sequence[ReadOnlyObject], meta: ReadOnlyObject, at: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for i, claim in enumerate(claims):
+        if MIRROR_ANNOTATION in meta.get("annotations", ()):
+            found.append(forbidden("", "static pods do not support resource claims"))
+        else:
+            found += _validate_claim(claim, f"{at}[{i}]", seen)
+    return found
+
+
+def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
+    name, kinds = claim.get("name", ""), ("resourceClaimName", "resourceClaimTemplateName")
+    found: list[FieldError] = []
+    if not name:
+        found.append(required(f"{at}.name"))
+    elif name in seen:
+        found.append(duplicate(f"{at}.name", name))
+    else:
+        found += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
+        seen.add(name)
+    given = [kind for kind in kinds if kind in claim]
+    if len(given) != 1:
+        text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        if not given:
+            text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        found.append(invalid(at, internal_form("PodResourceClaim", claim), text))
+    for kind in given:
+        found += [invalid(f"{at}.{kind}", claim[kind], text) for text in names.dns_subdomain(claim[kind])]
+    return found
+
+
+def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    """Judge what every pod says, and what stands between that and the rarer fields."""
+    found: list[FieldError] = []
+    if spec.get("hostNetwork"):
+        found += validate_host_ports(spec, f"{at}.containers", rules)
+    policy = spec.get("restartPolicy")
+    if policy not in _RESTART_POLICIES:
+        here = f"{at}.restartPolicy"
+        found.append(not_supported(here, policy, _RESTART_POLICIES) if policy else required(here))
+    found += validate_dns_policy(spec.get("dnsPolicy", ""), f"{at}.dnsPolicy")
+    if "nodeSelector" in spec:
+        found += validate_labels(spec["nodeSelector"], f"{at}.nodeSelector")
+    if spec.get("securityContext") or spec.get("hostPID"):
+        found += validate_pod_security_context(
+            spec,
+            f"{at}.securityContext",
+            only_recursive_labels=rules.only_recursive_labels,
+            allow_host_sysctls=rules.allow_host_sysctls,
+        )
+    return found
+
+
+Part = Callable[[ReadOnlyObject, str, PodRules], list[FieldError]]
+
+
+def _affinity(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    lenient = rules.allow_invalid_selector
+    return validate_affinity(spec["affinity"], f"{at}.affinity", rules.node_selectors, allow_invalid_values=lenient)
+
+
+def _readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    return [
+        invalid(f"{at}.readinessGates[{i}].conditionType", gate.get("conditionType", ""), text)
+        for i, gate in enumerate(spec["readinessGates"])
+        for text in names.qualified_name(gate.get("conditionType", ""))
+    ]
+
+
+def _scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for i, gate in enumerate(spec["schedulingGates"]):
+        here, name = f"{at}.schedulingGates[{i}]", gate.get("name", "")
+        found += [invalid(here, name, text) for text in names.qualified_name(name)]
+        if name in seen:
+            found.append(duplicate(here, name))
+        seen.add(name)
+    return found
+
+
+def _spread(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    constraints = spec["topologySpreadConstraints"]
+    return validate_topology_spread(constraints, f"{at}.topologySpreadConstraints", rules.spread)
+
+
+def _dns(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    relaxed, strict = rules.relaxed_search, rules.strict_addresses
+    return validate_dns_config(spec, f"{at}.dnsConfig", relaxed=relaxed, strict_addresses=strict)
+
+
+_OPTIONAL: Final[dict[str, Part]] = {
+    "affinity": _affinity,
+    "dnsPolicy": _dns,
+    "readinessGates": _readiness_gates,
+    "schedulingGates": _scheduling_gates,
+    "topologySpreadConstraints": _spread,
+}
+
+
+_NAMES: Final[dict[str, Callable[[str], list[str]]]] = {
+    "serviceAccountName": names.dns_subdomain,
+    "nodeName": names.dns_subdomain,
+}
+
+
+def _deadline(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    seconds = spec["activeDeadlineSeconds"]
+    texts = names.in_range(seconds, 1, DEADLINE_MAX)
+    return [invalid(f"{at}.activeDeadlineSeconds", seconds, text) for text in texts]
+
+
+def _label(field: str) -> Part:
+    def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+        value = spec[field]
+        return [invalid(f"{at}.{field}", value, text) for text in names.dns_label(value)] if value else []
+
+    return check
+
+
+def _subdomain(field: str) -> Part:
+    def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+        return [invalid(f"{at}.{field}", spec[field], text) for text in names.dns_subdomain(spec[field])]
+
+    return check
+
+
+def _tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    return rules.judge_tolerations(spec["tolerations"], f"{at}.tolerations")
+
+
+def _host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    found: list[FieldError] = []
+    for i, alias in enumerate(spec["hostAliases"]):
+        here = f"{at}.hostAliases[{i}]"
+        found += lenient_ip(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
+        for j, name in enumerate(alias.get("hostnames", ())):
+            found += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.dns_subdomain(name)]
+    return found
+
+
+def _preemption(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    policy, here = spec["preemptionPolicy"], f"{at}.preemptionPolicy"
+    if policy in _PREEMPTION_POLICIES:
+        return []
+    return [not_supported(here, policy, _PREEMPTION_POLICIES) if policy else required(here)]
+
+
+def _overhead(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    indivisible = rules.containers.allow_indivisible
+    overhead = {"limits": spec["overhead"]}
+    return validate_container_resources(overhead, f"{at}.overhead", (), allow_indivisible=indivisible)
+
+
+def _os(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    return validate_os(spec, at)
+
+
+def _scheduling_group(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    here, name = f"{at}.schedulingGroup.podGroupName", spec["schedulingGroup"].get("podGroupName")
+    if name is None:
+        return [invalid(here, None, "must specify one of: `podGroupName`")]
+    return [invalid(here, name, text) for text in names.dns_subdomain(name)]
+
+
+_LATER: Final[dict[str, Part]] = {
+    "activeDeadlineSeconds": _deadline,
+    "hostname": _label("hostname"),
+    "subdomain": _label("subdomain"),
+    "tolerations": _tolerations,
+    "hostAliases": _host_aliases,
+    "priorityClassName": _subdomain("priorityClassName"),
+    "runtimeClassName": _subdomain("runtimeClassName"),
+    "preemptionPolicy": _preemption,
+    "overhead": _overhead,
+    "os": _os,
+    "schedulingGroup": _scheduling_group,
+}
+
+
+def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge that files variables are read from lie in volumes of their own."""
+    found = []
+    volumes: ReadOnlyObject | None = None
+    for key, path in _file_keys(spec, at):
+        if volumes is None:
+            volumes = {item.get("name"): item for item in spec.get("volumes", ())}
+        name = key.get("volumeName", "")
+        volume = volumes.get(name)
+        if volume is None:
+            found.append(not_found(f"{path}.volumeName", name))
+        elif "emptyDir" not in volume:
+            found.append(invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir"))
+    return found
+
+
+def _file_keys(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:
+    for container, path in containers_with_paths(spec, at):
+        for i, variable in enumerate(container.get("env", ())):
+            key = variable["valueFrom"].get("fileKeyRef") if "valueFrom" in variable else None
+            if key is not None:
+                yield key, f"{path}.env[{i}].valueFrom.fileKeyRef"

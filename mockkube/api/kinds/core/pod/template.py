@@ -1,0 +1,68 @@
+"""Pod templates inside other kinds: what workload kinds call.
+
+A kind validates its template with `validate_pod_template` on creation and with `validate_pod_template_update` on a
+change, drops what the gates do not allow with `drop_disabled_template_fields`, and warns with
+`pod_template_warnings`.
+"""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec; pkg/api/pod/util.go
+
+from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_agree
+from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
+from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations
+from mockkube.api.kinds.core.pod.options import PodRules, judge_change, pod_rules
+from mockkube.api.kinds.core.pod.spec import validate_pod_spec
+from mockkube.api.kinds.core.pod.warnings import pod_warnings
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.metadata import validate_annotations
+from mockkube.features.capabilities import Capabilities
+
+
+def validate_pod_template(
+    template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
+) -> list[FieldError]:
+    """Judge a new template; `at` is its path (`spec.template`)."""
+    return _validate(template, at, pod_rules(judge.caps, extensions, is_pod=False))
+
+
+def validate_pod_template_update(
+    new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
+) -> list[FieldError]:
+    """Judge a template that takes the place of another: what was used before stays allowed."""
+    rules = pod_rules(judge.caps, extensions, is_pod=False)
+    if old is None:
+        return _validate(new, at, rules)
+    return judge_change(lambda rules: _validate(new, at, rules), new, old, rules, judge.caps)
+
+
+def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    meta, spec = template.get("metadata", {}), template.get("spec", {})
+    annotations = meta.get("annotations", {})
+    found: list[FieldError] = []
+    if "labels" in meta:
+        found += validate_labels(meta["labels"], f"{at}.labels")
+    if annotations:
+        found += validate_annotations(annotations, f"{at}.annotations")
+        found += validate_pod_annotations(annotations, spec, f"{at}.annotations", rules)
+    found += validate_pod_spec(spec, None, f"{at}.spec", rules)
+    if annotations:
+        found += validate_profiles_agree(annotations, spec, f"{at}.spec")
+    if "ephemeralContainers" in spec:
+        text = "ephemeral containers not allowed in pod template"
+        found.append(forbidden(f"{at}.spec.ephemeralContainers", text))
+    return found
+
+
+def drop_disabled_template_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
+    """Take out of a template what the gates do not allow, unless the old one has it."""
+    if "spec" in new:
+        drop_disabled_pod_fields(new["spec"], old.get("spec") if old else None, caps)
+
+
+def pod_template_warnings(template: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
+    """Return the warnings a template deserves; `at` is its path."""
+    return pod_warnings(template.get("metadata", {}), template.get("spec", {}), judge, at)

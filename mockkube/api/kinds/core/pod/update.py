@@ -1,0 +1,207 @@
+"""What may change on a live pod: little more than images, added tolerations and removed scheduling gates."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodUpdate, ValidatePodEphemeralContainersUpdate
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required
+from mockkube.api.kinds.core.pod.affinity import required_terms
+from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
+from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_agree
+from mockkube.api.kinds.core.pod.metadata import validate_pod_annotation_change, validate_pod_annotations
+from mockkube.api.kinds.core.pod.options import PodRules
+from mockkube.api.kinds.core.pod.spec import DEADLINE_MAX, MIRROR_ANNOTATION, validate_pod_spec
+from mockkube.api.kinds.core.pod.tolerations import validate_added_tolerations
+from mockkube.api.kinds.core.pod.volumes.projected import misses_service_account
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.internal_form import internal_diff, internal_form
+from mockkube.api.validation.metadata import validate_metadata
+
+_FIXED: Final = "pod updates may not change fields other than " + ",".join(
+    (
+        "`spec.containers[*].image`",
+        "`spec.initContainers[*].image`",
+        "`spec.activeDeadlineSeconds`",
+        "`spec.tolerations` (only additions to existing tolerations)",
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+    )
+)
+_TERMS: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+
+
+def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a pod but for its metadata: annotations that mean something, and the spec."""
+    meta, spec = pod["metadata"], pod.get("spec", {})
+    found: list[FieldError] = []
+    if "annotations" in meta:
+        found += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", rules)
+    found += validate_pod_spec(spec, meta, "spec", rules)
+    found += misses_service_account(spec, "spec")
+    for kind in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(kind) or ()):
+            found += validate_trimmed_image(container, f"spec.{kind}[{i}]")
+    return found
+
+
+def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a pod to be created, but for its metadata."""
+    spec = pod.get("spec", {})
+    found = validate_pod(pod, rules)
+    if "ephemeralContainers" in spec:
+        found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and "schedulingGates" in spec:
+        found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    if annotations := pod["metadata"].get("annotations"):
+        found += validate_profiles_agree(annotations, spec, "spec")
+    return found
+
+
+def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a changed pod as such: its metadata, and the pod it has become."""
+    return validate_metadata(new, names.dns_subdomain, True) + validate_pod(new, rules)
+
+
+def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a change of a pod through its main resource."""
+    found = validate_changed_pod(new, rules)
+    found += validate_pod_annotation_change(new, old, rules)
+    spec, before = new.get("spec", {}), old.get("spec", {})
+    for kind in ("containers", "initContainers"):
+        after, stored = spec.get(kind) or (), before.get(kind) or ()
+        if len(after) != len(stored):
+            return [*found, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
+        found += _validate_images(after, f"spec.{kind}")
+    errors = _validate_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    found += errors
+    if errors and "activeDeadlineSeconds" in spec:
+        return found
+    found += _validate_toleration_change(spec, before, rules)
+    found += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
+    if spec == before:
+        return found
+    return found + _validate_rest(spec, before)
+
+
+def _validate_images(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for i, container in enumerate(containers):
+        if not container.get("image"):
+            found.append(required(f"{at}[{i}].image"))
+        found += validate_trimmed_image(container, f"{at}[{i}]")
+    return found
+
+
+def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
+    at = "spec.activeDeadlineSeconds"
+    if new is None:
+        text = "must not update from a positive integer to nil value"
+        return [] if old is None else [invalid(at, None, text)]
+    if texts := names.in_range(new, 0, DEADLINE_MAX):
+        return [invalid(at, new, text) for text in texts]
+    if old is not None and old < new:
+        return [invalid(at, new, "must be less than or equal to previous value")]
+    return []
+
+
+def _validate_toleration_change(spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    at, tolerations = "spec.tolerations", spec.get("tolerations", ())
+    if errors := validate_added_tolerations(tolerations, before.get("tolerations", ()), at):
+        return errors
+    return rules.judge_tolerations(tolerations, at)
+
+
+def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject]) -> list[FieldError]:
+    stored = {gate.get("name", "") for gate in old}
+    added = {gate.get("name", ""): i for i, gate in enumerate(new)}
+    return [
+        forbidden(
+            f"spec.schedulingGates[{i}].name", f"only deletion is allowed, but found new scheduling gate '{name}'"
+        )
+        for name, i in added.items()
+        if name not in stored
+    ]
+
+
+def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Judge what is left of a change when everything that may change is made equal."""
+    after = dict(spec)
+    for kind in ("containers", "initContainers"):
+        if after.get(kind):
+            after[kind] = [_with_image_of(*pair) for pair in zip(after[kind], before[kind], strict=True)]
+    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        _restore(after, before, name)
+    if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:
+        _restore(after, before, "terminationGracePeriodSeconds")
+    found: list[FieldError] = []
+    if "schedulingGates" in before:
+        found += _validate_gated(after, before)
+        _restore(after, before, "nodeSelector")
+        _restore_node_affinity(after, before)
+    if after != before:
+        found.append(forbidden("spec", f"{_FIXED}\n{internal_diff('PodSpec', before, after)}"))
+    return found
+
+
+def _with_image_of(container: ReadOnlyObject, stored: ReadOnlyObject) -> ReadOnlyObject:
+    return {**container, "image": stored.get("image", "")}
+
+
+def _restore(after: dict[str, Any], before: ReadOnlyObject, name: str) -> None:
+    after.pop(name, None)
+    if name in before:
+        after[name] = before[name]
+
+
+def _restore_node_affinity(after: dict[str, Any], before: ReadOnlyObject) -> None:
+    affinity, stored = dict(after.get("affinity", {})), before.get("affinity", {})
+    _restore(affinity, stored, "nodeAffinity")
+    after.pop("affinity", None)
+    if affinity or "affinity" in before:
+        after["affinity"] = affinity
+
+
+def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Judge where a pod that waits for its gates may go: it may only become choosier."""
+    found: list[FieldError] = []
+    wanted: Mapping[str, str] = after.get("nodeSelector", {})
+    if any(wanted.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
+        text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        found.append(invalid("spec.nodeSelector", internal_form("map", wanted), text))
+    old_terms, new_terms = required_terms(before), required_terms(after)
+    if old_terms and len(old_terms) != len(new_terms):
+        text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return [*found, invalid(_TERMS, internal_form("[]NodeSelectorTerm", new_terms), text)]
+    for i, (new, old) in enumerate(zip(new_terms, old_terms, strict=False)):
+        if not _only_adds(new, old):
+            text = "only additions are allowed (no mutations or deletions)"
+            found.append(invalid(f"{_TERMS}[{i}]", internal_form("NodeSelectorTerm", new), text))
+    return found
+
+
+def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    parts = [(new.get(name, []), old.get(name, [])) for name in ("matchExpressions", "matchFields")]
+    if not any(stored for _, stored in parts):
+        # An empty term matches no node: nothing can be added to it.
+        return not any(wanted for wanted, _ in parts)
+    return all(wanted[: len(stored)] == stored for wanted, stored in parts)
+
+
+def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+    """Judge a change of the ephemeral containers: they are only added to."""
+    if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
+        return [forbidden("", "static pods do not support ephemeral containers")]
+    found = validate_changed_pod(new, rules)
+    found += validate_pod_annotation_change(new, old, rules)
+    at = "spec.ephemeralContainers"
+    wanted = {container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())}
+    for container in old.get("spec", {}).get("ephemeralContainers", ()):
+        name = container.get("name", "")
+        existing = f"existing ephemeral containers {quoted(name)} may not be"
+        if name not in wanted:
+            found.append(forbidden(at, f"{existing} removed\n"))
+        elif wanted[name] != container:
+            difference = internal_diff("EphemeralContainer", container, wanted[name])
+            found.append(forbidden(at, f"{existing} changed\n{difference}"))
+    return found

@@ -1,0 +1,170 @@
+"""The volumes of a pod."""
+
+# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumes
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, quoted, required
+from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimRules, validate_claim_template
+from mockkube.api.kinds.core.pod.containers.containers import validate_pull_policy
+from mockkube.api.kinds.core.pod.volumes.projected import check_downward_api, validate_projected
+from mockkube.api.kinds.core.pod.volumes.sources import (
+    Source,
+    check_aws,
+    check_azure_disk,
+    check_cinder,
+    check_config_map,
+    check_csi,
+    check_fc,
+    check_flex,
+    check_flocker,
+    check_gce,
+    check_git,
+    check_host_path,
+    check_iscsi,
+    check_nfs,
+    check_quobyte,
+    check_secret,
+    check_storage_os,
+    demand,
+    iscsi_name_error,
+    validate_sources,
+)
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRules:
+    """What the gates, and the stored pod, allow volumes to say; an image may be missing outside of a pod."""
+
+    claims: ClaimRules = field(default_factory=ClaimRules)
+    allow_any_token_path: bool = False
+    is_pod: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Volumes:
+    """The volumes that are in form, by name, and what is wrong with the others."""
+
+    by_name: dict[str, ReadOnlyObject]
+    errors: list[FieldError]
+
+
+_NO_VOLUMES: Final[Sequence[ReadOnlyObject]] = ()
+
+
+def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> Volumes:
+    """Judge volumes; with the name of the pod, those it would create are known by name."""
+    volumes = spec.get("volumes", _NO_VOLUMES)
+    result = Volumes({}, [])
+    if not volumes:
+        return result
+    created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if pod_name and "ephemeral" in volume}
+    for i, volume in enumerate(volumes):
+        here, name = f"{at}[{i}]", volume.get("name", "")
+        found = _validate_source(volume, here, pod_name, rules)
+        found += [invalid(f"{here}.name", name, text) for text in names.dns_label(name)] if name else []
+        if not name:
+            found.append(required(f"{here}.name"))
+        if name in result.by_name:
+            found.append(duplicate(f"{here}.name", name))
+        if found:
+            result.errors.extend(found)
+        else:
+            result.by_name[name] = volume
+        claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
+        if claim in created:
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            result.errors.append(invalid(f"{here}.persistentVolumeClaim.claimName", claim, text))
+    return result
+
+
+# hot: per volume
+def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> list[FieldError]:
+    sources = _sources(rules)
+    if len(volume) == 2 and "name" in volume:
+        # The usual volume is a name and one source: look that up instead of asking for each kind.
+        source = next((sources[name] for name in volume if name in sources), None)
+        found = [] if source is None else source.check(volume[source.field], f"{at}.{source.at or source.field}")
+        if source is None:
+            found.append(required(at, "must specify a volume type"))
+    else:
+        found = validate_sources(volume, sources.values(), at)
+    if "iscsi" in volume and (text := iscsi_name_error(volume["iscsi"], volume.get("name", ""))):
+        found.append(invalid(f"{at}.name", volume.get("name", ""), text))
+    if "ephemeral" in volume:
+        found += _validate_claim_name(volume, at, pod_name)
+    return found
+
+
+def _validate_claim_name(volume: ReadOnlyObject, at: str, pod_name: str) -> list[FieldError]:
+    name = volume.get("name", "")
+    if not name or not pod_name:
+        return []
+    claim = f"{pod_name}-{name}"
+    return [invalid(f"{at}.name", name, f"PVC name {quoted(claim)}: {text}") for text in names.dns_subdomain(claim)]
+
+
+def _check_empty_dir(source: ReadOnlyObject, at: str) -> list[FieldError]:
+    limit = source.get("sizeLimit")
+    if limit is None or parse(limit).sign >= 0:
+        return []
+    return [forbidden(f"{at}.sizeLimit", "SizeLimit field must be a valid resource quantity")]
+
+
+@lru_cache(maxsize=16)
+def _sources(rules: VolumeRules) -> dict[str, Source]:
+    """Return the kinds of sources a pod may have, in the order they are looked at."""
+
+    def check_projected(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        return validate_projected(source, at, allow_any_token_path=rules.allow_any_token_path)
+
+    def check_ephemeral(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        template = source.get("volumeClaimTemplate")
+        if template is None:
+            return [required(f"{at}.volumeClaimTemplate")]
+        return validate_claim_template(template, f"{at}.volumeClaimTemplate", rules.claims)
+
+    def check_image(source: ReadOnlyObject, at: str) -> list[FieldError]:
+        missing = rules.is_pod and not source.get("reference")
+        found = [required(f"{at}.reference")] if missing else []
+        return found + validate_pull_policy(source.get("pullPolicy"), f"{at}.pullPolicy")
+
+    sources = (
+        Source("emptyDir", _check_empty_dir),
+        Source("hostPath", check_host_path),
+        Source("gitRepo", check_git),
+        Source("gcePersistentDisk", check_gce, at="persistentDisk"),
+        Source("awsElasticBlockStore", check_aws),
+        Source("secret", check_secret),
+        Source("nfs", check_nfs),
+        Source("iscsi", check_iscsi),
+        Source("glusterfs", demand("endpoints", "path")),
+        Source("flocker", check_flocker),
+        Source("persistentVolumeClaim", demand("claimName")),
+        Source("rbd", demand("monitors", "image")),
+        Source("cinder", check_cinder),
+        Source("cephfs", demand("monitors"), second_at="cephFS"),
+        Source("quobyte", check_quobyte),
+        Source("downwardAPI", check_downward_api, second_at="downwarAPI"),
+        Source("fc", check_fc),
+        Source("flexVolume", check_flex),
+        Source("configMap", check_config_map),
+        Source("azureFile", demand("secretName", "shareName")),
+        Source("vsphereVolume", demand("volumePath")),
+        Source("photonPersistentDisk", demand("pdID")),
+        Source("portworxVolume", demand("volumeID")),
+        Source("azureDisk", check_azure_disk),
+        Source("storageos", check_storage_os),
+        Source("projected", check_projected),
+        Source("scaleIO", demand("gateway", "system", "volumeName")),
+        Source("csi", check_csi),
+        Source("ephemeral", check_ephemeral),
+        Source("image", check_image),
+    )
+    return {source.field: source for source in sources}

@@ -1,0 +1,231 @@
+"""Warnings a pod or template deserves: what is deprecated, ambiguous or without effect."""
+
+# upstream 1.36: pkg/api/pod/warnings.go
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mockkube.api.fields import quoted
+from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
+from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD, app_armor_field
+from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
+from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
+from mockkube.api.quantity import parse
+from mockkube.api.strategy import Judge
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import ip_warnings
+from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
+from mockkube.api.validation.node_selector import DEPRECATED_LABELS, node_selector_term_warnings
+
+_WARNINGS_MAX: Final = 1000
+"""How many ports are warned of; an answer has room for fewer."""
+_DEPRECATED: Final = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+_BYTES: Final = ("memory", "ephemeral-storage")
+
+
+def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: str = "") -> list[str]:
+    """Return the warnings for a pod, or for the template at a path."""
+    prefix = f"{at}." if at else ""
+    in_spec = f"{prefix}spec"
+    found = [*_label_warnings(spec, in_spec)]
+    annotations = meta.get("annotations", {})
+    for key, text in _DEPRECATED.items():
+        if key in annotations:
+            found.append(f"{prefix}metadata.annotations[{key}]: {text}")
+    if "volumes" in spec:
+        found += volume_warnings(spec["volumes"], f"{in_spec}.volumes", judge)
+        found += overlap_warnings(spec["volumes"])
+    found += _list_warnings(spec, in_spec)
+    found += _fraction_warnings(spec.get("overhead", {}), f"{in_spec}.overhead")
+    if annotations:
+        found += _profile_warnings(annotations, spec, prefix)
+    for container, path in containers_with_paths(spec, in_spec):
+        found += _container_warnings(container, path, annotations, f"{prefix}metadata.annotations", spec, bool(at))
+    found += _port_warnings(spec, in_spec)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        found.append(f"{in_spec}.terminationGracePeriodSeconds: {text}")
+    found += _affinity_warnings(spec, in_spec)
+    for i, server in enumerate(spec.get("dnsConfig", {}).get("nameservers", ())):
+        found += ip_warnings(server, f"{in_spec}.dnsConfig.nameservers[{i}]")
+    for i, alias in enumerate(spec.get("hostAliases", ())):
+        found += ip_warnings(alias.get("ip", ""), f"{in_spec}.hostAliases[{i}].ip")
+    return found
+
+
+def _label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
+    for key in spec.get("nodeSelector", ()):
+        if key in DEPRECATED_LABELS:
+            yield f"{at}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
+    affinity = spec.get("affinity", {}).get("nodeAffinity", {})
+    here = f"{at}.affinity.nodeAffinity"
+    for i, term in enumerate(affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()):
+        yield from node_selector_term_warnings(term, f"{here}.{REQUIRED}.nodeSelectorTerms[{i}]")
+    for i, term in enumerate(affinity.get(PREFERRED, ())):
+        preference = term.get("preference", {})
+        yield from node_selector_term_warnings(preference, f"{here}.{PREFERRED}[{i}].preference", check_values=True)
+    for i, constraint in enumerate(spec.get("topologySpreadConstraints", ())):
+        key, here = constraint.get("topologyKey", ""), f"{at}.topologySpreadConstraints[{i}]"
+        if key in DEPRECATED_LABELS:
+            yield f"{here}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+        if "labelSelector" not in constraint:
+            yield f"{here}.labelSelector: {NULL_SELECTOR_WARNING}"
+
+
+def _list_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
+    yield from _duplicates(spec.get("hostAliases", ()), "ip", f"{at}.hostAliases")
+    yield from _duplicates(spec.get("imagePullSecrets", ()), "name", f"{at}.imagePullSecrets")
+    for i, secret in enumerate(spec.get("imagePullSecrets", ())):
+        if not secret.get("name"):
+            yield f'{at}.imagePullSecrets[{i}].name: invalid empty name ""'
+
+
+def _duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for i, item in enumerate(items):
+        value = item.get(field, "")
+        if value in seen:
+            yield f"{at}[{i}].{field}: duplicate {field} {quoted(value)}"
+        seen.add(value)
+
+
+def _fraction_warnings(amounts: ReadOnlyObject, at: str) -> Iterator[str]:
+    for name in _BYTES:
+        if name in amounts and parse(amounts[name]).milli() % 1000:
+            yield fraction_warning(amounts[name], f"{at}[{name}]")
+
+
+def fraction_warning(amount: str, at: str) -> str:
+    """Return the warning that bytes cannot be divided."""
+    return f"{at}: fractional byte value {quoted(amount)} is invalid, must be an integer"
+
+
+def _profile_warnings(annotations: ReadOnlyObject, spec: ReadOnlyObject, prefix: str) -> Iterator[str]:
+    if SECCOMP_POD in annotations and "seccompProfile" not in spec.get("securityContext", {}):
+        yield f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_SECCOMP}"
+
+
+# hot: per container
+def _container_warnings(
+    container: ReadOnlyObject,
+    at: str,
+    annotations: ReadOnlyObject,
+    annotations_at: str,
+    spec: ReadOnlyObject,
+    is_template: bool,
+) -> list[str]:
+    found: list[str] = []
+    if annotations:
+        found += _container_profile_warnings(container, annotations, annotations_at, spec, is_template)
+    resources = container.get("resources", {})
+    for name in _BYTES:
+        for kind in ("limits", "requests"):
+            amount = resources.get(kind, {}).get(name)
+            if amount is not None and parse(amount).milli() % 1000:
+                found.append(fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
+    variables = container.get("env", ())
+    if len(variables) > 1:
+        found += _hidden_variables(variables, f"{at}.env")
+    return found
+
+
+def _container_profile_warnings(
+    container: ReadOnlyObject, annotations: ReadOnlyObject, at: str, spec: ReadOnlyObject, is_template: bool
+) -> Iterator[str]:
+    context, name = container.get("securityContext", {}), container.get("name", "")
+    key = SECCOMP_CONTAINER + name
+    if key in annotations and "seccompProfile" not in context:
+        yield f"{at}[{key}]: {_SECCOMP}"
+    key = APP_ARMOR + name
+    if is_template and key in annotations and "appArmorProfile" not in context:
+        common = spec.get("securityContext", {}).get("appArmorProfile")
+        if common is None or common != app_armor_field(annotations[key]):
+            yield app_armor_warning(key, at)
+
+
+def app_armor_warning(key: str, at: str = "metadata.annotations") -> str:
+    """Return the warning that an annotation should be a field."""
+    return f"{at}[{key}]: {_APP_ARMOR}"
+
+
+def _hidden_variables(variables: Sequence[ReadOnlyObject], at: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for i, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        hides = "valueFrom" in variable or value == reference or reference not in value
+        if name in seen and hides:
+            yield f"{at}[{i}]: hides previous definition of {quoted(name)}, which may be dropped when using apply"
+        seen.add(name)
+
+
+def _port_warnings(spec: ReadOnlyObject, at: str) -> list[str]:
+    found: list[str] = []
+    ports: list[tuple[ReadOnlyObject, str]] = []
+    for container, path in containers_with_paths(spec, at):
+        ports += [(port, f"{path}.ports[{i}]") for i, port in enumerate(container.get("ports", ()))]
+    earlier: dict[tuple[int, str], list[tuple[ReadOnlyObject, str]]] = {}
+    for port, path in ports:
+        if port.get("hostIP") and not port.get("hostPort"):
+            found.append(f"{path}: hostIP set without hostPort: {_go_struct(port)}")
+        others = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        for other, other_path in others:
+            if len(found) >= _WARNINGS_MAX:
+                return found
+            if kind := _port_clash(port, other):
+                found.append(f"{path}: {kind} port definition with {other_path}")
+        others.append((port, path))
+    return [*found, *_port_name_warnings(ports)]
+
+
+def _go_struct(port: ReadOnlyObject) -> str:
+    shown = {
+        "Name": port.get("name", ""),
+        "HostPort": port.get("hostPort", 0),
+        "ContainerPort": port.get("containerPort", 0),
+        "Protocol": port.get("protocol", ""),
+        "HostIP": port.get("hostIP", ""),
+    }
+    return f"{{{' '.join(f'{name}:{value}' for name, value in shown.items())}}}"
+
+
+def _port_clash(port: ReadOnlyObject, other: ReadOnlyObject) -> str:
+    address, host = port.get("hostIP", ""), port.get("hostPort", 0)
+    other_address, other_host = other.get("hostIP", ""), other.get("hostPort", 0)
+    if (address, host) == (other_address, other_host):
+        return "duplicate"
+    if not host or not other_host:
+        return "overlapping"
+    return "dangerously ambiguous" if host == other_host and bool(address) != bool(other_address) else ""
+
+
+def _port_name_warnings(ports: Sequence[tuple[ReadOnlyObject, str]]) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for port, path in ports:
+        name = port.get("name")
+        if not name:
+            continue
+        if name in seen:
+            first = seen[name]
+            uses = f"services and probes that select ports by name will use {first}"
+            yield f"{path}: duplicate port name {quoted(name)} with {first}, {uses}"
+        else:
+            seen[name] = path
+
+
+def _affinity_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
+    affinity = spec.get("affinity", {})
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms, here = affinity.get(kind, {}), f"{at}.affinity.{kind}"
+        for i, term in enumerate(terms.get(REQUIRED, ())):
+            if "labelSelector" not in term:
+                yield f"{here}.{REQUIRED}[{i}].labelSelector: {NULL_SELECTOR_WARNING}"
+        for i, weighted in enumerate(terms.get(PREFERRED, ())):
+            if "labelSelector" not in weighted.get("podAffinityTerm", {}):
+                yield f"{here}.{PREFERRED}[{i}].podAffinityTerm.labelSelector: {NULL_SELECTOR_WARNING}"

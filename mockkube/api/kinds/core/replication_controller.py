@@ -1,0 +1,92 @@
+"""ReplicationController: a number of equal pods, found by labels alone."""
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_found, required
+from mockkube.api.kinds.apps.pod_owners import (
+    MISFIT,
+    PodOwnerStrategy,
+    TemplateRules,
+    name_warnings,
+    template_labels,
+    template_warnings,
+    validate_always_running,
+    validate_at_most,
+)
+from mockkube.api.kinds.apps.replica_set import BOUNDS, COUNTS
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import label_map
+from mockkube.api.validation.numbers import nonnegatives
+
+_NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
+
+
+class ReplicationControllerStrategy(PodOwnerStrategy):
+    """Pods that are found by their labels."""
+
+    selectable = ("status.replicas",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by how many there are."""
+        return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain, whose length is told in bytes here."""
+        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
+
+    def empty_status(self) -> Object:
+        """There are none yet."""
+        return {"replicas": 0}
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        return _validate_spec(obj["spec"], None, self.rules(judge))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field, or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_conversion(new, old)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of name and template."""
+        return name_warnings(obj) + template_warnings(obj, judge)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the template."""
+        if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
+        return template_warnings(old, judge)  # upstream 1.36 looks at the old one
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    errors = nonnegatives(spec, "spec", "minReadySeconds")
+    if not selector:
+        errors.append(required("spec.selector"))
+    errors += (
+        nonnegatives(spec, "spec", "replicas") if spec.get("replicas") is not None else [required("spec.replicas")]
+    )
+    at = "spec.template"
+    if template is None:
+        return [*errors, required(at)]
+    labels = template_labels(template)
+    if not selector.items() <= (labels or {}).items():
+        errors.append(invalid(f"{at}.metadata.labels", labels, MISFIT))
+    errors += rules.validate(template, before and before.get("template"), at)
+    return errors + validate_always_running(template, at, "ReplicationController")
+
+
+def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    errors = []
+    for key, value in (old["metadata"].get("annotations") or {}).items():
+        domain, _, field = key.partition("/")
+        if not domain.startswith(_NOT_CONVERTIBLE) or not field or "/" in field:
+            continue
+        if "selector" not in field:
+            errors.append(not_found(field, value, "unknown non-convertible field"))
+        elif new["spec"].get("selector") != old["spec"].get("selector"):
+            selector = label_map(new["spec"].get("selector"))
+            errors.append(invalid("spec.selector", selector, "cannot update non-convertible selector"))
+    return errors

@@ -1,0 +1,147 @@
+"""ResourceQuota: hard limits, and the scopes they apply to."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
+from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.quantity import parse
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.resource_names import is_quota, validate_quota_name
+
+_COMPUTE: Final = ("cpu", "memory")
+_POD_RESOURCES: Final = frozenset(
+    ("pods", *_COMPUTE, *(f"limits.{name}" for name in _COMPUTE), *(f"requests.{name}" for name in _COMPUTE))
+)
+_SCOPES: Final = {
+    "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES,
+    "BestEffort": frozenset(("pods",)),
+    "NotBestEffort": _POD_RESOURCES,
+    "PriorityClass": _POD_RESOURCES,
+    "CrossNamespacePodAffinity": _POD_RESOURCES,
+    "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
+}
+_EXISTS_ONLY: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+_REQUIREMENT: Final[Shape] = (("ScopeName", "scopeName", ""), ("Operator", "operator", ""), ("Values", "values", None))
+_SELECTOR: Final[Shape] = (("MatchExpressions", "matchExpressions", optional(_REQUIREMENT)),)
+_EXISTS_DETAIL: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
+class ResourceQuotaStrategy(StatusStrategy):
+    """How much of what a namespace may hold."""
+
+    tracks_generation = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge limits and scopes."""
+        return _validate_spec(obj.get("spec") or {}) + _validate_status(obj.get("status") or {})
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge limits, and that the scopes stay; or the status."""
+        if judge.subresource == "status":
+            missing = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
+            return missing + _validate_status(new.get("status") or {})
+        spec = new.get("spec") or {}
+        errors = _validate_spec(spec)
+        scopes, before = spec.get("scopes"), (old.get("spec") or {}).get("scopes")
+        if set(scopes or []) != set(before or []):
+            errors.append(invalid("spec.scopes", scopes, "field is immutable"))
+        return errors
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of requests above their limits."""
+        hard = (obj.get("spec") or {}).get("hard") or {}
+        warnings = []
+        for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+            asked, limit = f"requests.{name}", f"limits.{name}"
+            if asked not in hard and name in _COMPUTE:
+                asked = name
+            if asked in hard and limit in hard and parse(hard[asked]) > parse(hard[limit]):
+                warnings.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+        return warnings
+
+
+def _validate_spec(spec: ReadOnlyObject) -> list[FieldError]:
+    hard = spec.get("hard") or {}
+    errors = _validate_amounts(hard, "spec.hard") + _validate_scopes(spec, hard)
+    if spec.get("scopeSelector") is not None:
+        errors += _validate_selector(spec, hard)
+    return errors
+
+
+def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
+    return [error for name in ("hard", "used") for error in _validate_amounts(status.get(name) or {}, f"status.{name}")]
+
+
+def _validate_amounts(amounts: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, amount in amounts.items():
+        errors += validate_quota_name(name, keyed(at, name))
+        errors += validate_quantity(name, amount, keyed(at, name))
+    return errors
+
+
+def _validate_scopes(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[FieldError]:
+    scopes = spec.get("scopes") or []
+    errors = []
+    for scope in scopes:
+        if scope not in _SCOPES:
+            errors.append(invalid("spec.scopes", scopes, "unsupported scope"))
+        errors += [invalid("spec.scopes", scopes, _MISAPPLIED) for _ in _misapplied(scope, hard)]
+    return errors + _validate_conflicts(scopes, scopes)
+
+
+_MISAPPLIED: Final = "unsupported scope applied to resource"
+
+
+def _misapplied(scope: str, hard: Iterable[str]) -> list[str]:
+    """Return the resources that the scope cannot narrow down."""
+    return [name for name in hard if scope in _SCOPES and is_quota(name) and name not in _SCOPES[scope]]
+
+
+def _validate_conflicts(names: Iterable[str], scopes: list[str] | None) -> list[FieldError]:
+    given = set(names)
+    return [
+        invalid("spec.scopes", scopes or None, "conflicting scopes")
+        for pair in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+        if given.issuperset(pair)
+    ]
+
+
+def _validate_selector(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[FieldError]:
+    at = "spec.scopeSelector.matchExpressions"
+    selector = spec["scopeSelector"]
+    expressions = selector.get("matchExpressions") or []
+    errors = []
+    for each in expressions:
+        scope = each.get("scopeName", "")
+        if scope not in _SCOPES:
+            errors.append(invalid(f"{at}.scopeName", scope, "unsupported scope"))
+        errors += [invalid(at, internal(selector, _SELECTOR), _MISAPPLIED) for _ in _misapplied(scope, hard)]
+        errors += _validate_operator(each, scope, at)
+    return errors + _validate_conflicts((each.get("scopeName", "") for each in expressions), spec.get("scopes"))
+
+
+def _validate_operator(each: ReadOnlyObject, scope: str, at: str) -> list[FieldError]:
+    operator, values = each.get("operator", ""), each.get("values")
+    errors = []
+    if scope in _EXISTS_ONLY and operator != "Exists":
+        errors.append(invalid(f"{at}.operator", operator, _EXISTS_DETAIL))
+    match operator:
+        case "In" | "NotIn":
+            if not values:
+                detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                errors.append(required(f"{at}.values", detail))
+        case "Exists" | "DoesNotExist":
+            if values:
+                detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+                errors.append(invalid(f"{at}.values", values, detail))
+        case _:
+            errors.append(invalid(f"{at}.operator", operator, "not a valid selector operator"))
+    return errors

@@ -1,0 +1,105 @@
+"""Secret: what each type must hold, and what an update may not change."""
+
+import base64
+import json
+from typing import Final
+
+from mockkube.api import go_json
+from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
+from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_bytes, formed_key, frozen
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import immutable
+
+SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+TLS: Final = "kubernetes.io/tls"
+_DOCKER_KEYS: Final = {
+    "kubernetes.io/dockercfg": ".dockercfg",
+    "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+}
+
+
+class SecretStrategy(Strategy):
+    """Typed data; the type never changes."""
+
+    selectable = ("type",)
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by type."""
+        return {"type": obj.get("type", "")}
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the type where the update leaves it out."""
+        if not new.get("type") and old.get("type"):
+            new["type"] = old["type"]
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge keys, size and what the type asks for."""
+        data = obj.get("data") or {}
+        errors: list[FieldError] = []
+        for key in data:
+            errors += formed_key(key, "data")
+        if sum(map(decoded_bytes, data.values())) > DATA_BYTES_MAX:
+            errors.append(too_long("data", DATA_BYTES_MAX))
+        return errors + _validate_type(obj, data)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse another type, and changes of what is frozen."""
+        return immutable(new, old, "type") + frozen(new, old, "data") + self.validate_create(new, judge)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of a certificate and key that do not work together."""
+        if obj.get("type") != TLS:
+            return []
+        from mockkube.api.kinds.core.tls import (
+            key_pair_complaint,  # loads cryptography: 6 MB that most servers never need
+        )
+
+        data = obj.get("data") or {}
+        complaint = key_pair_complaint(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
+        return [complaint] if complaint else []
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError]:
+    match obj.get("type", ""):
+        case "kubernetes.io/service-account-token":
+            if not (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME):
+                return [required(keyed("metadata.annotations", SERVICE_ACCOUNT_NAME))]
+        case "kubernetes.io/dockercfg" | "kubernetes.io/dockerconfigjson" as kind:
+            return _validate_json(data, _DOCKER_KEYS[kind])
+        case "kubernetes.io/basic-auth":
+            if "username" not in data and "password" not in data:
+                return [required("data[username]"), required("data[password]")]
+        case "kubernetes.io/ssh-auth":
+            if not data.get("ssh-privatekey"):
+                return [required("data[ssh-privatekey]")]
+        case "kubernetes.io/tls":
+            return [required(keyed("data", key)) for key in ("tls.crt", "tls.key") if key not in data]
+    return []
+
+
+def _validate_json(data: ReadOnlyObject, key: str) -> list[FieldError]:
+    if key not in data:
+        return [required(keyed("data", key))]
+    complaint = json_object_complaint(_decoded(data, key))
+    return [invalid(keyed("data", key), "<secret contents redacted>", complaint)] if complaint else []
+
+
+def json_object_complaint(text: bytes) -> str | None:
+    """Say in Go's words why the text is no JSON object."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return go_json.complaint(text)
+    if value is None or isinstance(value, dict):
+        return None
+    kind = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+
+
+def _decoded(data: ReadOnlyObject, key: str) -> bytes:
+    return base64.b64decode(data.get(key) or "")

@@ -1,0 +1,1 @@
+"""The kind Service. Read `service.py` first."""

@@ -1,0 +1,125 @@
+"""Cluster IPs and IP families of a service: what is valid, and what may change."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import is_ipv6, lenient_ip
+
+FAMILIES: Final = ("IPv4", "IPv6")
+FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_KEPT: Final = "may not change once set"
+
+
+def is_headless(spec: ReadOnlyObject) -> bool:
+    """Say whether the service has no address on purpose."""
+    return spec.get("clusterIPs") == ["None"]
+
+
+def externally_accessible(spec: ReadOnlyObject) -> bool:
+    """Say whether the service is reached from outside the cluster."""
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict: bool = False) -> list[FieldError]:
+    """Judge addresses and families, each and together."""
+    # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateServiceClusterIPsRelatedFields
+    if spec.get("type") == "ExternalName":
+        return []
+    ips = spec.get("clusterIPs") or []
+    errors = _validate_first(spec, ips) + _validate_families(spec)
+    broken: list[FieldError] = []
+    for index, ip in enumerate(ips):
+        if index or ip != "None":
+            stored = before.get("clusterIPs") or []
+            broken += lenient_ip(ip, f"spec.clusterIPs[{index}]", strict=strict, stored=stored)
+        elif len(ips) > 1:
+            broken.append(invalid("spec.clusterIPs", ips, "'None' must be the first and only value"))
+    errors += broken
+    if len(ips) > 2:
+        errors.append(invalid("spec.clusterIPs", ips, "may only hold up to 2 values"))
+    return errors if broken else errors + _validate_together(spec, ips)
+
+
+def _validate_first(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
+    if not spec.get("clusterIP"):
+        detail = "must be empty when `clusterIP` is not specified"
+        return [invalid("spec.clusterIPs", ips, detail)] if ips else []
+    if not ips:
+        return [required("spec.clusterIPs")]
+    return (
+        [] if ips[0] == spec["clusterIP"] else [invalid("spec.clusterIPs", ips, "first value must match `clusterIP`")]
+    )
+
+
+def _validate_families(spec: ReadOnlyObject) -> list[FieldError]:
+    errors = []
+    families = spec.get("ipFamilies") or []
+    repeated = repeated_indexes(families)
+    for index, family in enumerate(families):
+        if family not in FAMILIES:
+            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES))
+        if index in repeated:
+            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in FAMILY_POLICIES:
+        errors.append(not_supported("spec.ipFamilyPolicy", policy, FAMILY_POLICIES))
+    return errors
+
+
+def _validate_together(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
+    errors = []
+    if len(ips) > 1 and len({is_ipv6(ip) for ip in ips}) < 2:
+        errors.append(invalid("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
+    if is_headless(spec):
+        return errors
+    for index, (ip, family) in enumerate(zip(ips, spec.get("ipFamilies") or [], strict=False)):
+        if family in FAMILIES and is_ipv6(ip) != (family == "IPv6"):
+            detail = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            errors.append(invalid(f"spec.clusterIPs[{index}]", ip, detail))
+    return errors
+
+
+def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Complain about addresses taken away or exchanged; a second one may come and go."""
+    if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
+        return []
+    new, old = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    if len(new) == len(old):
+        pairs = enumerate(zip(new, old, strict=True))
+        return [invalid(f"spec.clusterIPs[{i}]", new, _KEPT) for i, (ip, was) in pairs if ip != was]
+    errors = []
+    if not new:
+        errors.append(invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset"))
+    elif old and new[0] != old[0]:
+        errors.append(invalid("spec.clusterIPs[0]", new, _KEPT))
+    if len(old) > len(new) == 1:
+        errors += _validate_release(spec, "clusterIP")
+    return errors
+
+
+def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    """Complain about families taken away or exchanged; a second one may come and go."""
+    if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
+        return []
+    new, old = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    ips = spec.get("clusterIPs")
+    if len(new) == len(old):
+        changed = [family for family, was in zip(new, old, strict=True) if family != was]
+        return [invalid("spec.ipFamilies[0]", new, _KEPT) for _ in changed]
+    errors = []
+    if len(old) > len(new) and not ips:
+        errors.append(invalid("spec.ipFamilies[0]", new or None, "primary ipFamily can not be unset"))
+    if new and old and new[0] != old[0]:
+        errors.append(invalid("spec.ipFamilies[0]", ips, _KEPT))
+    if len(old) > len(new) == 1:
+        errors += _validate_release(spec, "ipFamily")
+    return errors
+
+
+def _validate_release(spec: ReadOnlyObject, what: str) -> list[FieldError]:
+    policy = spec.get("ipFamilyPolicy")
+    if policy == "SingleStack":
+        return []
+    return [invalid("spec.ipFamilyPolicy", policy, f"must be set to 'SingleStack' when releasing the secondary {what}")]

@@ -1,0 +1,244 @@
+"""What must be allocated for a service, and what is settled before: pure, the allocators are elsewhere.
+
+A registry calls `settle_create` or `settle_update`, then allocates what is `needed`, all before the strategy's hooks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kinds.core.service.addresses import validate_cluster_ips
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import is_ipv6
+
+
+@dataclass(frozen=True, slots=True)
+class NodePortWanted:
+    """A port of a service that needs a node port."""
+
+    index: int
+    """Its place in `spec.ports`."""
+    number: int
+    """The node port asked for; 0: any."""
+    like: int | None = None
+    """The place of an earlier port for the same number, whose node port it shares."""
+
+
+def needs_cluster_ip(svc: ReadOnlyObject) -> bool:
+    """Say whether a service of this type has an address, be it `None`."""
+    return bool(svc["spec"].get("type") != "ExternalName")
+
+
+def needs_node_ports(svc: ReadOnlyObject) -> bool:
+    """Say whether ports that ask for no node port get one nevertheless."""
+    spec = svc["spec"]
+    if spec.get("type") == "LoadBalancer":
+        return spec.get("allocateLoadBalancerNodePorts") is not False
+    return bool(spec.get("type") == "NodePort")
+
+
+def needs_health_check_port(svc: ReadOnlyObject) -> bool:
+    """Say whether the service needs `spec.healthCheckNodePort`."""
+    spec = svc["spec"]
+    return bool(spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
+
+
+def cluster_ips_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> dict[str, str]:
+    """Return, for each family that needs an address, the one asked for; empty text: any."""
+    # upstream 1.36: pkg/registry/core/service/storage/alloc.go, allocClusterIPs and updateClusterIPs
+    spec = svc["spec"]
+    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    if not needs_cluster_ip(svc) or ips[:1] == ["None"]:
+        return {}
+    wanted = {family: ips[index] if index < len(ips) else "" for index, family in enumerate(families)}
+    if old is None or not needs_cluster_ip(old):
+        return wanted
+    before = old["spec"].get("ipFamilies") or []
+    upgraded = old["spec"].get("clusterIPs") != ["None"] and len(before) == 1 and len(families) == 2
+    return {families[1]: wanted[families[1]]} if upgraded else {}
+
+
+def node_ports_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> list[NodePortWanted]:
+    """Return the node ports to allocate, in the order of the ports."""
+    if svc["spec"].get("type") not in ("NodePort", "LoadBalancer"):
+        return []
+    return _ports_of_new(svc) if old is None else _ports_of_changed(svc, old)
+
+
+def _ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
+    # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initNodePorts
+    ports = svc["spec"].get("ports") or []
+    wanted: list[NodePortWanted] = []
+    first: dict[int, NodePortWanted] = {}
+    given = {each.get("port"): each["nodePort"] for each in reversed(ports) if each.get("nodePort")}
+    for index, port in enumerate(ports):
+        number, own = port.get("port", 0), port.get("nodePort", 0)
+        if not own and not needs_node_ports(svc):
+            continue
+        if number not in first:
+            first[number] = NodePortWanted(index, given.get(number, 0))
+            wanted.append(first[number])
+        elif not own:
+            wanted.append(NodePortWanted(index, 0, like=first[number].index))
+        elif own != first[number].number:
+            wanted.append(NodePortWanted(index, own))
+    return wanted
+
+
+def _ports_of_changed(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortWanted]:
+    # upstream 1.36: pkg/registry/core/service/storage/alloc.go, updateNodePorts
+    taken = node_ports_held(old)
+    wanted = []
+    for index, port in enumerate(svc["spec"].get("ports") or []):
+        number = port.get("nodePort", 0)
+        if number and number not in taken:
+            taken.add(number)
+            wanted.append(NodePortWanted(index, number))
+        elif not number and needs_node_ports(svc):
+            wanted.append(NodePortWanted(index, 0))
+    return wanted
+
+
+def node_ports_held(svc: ReadOnlyObject) -> set[int]:
+    """Return the node ports a stored service occupies, that for health checks aside."""
+    return {port["nodePort"] for port in svc["spec"].get("ports") or [] if port.get("nodePort")}
+
+
+def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
+    """Fill in addresses and families as far as they follow from each other; `families` are the cluster's, in order."""
+    spec = svc["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    return _settle_families(spec, {}, families)
+
+
+def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
+    """Take over what was allocated before and the update leaves out, then settle as for a creation."""
+    _keep_allocated(svc, old)
+    spec, before = svc["spec"], old["spec"]
+    if before.get("clusterIPs") and not spec.get("clusterIPs") and before.get("clusterIP") == spec.get("clusterIP"):
+        spec["clusterIPs"] = before["clusterIPs"]
+    if before.get("clusterIP") != spec.get("clusterIP") and before.get("clusterIPs") == spec.get("clusterIPs"):
+        if before.get("clusterIP") and not spec.get("clusterIP"):
+            spec.pop("clusterIPs", None)
+        else:
+            spec["clusterIPs"] = [spec.get("clusterIP", "")]
+    return _settle_families(spec, before, families)
+
+
+def _keep_allocated(svc: Object, old: ReadOnlyObject) -> None:
+    spec, before = svc["spec"], old["spec"]
+    if needs_cluster_ip(old) and needs_cluster_ip(svc):
+        for name in ("clusterIP", "clusterIPs"):
+            if not spec.get(name) and before.get(name):
+                spec[name] = before[name]
+    if needs_node_ports(old) and needs_node_ports(svc):
+        _keep_node_ports(spec, before)
+    kept = needs_health_check_port(old) and needs_health_check_port(svc)
+    if kept and before.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or before["healthCheckNodePort"]
+
+
+def _keep_node_ports(spec: Object, before: ReadOnlyObject) -> None:
+    ports, earlier = spec.get("ports") or [], before.get("ports") or []
+    used = {port.get("nodePort") for port in ports} & {port.get("nodePort") for port in earlier}
+    by_name = {port.get("name", ""): port.get("nodePort", 0) for port in earlier}
+    for port in ports:
+        number = by_name.get(port.get("name", ""), 0)
+        if not port.get("nodePort") and number and number not in used:
+            port["nodePort"] = number
+
+
+def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
+    # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields
+    if spec.get("type") == "ExternalName" or _keeps_preference(spec, before):
+        return []
+    headless = spec.get("clusterIP") == "None" and not spec.get("selector")
+    if spec.get("ipFamilyPolicy") is None:
+        usual = "RequireDualStack" if headless else "SingleStack"
+        spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or usual
+    errors = validate_cluster_ips(spec, before)
+    if errors:
+        return errors
+    if before:
+        errors += _release_secondary(spec, before)
+    errors += _validate_stack(spec) + _read_families(spec, families)
+    if errors:
+        return errors
+    return _fill_families(spec, families, headless=headless)
+
+
+def _keeps_preference(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
+    """Say whether a service that prefers two families simply keeps what it has."""
+    same = all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs", "ipFamilies"))
+    typed = before.get("type") == spec.get("type")
+    preferring = spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == "PreferDualStack"
+    return bool(before) and typed and preferring and same
+
+
+def _release_secondary(spec: Object, before: ReadOnlyObject) -> list[FieldError]:
+    names = ("clusterIPs", "ipFamilies")
+    if spec["ipFamilyPolicy"] == "SingleStack":
+        for name in names:
+            if len(spec.get(name) or []) > 1 and spec[name] == before.get(name):
+                spec[name] = spec[name][:1]
+        return []
+    errors = []
+    for name, what in zip(names, ("cluster IP", "IP family"), strict=True):
+        new, old = spec.get(name) or [], before.get(name) or []
+        if 0 < len(new) < len(old):
+            detail = f"must be 'SingleStack' to release the secondary {what}"
+            errors.append(invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], detail))
+    return errors
+
+
+def _validate_stack(spec: ReadOnlyObject) -> list[FieldError]:
+    if spec["ipFamilyPolicy"] != "SingleStack":
+        return []
+    detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+    given = (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
+    return [
+        invalid("spec.ipFamilyPolicy", "SingleStack", detail.format(what))
+        for name, what in given
+        if len(spec.get(name) or []) == 2
+    ]
+
+
+def _read_families(spec: Object, families: Sequence[str]) -> list[FieldError]:
+    """Add the families that the addresses given belong to."""
+    errors = []
+    for index, ip in enumerate(spec.get("clusterIPs") or []):
+        if ip == "None":
+            break
+        family = "IPv6" if is_ipv6(ip) else "IPv4"
+        if index < len(spec.get("ipFamilies") or []):
+            continue
+        if family in families:
+            spec["ipFamilies"] = [*(spec.get("ipFamilies") or []), family]
+        else:
+            detail = f"{family} is not configured on this cluster"
+            errors.append(invalid(f"spec.clusterIPs[{index}]", spec["clusterIPs"], detail))
+    return errors
+
+
+def _fill_families(spec: Object, families: Sequence[str], *, headless: bool) -> list[FieldError]:
+    given = list(spec.get("ipFamilies") or [])
+    if not headless:
+        errors = _validate_configured(spec, given, families)
+        if errors:
+            return errors
+    given = given or [families[0]]
+    if spec["ipFamilyPolicy"] != "SingleStack" and len(given) == 1 and (headless or len(families) == 2):
+        given.append("IPv6" if given[0] == "IPv4" else "IPv4")
+    spec["ipFamilies"] = given
+    return []
+
+
+def _validate_configured(spec: ReadOnlyObject, given: Sequence[str], families: Sequence[str]) -> list[FieldError]:
+    errors = []
+    if spec["ipFamilyPolicy"] == "RequireDualStack" and len(families) < 2:
+        detail = "this cluster is not configured for dual-stack services"
+        errors.append(invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], detail))
+    unknown = [(index, family) for index, family in enumerate(given) if family not in families]
+    detail = "not configured on this cluster"
+    return errors + [invalid(f"spec.ipFamilies[{index}]", family, detail) for index, family in unknown]

@@ -1,0 +1,329 @@
+"""Service: ports, types and traffic; what a change of type drops. Addresses: `service_addresses`."""
+
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, not_supported, required
+from mockkube.api.kinds.core.endpoints import PROTOCOLS
+from mockkube.api.kinds.core.service import addresses
+from mockkube.api.kinds.core.service.transitions import drop_for_type
+from mockkube.api.kinds.core.service.warnings import service_warnings
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_cidr, lenient_ip, parse_ip, reachable_ip
+from mockkube.api.validation.formats import label, one_of, qualified, required_one_of, subdomain
+from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.numbers import port, port_or_name
+
+HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+MODE: Final = "service.kubernetes.io/topology-mode"
+RELAXED_NAMES: Final = "RelaxedServiceNameValidation"
+SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+AFFINITY_SECONDS_MAX: Final = 86400
+TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+POLICIES: Final = ("Cluster", "Local")
+DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_LOAD_BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
+
+
+class ServiceStrategy(StatusStrategy):
+    """A stable address; a PUT may create it."""
+
+    tracks_generation = False
+    allow_create_on_update = True
+    selectable = ("spec.clusterIP", "spec.type")
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by address and type."""
+        spec = obj.get("spec") or {}
+        return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Leave the name to `validate_create`: which rule holds depends on a gate."""
+        return []
+
+    def empty_status(self) -> Object:
+        """No load balancer yet."""
+        return {"loadBalancer": {}}
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; a change of type drops what belonged to the old one."""
+        super().prepare_update(new, old, judge)
+        if judge.subresource != "status":
+            drop_for_type(new, old)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a new service, allocated values included."""
+        return _validate_name(obj["metadata"], judge) + validate_service(obj, None, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge what may not change, then the whole; or the status."""
+        if judge.subresource == "status":
+            return _validate_status(new, old, judge)
+        errors = addresses.validate_cluster_ip_change(new["spec"], old["spec"])
+        errors += addresses.validate_family_change(new["spec"], old["spec"])
+        errors += _validate_class_change(new["spec"], old["spec"])
+        kept = _needs_health_check(new["spec"]) and _needs_health_check(old["spec"])
+        if kept and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
+            errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+        return errors + validate_service(new, old, judge)
+
+    def canonicalize(self, obj: Object) -> None:
+        """Drop what a name from outside does not need: a server does so whenever it reads one."""
+        # upstream 1.36: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy
+        if obj["spec"].get("type") == "ExternalName":
+            obj["spec"].pop("internalTrafficPolicy", None)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of what is deprecated or without effect."""
+        return service_warnings(obj)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation, or of the load balancer's addresses."""
+        if judge.subresource != "status":
+            return service_warnings(new)
+        return [
+            warning
+            for index, each in enumerate(_ingress(new))
+            for warning in ip_warnings(each.get("ip", ""), f"status.loadBalancer.ingress[{index}]")
+        ]
+
+
+def _validate_name(metadata: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    rule = names.dns_label if judge.caps.enabled(RELAXED_NAMES) else names.dns1035_label
+    start, name = metadata.get("generateName"), metadata.get("name")
+    errors = [invalid("metadata.generateName", start, text) for text in rule(start, prefix=True)] if start else []
+    return errors + ([invalid("metadata.name", name, text) for text in rule(name)] if name else [])
+
+
+def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+    """Judge a service as it would be stored."""
+    # upstream 1.36: pkg/apis/core/validation/validation.go, validateService
+    spec, before = obj["spec"], (old or {}).get("spec") or {}
+    strict = judge.caps.enabled(STRICT_GATE)
+    errors = _validate_hints(obj["metadata"].get("annotations") or {})
+    errors += _validate_type_needs(spec)
+    errors += _validate_ports(spec)
+    errors += validate_labels(spec.get("selector") or {}, "spec.selector")
+    errors += _validate_affinity(spec)
+    errors += addresses.validate_cluster_ips(spec, before, strict=strict)
+    for index, ip in enumerate(spec.get("externalIPs") or []):
+        at = f"spec.externalIPs[{index}]"
+        stored = before.get("externalIPs") or []
+        errors += lenient_ip(ip, at, strict=strict, stored=stored) or reachable_ip(ip, at)
+    errors += required_one_of(spec.get("type"), "spec.type", TYPES)
+    errors += _validate_node_ports(spec)
+    errors += _validate_source_ranges(obj, old, strict=strict)
+    errors += _validate_load_balancer(spec)
+    errors += _validate_external_traffic(spec)
+    return errors + _validate_internal_traffic(spec, judge)
+
+
+def _validate_hints(annotations: ReadOnlyObject) -> list[FieldError]:
+    if HINTS in annotations and MODE in annotations and annotations[HINTS] != annotations[MODE]:
+        detail = f"must match annotations[{HINTS}] when both are specified"
+        return [invalid(keyed("metadata.annotations", MODE), annotations[MODE], detail)]
+    return []
+
+
+def _validate_type_needs(spec: ReadOnlyObject) -> list[FieldError]:
+    kind, headless = spec.get("type"), addresses.is_headless(spec)
+    errors = []
+    if not spec.get("ports") and not headless and kind != "ExternalName":
+        errors.append(required("spec.ports"))
+    if kind in ("LoadBalancer", "NodePort") and headless:
+        errors.append(invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
+    if kind == "ExternalName":
+        detail = "may not be set for ExternalName services"
+        given = [name for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(name)]
+        errors += [forbidden(f"spec.{name}", detail) for name in given]
+        cname = spec.get("externalName", "").removesuffix(".")
+        errors += subdomain(cname, "spec.externalName") if cname else [required("spec.externalName")]
+    return errors
+
+
+def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
+    ports = spec.get("ports") or []
+    seen: set[str] = set()
+    errors: list[FieldError] = []
+    for index, each in enumerate(ports):
+        at, name = f"spec.ports[{index}]", each.get("name")
+        if name:
+            errors += label(name, f"{at}.name")
+            if name in seen:
+                errors.append(duplicate(f"{at}.name", name))
+            seen.add(name)
+        elif len(ports) > 1:
+            errors.append(required(f"{at}.name"))
+        errors += port(each.get("port"), f"{at}.port")
+        errors += required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
+        errors += port_or_name(each.get("targetPort"), f"{at}.targetPort")
+        if each.get("appProtocol") is not None:
+            errors += qualified(each["appProtocol"], f"{at}.appProtocol")
+    return errors
+
+
+def _validate_affinity(spec: ReadOnlyObject) -> list[FieldError]:
+    affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
+    errors = required_one_of(affinity, "spec.sessionAffinity", ("ClientIP", "None"))
+    at = "spec.sessionAffinityConfig"
+    if affinity == "None" and config is not None:
+        return [*errors, forbidden(at, "must not be set when session affinity is None")]
+    if affinity != "ClientIP":
+        return errors
+    detail = "when session affinity type is ClientIP"
+    if config is None:
+        return [*errors, required(at, detail)]
+    if config.get("clientIP") is None:
+        return [*errors, required(f"{at}.clientIP", detail)]
+    seconds = config["clientIP"].get("timeoutSeconds")
+    if seconds is None:
+        return [*errors, required(f"{at}.clientIP.timeoutSeconds", detail)]
+    if not 0 < seconds <= AFFINITY_SECONDS_MAX:
+        bounds = f"must be greater than 0 and less than {AFFINITY_SECONDS_MAX}"
+        errors.append(invalid(f"{at}.clientIP.timeoutSeconds", seconds, bounds))
+    return errors
+
+
+def _validate_node_ports(spec: ReadOnlyObject) -> list[FieldError]:
+    ports = spec.get("ports") or []
+    errors: list[FieldError] = []
+    if spec.get("type") == "ClusterIP":
+        detail = "may not be used when `type` is 'ClusterIP'"
+        taken = [index for index, each in enumerate(ports) if each.get("nodePort")]
+        errors += [forbidden(f"spec.ports[{index}].nodePort", detail) for index in taken]
+    node_ports: set[tuple[Any, Any]] = set()
+    for index, each in enumerate(ports):
+        key = each.get("protocol", ""), each.get("nodePort", 0)
+        if key[1] and key in node_ports:
+            errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
+        node_ports.add(key)
+    numbers: set[tuple[Any, Any]] = set()
+    for index, each in enumerate(ports):
+        key = each.get("protocol", ""), each.get("port", 0)
+        if key in numbers:
+            shown = {
+                "Name": "",
+                "Protocol": key[0],
+                "AppProtocol": None,
+                "Port": key[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
+            errors.append(duplicate(f"spec.ports[{index}]", shown))
+        numbers.add(key)
+    return errors
+
+
+def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, strict: bool) -> list[FieldError]:
+    spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
+    refused = spec.get("type") != "LoadBalancer"
+    if spec.get("loadBalancerSourceRanges"):
+        at = "spec.LoadBalancerSourceRanges"
+        errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if refused else []
+        before = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or []
+        stored = [text.strip() for text in before]
+        for index, text in enumerate(spec["loadBalancerSourceRanges"]):
+            errors += lenient_cidr(text.strip(), f"{at}[{index}]", strict=strict, stored=stored)
+        return errors
+    if SOURCE_RANGES not in annotations:
+        return []
+    at = keyed("metadata.annotations", SOURCE_RANGES)
+    errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if refused else []
+    text = annotations[SOURCE_RANGES]
+    unchanged = old is not None and (old["metadata"].get("annotations") or {}).get(SOURCE_RANGES, "") == text
+    if not unchanged and text.strip():
+        for each in text.strip().split(","):
+            errors += lenient_cidr(each.strip(), at, strict=strict)
+    return errors
+
+
+def _validate_load_balancer(spec: ReadOnlyObject) -> list[FieldError]:
+    balanced = spec.get("type") == "LoadBalancer"
+    errors = []
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not balanced:
+        errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _LOAD_BALANCER_ONLY))
+    if balanced and spec.get("allocateLoadBalancerNodePorts") is None:
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    return errors + _validate_class(spec)
+
+
+def _validate_class(spec: ReadOnlyObject) -> list[FieldError]:
+    name = spec.get("loadBalancerClass")
+    if name is None:
+        return []
+    if spec.get("type") != "LoadBalancer":
+        return [forbidden("spec.loadBalancerClass", _LOAD_BALANCER_ONLY)]
+    return qualified(name, "spec.loadBalancerClass")
+
+
+def _validate_class_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    name = spec.get("loadBalancerClass")
+    changed = spec.get("type") == before.get("type") == "LoadBalancer" and name != before.get("loadBalancerClass")
+    errors = [invalid("spec.loadBalancerClass", name, "may not change once set")] if changed else []
+    return errors + _validate_class(spec)
+
+
+def _needs_health_check(spec: ReadOnlyObject) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
+    at, policy = "spec.externalTrafficPolicy", spec.get("externalTrafficPolicy", "")
+    if addresses.externally_accessible(spec):
+        errors = required_one_of(policy, at, POLICIES)
+    else:
+        errors = [invalid(at, policy, "may only be set for externally-accessible services")] if policy else []
+    at, number = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
+    if _needs_health_check(spec):
+        errors += port(number, at) if number else [required(at)]
+    elif number:
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        errors.append(invalid(at, number, detail))
+    return errors
+
+
+def _validate_internal_traffic(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    policy = spec.get("internalTrafficPolicy")
+    if policy is None:
+        needed = spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP")
+        errors = [required("spec.internalTrafficPolicy")] if needed else []
+    else:
+        errors = one_of(policy, "spec.internalTrafficPolicy", POLICIES)
+    distribution = spec.get("trafficDistribution")
+    known = DISTRIBUTIONS if judge.caps.enabled("PreferSameTrafficDistribution") else DISTRIBUTIONS[:1]
+    if distribution is not None and distribution not in known:
+        errors.append(not_supported("spec.trafficDistribution", distribution, known))
+    return errors
+
+
+def _ingress(obj: ReadOnlyObject) -> list[Object]:
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    at, ingress = "status.loadBalancer.ingress", _ingress(new)
+    if ingress and new["spec"].get("type") != "LoadBalancer":
+        return [forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]
+    stored = [each.get("ip", "") for each in _ingress(old)]
+    errors: list[FieldError] = []
+    for index, each in enumerate(ingress):
+        errors += _validate_ingress(each, f"{at}[{index}]", stored, strict=judge.caps.enabled(STRICT_GATE))
+    return errors
+
+
+def _validate_ingress(each: ReadOnlyObject, at: str, stored: list[str], *, strict: bool) -> list[FieldError]:
+    ip, mode, hostname = each.get("ip"), each.get("ipMode"), each.get("hostname")
+    errors = lenient_ip(ip, f"{at}.ip", strict=strict, stored=stored) if ip else []
+    if mode is None:
+        if ip:
+            errors.append(required(f"{at}.ipMode", "must be specified when `ip` is set"))
+    elif not ip:
+        errors.append(forbidden(f"{at}.ipMode", "may not be specified when `ip` is not set"))
+    else:
+        errors += one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
+    if hostname:
+        errors += subdomain(hostname, f"{at}.hostname")
+        if parse_ip(hostname) is not None:
+            errors.append(invalid(f"{at}.hostname", hostname, "must be a DNS name, not an IP address"))
+    return errors

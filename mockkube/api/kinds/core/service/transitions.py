@@ -1,0 +1,48 @@
+"""What a service of one type leaves behind when it becomes another."""
+
+from typing import Any
+
+from mockkube.api.kinds.core.service.addresses import externally_accessible
+from mockkube.api.types import Object, ReadOnlyObject
+
+
+def drop_for_type(new: Object, old: ReadOnlyObject) -> None:
+    """Drop what only the old type needs, unless the update sets it anew."""
+    # upstream 1.36: pkg/registry/core/service/strategy.go, dropTypeDependentFields
+    spec, before = new["spec"], old["spec"]
+    if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
+        _drop_addresses(spec, before)
+    ported = ("NodePort", "LoadBalancer")
+    if before.get("type") in ported and spec.get("type") not in ported and _node_ports(before) >= _node_ports(spec):
+        for port in spec.get("ports") or []:
+            port.pop("nodePort", None)
+    if _checks_health(before) and not _checks_health(spec):
+        _drop_same(spec, before, "healthCheckNodePort")
+    if before.get("type") == "LoadBalancer" != spec.get("type"):
+        _drop_same(spec, before, "allocateLoadBalancerNodePorts")
+        _drop_same(spec, before, "loadBalancerClass")
+    if externally_accessible(before) and not externally_accessible(spec):
+        _drop_same(spec, before, "externalTrafficPolicy")
+    if spec.get("type") != "LoadBalancer" and (new.get("status") or {}).get("loadBalancer"):
+        new["status"] = {**new["status"], "loadBalancer": {}}
+
+
+def _drop_addresses(spec: Object, before: ReadOnlyObject) -> None:
+    if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
+        spec.pop("clusterIP", None)
+        spec.pop("clusterIPs", None)
+    _drop_same(spec, before, "ipFamilies")
+    _drop_same(spec, before, "ipFamilyPolicy")
+
+
+def _drop_same(spec: Object, before: ReadOnlyObject, name: str) -> None:
+    if name in spec and spec[name] == before.get(name):
+        del spec[name]
+
+
+def _node_ports(spec: ReadOnlyObject) -> set[Any]:
+    return {port["nodePort"] for port in spec.get("ports") or [] if port.get("nodePort")}
+
+
+def _checks_health(spec: ReadOnlyObject) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"

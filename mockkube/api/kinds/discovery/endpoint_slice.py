@@ -1,0 +1,203 @@
+"""EndpointSlice: some of the endpoints of a service."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, internal, invalid, keyed, not_supported, required, too_many
+from mockkube.api.kinds.core.endpoints import PROTOCOLS
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, is_ipv6, lenient_ip, reachable_ip, strict_ip
+from mockkube.api.validation.formats import formed, immutable, label, qualified, required_one_of, subdomain
+from mockkube.api.validation.labels import validate_labels
+
+ENDPOINTS_MAX: Final = 1000
+ADDRESSES_MAX: Final = 100
+PORTS_MAX: Final = 20000
+HINTS_MAX: Final = 8
+TOPOLOGY_LABELS_MAX: Final = 16
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_CONTENT: Final = ("addressType", "endpoints", "ports")
+
+
+class EndpointSliceStrategy(Strategy):
+    """Endpoints of one kind of address, which stays."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start with the first generation; drop what is switched off or belongs to an older version."""
+        obj["metadata"]["generation"] = 1
+        if not judge.caps.enabled("PreferSameTrafficDistribution"):
+            _drop_node_hints(obj)
+        _drop_topology(obj, frozenset())
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Count changes of content and labels; drop as on creation what is not in use."""
+        changed = any(new.get(name) != old.get(name) for name in _CONTENT)
+        if changed or new["metadata"].get("labels") != old["metadata"].get("labels"):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        before = old.get("endpoints") or []
+        used = any((each.get("hints") or {}).get("forNodes") for each in before)
+        if not used and not judge.caps.enabled("PreferSameTrafficDistribution"):
+            _drop_node_hints(new)
+        if new.get("endpoints") != old.get("endpoints"):
+            _drop_topology(new, frozenset((each.get("deprecatedTopology") or {}).get(HOSTNAME, "") for each in before))
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge ports and endpoints."""
+        return _validate_shape(obj) + _validate_endpoints(obj, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge what changed, and refuse another kind of address."""
+        errors = _validate_shape(new)
+        if new.get("endpoints") != old.get("endpoints"):
+            errors += _validate_endpoints(new, judge)
+        return errors + immutable(new, old, "addressType")
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of what is deprecated or oddly written."""
+        named = obj.get("addressType") == "FQDN"
+        warnings = ["spec.addressType: FQDN endpoints are deprecated"] if named else []
+        return warnings + _address_warnings(obj)
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of what is oddly written."""
+        return _address_warnings(new)
+
+
+def _drop_node_hints(obj: Object) -> None:
+    for each in obj.get("endpoints") or []:
+        if each.get("hints"):
+            each["hints"].pop("forNodes", None)
+
+
+def _drop_topology(obj: Object, known: frozenset[str]) -> None:
+    """Drop the topology of the beta version; a node it named before is kept in the field meant for it."""
+    for each in obj.get("endpoints") or []:
+        node = (each.pop("deprecatedTopology", None) or {}).get(HOSTNAME)
+        if node in known and each.get("nodeName") is None and not names.dns_subdomain(node or ""):
+            each["nodeName"] = node
+
+
+def _address_warnings(obj: ReadOnlyObject) -> list[str]:
+    if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
+        return []
+    return [
+        warning
+        for i, each in enumerate(obj.get("endpoints") or [])
+        for j, address in enumerate(each.get("addresses") or [])
+        for warning in ip_warnings(address, f"endpoints[{i}].addresses[{j}]")
+    ]
+
+
+def _validate_shape(obj: ReadOnlyObject) -> list[FieldError]:
+    errors = required_one_of(obj.get("addressType"), "addressType", _TYPES)
+    ports = obj.get("ports") or []
+    if len(ports) > PORTS_MAX:
+        return [*errors, too_many("ports", len(ports), PORTS_MAX)]
+    seen: set[str] = set()
+    for index, each in enumerate(ports):
+        at, name, protocol = f"ports[{index}]", each.get("name") or "", each.get("protocol")
+        if name:
+            errors += label(name, f"{at}.name")
+        if name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        if protocol is None:
+            errors.append(required(f"{at}.protocol"))
+        elif protocol not in PROTOCOLS:
+            errors.append(not_supported(f"{at}.protocol", protocol, PROTOCOLS))
+        if each.get("appProtocol") is not None:
+            errors += qualified(each["appProtocol"], f"{at}.appProtocol")
+    return errors
+
+
+def _validate_endpoints(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    endpoints = obj.get("endpoints") or []
+    if len(endpoints) > ENDPOINTS_MAX:
+        return [too_many("endpoints", len(endpoints), ENDPOINTS_MAX)]
+    kind, strict = obj.get("addressType", ""), judge.caps.enabled(STRICT_GATE)
+    errors: list[FieldError] = []
+    for index, each in enumerate(endpoints):
+        errors += _validate_endpoint(each, f"endpoints[{index}]", kind, strict=strict)
+    return errors
+
+
+def _validate_endpoint(each: ReadOnlyObject, at: str, kind: str, *, strict: bool) -> list[FieldError]:
+    addresses = each.get("addresses") or []
+    errors: list[FieldError] = []
+    if not addresses:
+        errors.append(required(f"{at}.addresses", "must contain at least 1 address"))
+    elif len(addresses) > ADDRESSES_MAX:
+        errors.append(too_many(f"{at}.addresses", len(addresses), ADDRESSES_MAX))
+    for index, address in enumerate(addresses):
+        errors += _validate_address(address, f"{at}.addresses", index, kind, strict=strict)
+    if each.get("nodeName") is not None:
+        errors += subdomain(each["nodeName"], f"{at}.nodeName")
+    errors += _validate_topology(each.get("deprecatedTopology") or {}, f"{at}.deprecatedTopology")
+    if each.get("hostname") is not None:
+        errors += label(each["hostname"], f"{at}.hostname")
+    if each.get("hints") is not None:
+        errors += _validate_hints(each["hints"], f"{at}.hints")
+    return errors
+
+
+def _validate_address(address: str, at: str, index: int, kind: str, *, strict: bool) -> list[FieldError]:
+    here = f"{at}[{index}]"
+    match kind:
+        case "IPv4":
+            wrong, family = lenient_ip(address, here, strict=strict), not is_ipv6(address)
+        case "IPv6":
+            wrong, family = strict_ip(address, here), is_ipv6(address)
+        case "FQDN":
+            return validate_domain(address, here)
+        case _:
+            return []
+    if wrong:
+        return wrong
+    errors = [] if family else [invalid(at, address, f"must be an {kind} address")]
+    return errors + reachable_ip(address, here)
+
+
+def validate_domain(name: str, at: str) -> list[FieldError]:
+    """Judge a fully qualified domain name."""
+    # upstream 1.36: apimachinery/pkg/util/validation/validation.go, IsFullyQualifiedDomainName
+    if not name:
+        return [required(at)]
+    name = name.removesuffix(".")
+    wrong = names.dns_subdomain(name)
+    if wrong:
+        return [invalid(at, name, ",".join(wrong))]
+    if "." not in name:
+        return [invalid(at, name, "should be a domain with at least two segments separated by dots")]
+    complaints = ((part, names.dns_label(part)) for part in name.split("."))
+    return [invalid(at, part, ",".join(messages)) for part, messages in complaints if messages]
+
+
+def _validate_topology(topology: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = []
+    if len(topology) > TOPOLOGY_LABELS_MAX:
+        errors.append(too_many(at, len(topology), TOPOLOGY_LABELS_MAX))
+    errors += validate_labels(topology, at)
+    if ZONE in topology:
+        errors.append(internal(keyed(at, ZONE), "reserved key was not removed in conversion"))
+    return errors
+
+
+def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, rule in (("forZones", names.label_value), ("forNodes", names.dns_subdomain)):
+        entries = hints.get(name) or []
+        if len(entries) > HINTS_MAX:
+            return [*errors, too_many(f"{at}.{name}", len(entries), HINTS_MAX)]
+        seen: set[str] = set()
+        for index, entry in enumerate(entries):
+            here, value = f"{at}.{name}[{index}].name", entry.get("name", "")
+            if value in seen:
+                errors.append(duplicate(here, value))
+            seen.add(value)
+            errors += formed(value, here, rule)
+    return errors

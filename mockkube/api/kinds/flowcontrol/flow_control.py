@@ -1,0 +1,311 @@
+"""FlowSchema and PriorityLevelConfiguration: which requests wait, and how long the queues are."""
+
+from math import ceil, log2
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA, PRIORITY_LEVEL
+from mockkube.api.kinds.internal_form import internal
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import formed, subdomain
+
+PRECEDENCE_MAX: Final = 10_000
+QUEUES_MAX: Final = 10_000_000
+HASH_BITS_MAX: Final = 60
+_PRESERVE_ZERO: Final = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
+_METHODS: Final = ("ByNamespace", "ByUser")
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
+_SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+_EVERYTHING: Final[Object] = {
+    "resourceRules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+
+
+def _schema(level: str, precedence: int, groups: tuple[str, ...], method: Object) -> Object:
+    subjects = [{"kind": "Group", "group": {"name": group}} for group in groups]
+    rules = [{"subjects": subjects, **_EVERYTHING}]
+    return {
+        "priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": precedence,
+        **method,
+        "rules": rules,
+    }
+
+
+# upstream 1.36: apiserver/pkg/apis/flowcontrol/bootstrap/default.go
+_FIXED_SCHEMAS: Final = {
+    "exempt": _schema("exempt", 1, ("system:masters",), {}),
+    "catch-all": _schema(
+        "catch-all",
+        PRECEDENCE_MAX,
+        ("system:unauthenticated", "system:authenticated"),
+        {"distinguisherMethod": {"type": "ByUser"}},
+    ),
+}
+_FIXED_LEVEL: Final = {
+    "type": "Limited",
+    "limited": {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}},
+}
+
+
+class _FlowControlStrategy(StatusStrategy):
+    """What both kinds have in common: a write of the status changes nothing else."""
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and metadata."""
+        super().prepare_status(new, old, judge)
+        managed = new["metadata"].get("managedFields")
+        version = new["metadata"].get("resourceVersion")
+        new["metadata"] = dict(old["metadata"])
+        for name, value in (("managedFields", managed), ("resourceVersion", version)):
+            if value is not None:
+                new["metadata"][name] = value
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, or the conditions."""
+        return _validate_status(new) if judge.subresource == "status" else self.validate_create(new, judge)
+
+
+class FlowSchemaStrategy(_FlowControlStrategy):
+    """Requests that belong together."""
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge precedence, level and rules; two schemas are what they are."""
+        spec, name = obj["spec"], obj["metadata"].get("name", "")
+        errors = _validate_schema(spec, name)
+        if name in _FIXED_SCHEMAS and spec != _FIXED_SCHEMAS[name]:
+            detail = f"spec of '{name}' must equal the fixed value"
+            errors.append(invalid("spec", internal(spec, FLOW_SCHEMA), detail))
+        return errors + _validate_status(obj)
+
+
+class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
+    """How much of the server requests get."""
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge shares and queues; two levels are what they are."""
+        spec, name = obj["spec"], obj["metadata"].get("name", "")
+        errors = []
+        if _PRESERVE_ZERO in (obj["metadata"].get("annotations") or {}):
+            errors.append(forbidden("metadata.annotations", f"annotation '{_PRESERVE_ZERO}' is forbidden"))
+        errors += _validate_level(spec, name)
+        shown = internal(spec, PRIORITY_LEVEL)
+        if name == "exempt" and {key: value for key, value in spec.items() if key != "exempt"} != {"type": "Exempt"}:
+            detail = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
+            errors.append(invalid("spec", shown, detail))
+        if name == "catch-all" and spec != _FIXED_LEVEL:
+            errors.append(invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
+        return errors + _validate_status(obj)
+
+
+def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    kinds = [each.get("type", "") for each in conditions]
+    errors = []
+    repeated = repeated_indexes(kinds)
+    for index, kind in enumerate(kinds):
+        at = f"status.conditions[{index}].type"
+        if index in repeated:
+            errors.append(duplicate(at, kind))
+        if not kind:
+            errors.append(required(at))
+    return errors
+
+
+def _validate_schema(spec: ReadOnlyObject, name: str) -> list[FieldError]:
+    precedence, at = spec.get("matchingPrecedence", 0), "spec.matchingPrecedence"
+    errors = []
+    if precedence <= 0:
+        errors.append(invalid(at, precedence, "must be a positive value"))
+    if precedence > PRECEDENCE_MAX:
+        errors.append(invalid(at, precedence, f"must not be greater than {PRECEDENCE_MAX}"))
+    if precedence == 1 and name != "exempt":
+        detail = "only the schema named 'exempt' may have matchingPrecedence 1"
+        errors.append(invalid(at, precedence, detail))
+    method = spec.get("distinguisherMethod")
+    if method is not None and method.get("type") not in _METHODS:
+        shown = {"Type": method.get("type", "")}
+        errors.append(not_supported("spec.distinguisherMethod.type", shown, _METHODS))
+    level, at = (spec.get("priorityLevelConfiguration") or {}).get("name"), "spec.priorityLevelConfiguration.name"
+    errors += subdomain(level, at) if level else [required(at, "must reference a priority level")]
+    for index, rule in enumerate(spec.get("rules") or []):
+        errors += _validate_rules(rule, f"spec.rules[{index}]")
+    return errors
+
+
+def _validate_rules(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+    subjects, resources, urls = (rule.get(name) or [] for name in ("subjects", "resourceRules", "nonResourceRules"))
+    errors: list[FieldError] = []
+    for index, subject in enumerate(subjects):
+        errors += _validate_subject(subject, f"{at}.subjects[{index}]")
+    if not subjects:
+        errors.append(required(f"{at}.subjects", "subjects must contain at least one value"))
+    if not resources and not urls:
+        detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        errors.append(required(at, detail))
+    for index, each in enumerate(resources):
+        errors += _validate_resource_rule(each, f"{at}.resourceRules[{index}]")
+    for index, each in enumerate(urls):
+        errors += _validate_url_rule(each, f"{at}.nonResourceRules[{index}]")
+    return errors
+
+
+def _validate_subject(subject: ReadOnlyObject, at: str) -> list[FieldError]:
+    kind = subject.get("kind", "")
+    if kind not in _SUBJECTS:
+        return [not_supported(f"{at}.kind", kind, sorted(_SUBJECTS))]
+    name = _SUBJECTS[kind]
+    errors = _validate_named(subject.get(name), kind, f"{at}.{name}")
+    others = ((other, field) for other, field in _SUBJECTS.items() if other != kind and subject.get(field) is not None)
+    detail = "{} is forbidden when subject kind is not '{}'"
+    return errors + [forbidden(f"{at}.{field}", detail.format(field, other)) for other, field in others]
+
+
+def _validate_named(subject: ReadOnlyObject | None, kind: str, at: str) -> list[FieldError]:
+    if subject is None:
+        return [required(at, f"{_SUBJECTS[kind]} is required when subject kind is '{kind}'")]
+    name, namespace = subject.get("name", ""), subject.get("namespace", "")
+    errors = [] if name else [required(f"{at}.name")]
+    if kind != "ServiceAccount":
+        return errors
+    errors += subdomain(name, f"{at}.name") if name not in ("", "*") else []
+    if namespace:
+        return errors + formed(namespace, f"{at}.namespace", names.dns_label)
+    return [*errors, required(f"{at}.namespace", "must specify namespace for service account")]
+
+
+def _validate_verbs(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+    verbs, at = rule.get("verbs") or [], f"{at}.verbs"
+    if not verbs:
+        return [required(at, "verbs must contain at least one value")]
+    if "*" in verbs:
+        return [invalid(at, verbs, "if '*' is present, must not specify other verbs")] if len(verbs) > 1 else []
+    return [] if set(verbs) <= set(_VERBS) else [not_supported(at, verbs, _VERBS)]
+
+
+def _validate_resource_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = _validate_verbs(rule, at)
+    for name, one, many in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
+        values = rule.get(name) or []
+        if not values:
+            errors.append(required(f"{at}.{name}", f"resource rules must supply at least one {one}"))
+        elif len(values) > 1 and "*" in values:
+            errors.append(invalid(f"{at}.{name}", values, f"if '*' is present, must not specify other {many}"))
+    spaces, at = rule.get("namespaces") or [], f"{at}.namespaces"
+    if not spaces and not rule.get("clusterScope"):
+        detail = "resource rules that are not cluster scoped must supply at least one namespace"
+        return [*errors, required(at, detail)]
+    if "*" in spaces:
+        other = "if '*' is present, must not specify other namespaces"
+        return [*errors, invalid(at, spaces, other)] if len(spaces) > 1 else errors
+    intro = "each member of this list must be '*' or a DNS-1123 label; "
+    complaints = ((index, each, text) for index, each in enumerate(spaces) for text in names.dns_label(each))
+    return errors + [invalid(f"{at}[{index}]", each, intro + text) for index, each, text in complaints]
+
+
+def _validate_url_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors, urls, at = _validate_verbs(rule, at), rule.get("nonResourceURLs") or [], f"{at}.nonResourceURLs"
+    if not urls:
+        return [*errors, required(at, "nonResourceURLs must contain at least one value")]
+    if "*" in urls:
+        detail = "if '*' is present, must not specify other non-resource URLs"
+        return [*errors, invalid(at, urls, detail)] if len(urls) > 1 else errors
+    complaints = ((index, url, _url_complaint(url)) for index, url in enumerate(urls))
+    return errors + [invalid(f"{at}[{index}]", url, text) for index, url, text in complaints if text]
+
+
+def _url_complaint(url: str) -> str | None:
+    if not url:
+        return "must not be empty"
+    if not url.startswith("/"):
+        return "must start with slash"
+    if " " in url:
+        return "must not contain white-space"
+    if "//" in url:
+        return "must not contain double slash"
+    stars = url.count("*")
+    wild = stars > 1 or (stars == 1 and not url.endswith("/*"))
+    return "wildcard can only do suffix matching" if wild else None
+
+
+def _validate_level(spec: ReadOnlyObject, name: str) -> list[FieldError]:
+    kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
+    errors = []
+    if (name == "exempt") != (kind == "Exempt"):
+        errors.append(invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
+    match kind:
+        case "Exempt":
+            if limited is not None:
+                errors.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
+            return errors + _validate_shares(exempt or {}, "spec.exempt")
+        case "Limited":
+            if exempt is not None:
+                errors.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
+            if limited is None:
+                return [*errors, required("spec.limited", "must not be empty when type is Limited")]
+            return errors + _validate_limited(limited, "spec.limited")
+        case "":
+            return [*errors, required("spec.type")]
+        case _:
+            return [*errors, not_supported("spec.type", kind, ("Exempt", "Limited"))]
+
+
+def _share_errors(level: ReadOnlyObject, at: str) -> tuple[list[FieldError], list[FieldError]]:
+    shares, lent = level.get("nominalConcurrencyShares") or 0, level.get("lendablePercent") or 0
+    negative = [invalid(f"{at}.nominalConcurrencyShares", shares, "must be a non-negative integer")]
+    outside = [invalid(f"{at}.lendablePercent", lent, "must be between 0 and 100, inclusive")]
+    return negative if shares < 0 else [], [] if 0 <= lent <= 100 else outside
+
+
+def _validate_shares(level: ReadOnlyObject, at: str) -> list[FieldError]:
+    negative, outside = _share_errors(level, at)
+    return negative + outside
+
+
+def _validate_limited(level: ReadOnlyObject, at: str) -> list[FieldError]:
+    negative, outside = _share_errors(level, at)
+    borrowed = level.get("borrowingLimitPercent") or 0
+    errors = negative + _validate_response(level.get("limitResponse") or {}, f"{at}.limitResponse") + outside
+    if borrowed < 0:
+        detail = "if specified, must be a non-negative integer"
+        errors.append(invalid(f"{at}.borrowingLimitPercent", borrowed, detail))
+    return errors
+
+
+def _validate_response(response: ReadOnlyObject, at: str) -> list[FieldError]:
+    kind, queuing = response.get("type", ""), response.get("queuing")
+    match kind:
+        case "Reject":
+            detail = "must be nil if limited.limitResponse.type is not Limited"
+            return [] if queuing is None else [forbidden(f"{at}.queuing", detail)]
+        case "Queue":
+            if queuing is None:
+                return [required(f"{at}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
+            return _validate_queues(queuing, f"{at}.queuing")
+        case "":
+            return [required(f"{at}.type")]
+        case _:
+            return [not_supported(f"{at}.type", kind, ("Queue", "Reject"))]
+
+
+def _validate_queues(queuing: ReadOnlyObject, at: str) -> list[FieldError]:
+    length, queues, hand = (queuing.get(name, 0) for name in ("queueLengthLimit", "queues", "handSize"))
+    errors = [] if length > 0 else [invalid(f"{at}.queueLengthLimit", length, "must be positive")]
+    if queues <= 0:
+        errors.append(invalid(f"{at}.queues", queues, "must be positive"))
+    elif queues > QUEUES_MAX:
+        errors.append(invalid(f"{at}.queues", queues, f"must not be greater than {QUEUES_MAX}"))
+    detail: str | None = None
+    if hand <= 0:
+        detail = "must be positive"
+    elif hand > queues:
+        detail = f"should not be greater than queues ({queues})"
+    elif ceil(log2(queues) * hand) > HASH_BITS_MAX:
+        what = f"required entropy bits of deckSize {queues} and handSize {hand}"
+        detail = f"{what} should not be greater than {HASH_BITS_MAX}"
+    return [*errors, invalid(f"{at}.handSize", hand, detail)] if detail else errors

@@ -1,0 +1,202 @@
+"""Ingress: hosts, paths, and the services behind them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kinds.core.service.service import RELAXED_NAMES
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, parse_ip
+from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.numbers import port
+
+CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+_PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
+_BAD_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
+_BAD_ENDS: Final = ("/..", "/.")
+_NOT_AN_IP: Final = "must be a DNS name, not an IP address"
+
+
+class IngressStrategy(StatusStrategy):
+    """A way in."""
+
+    def empty_status(self) -> Object:
+        """No load balancer yet."""
+        return {"loadBalancer": {}}
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a new ingress, and that it names one class."""
+        errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_NAMES))
+        annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+        name = obj["spec"].get("ingressClassName")
+        if annotation is not None and name is not None and annotation != name:
+            detail = "must match `ingressClassName` when both are specified"
+            errors.append(invalid(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge a change; what was wrong before may stay so. Or the load balancer's addresses."""
+        if judge.subresource == "status":
+            return _validate_status(new, old, judge)
+        relaxed = judge.caps.enabled(RELAXED_NAMES) or _uses_relaxed_names(old["spec"])
+        return _validate_spec(new["spec"], old["spec"], relaxed=relaxed)
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the deprecated annotation."""
+        annotated = CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
+        if not annotated or obj["spec"].get("ingressClassName") is not None:
+            return []
+        return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of the load balancer's addresses."""
+        if judge.subresource != "status":
+            return []
+        at = "status.loadBalancer.ingress"
+        entries = enumerate(_entries(new))
+        return [warning for i, each in entries for warning in ip_warnings(each.get("ip", ""), f"{at}[{i}]")]
+
+
+def _backends(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    if spec.get("defaultBackend") is not None:
+        yield spec["defaultBackend"]
+    for rule in spec.get("rules") or []:
+        for path in (rule.get("http") or {}).get("paths") or []:
+            yield path.get("backend") or {}
+
+
+def _uses_relaxed_names(spec: ReadOnlyObject) -> bool:
+    services = [(backend.get("service") or {}).get("name", "") for backend in _backends(spec)]
+    return any(not names.dns_label(name) and names.dns1035_label(name) for name in services)
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: bool) -> list[FieldError]:
+    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
+    errors: list[FieldError] = []
+    if not rules and backend is None:
+        errors.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
+    if backend is not None:
+        errors += _validate_backend(backend, "spec.defaultBackend", relaxed=relaxed)
+    unchecked = any(
+        "*" in rule.get("host", "") and _validate_paths(rule, "", relaxed=False) for rule in before.get("rules") or []
+    )
+    for index, rule in enumerate(rules):
+        errors += _validate_rule(rule, f"spec.rules[{index}]", unchecked=unchecked, relaxed=relaxed)
+    lenient = any(_secret_complaints(tls.get("secretName", "")) for tls in before.get("tls") or [])
+    for index, tls in enumerate(spec.get("tls") or []):
+        errors += _validate_tls(tls, f"spec.tls[{index}]", lenient=lenient)
+    if spec.get("ingressClassName") is not None:
+        errors += subdomain(spec["ingressClassName"], "spec.ingressClassName")
+    return errors
+
+
+def _validate_rule(rule: ReadOnlyObject, at: str, *, unchecked: bool, relaxed: bool) -> list[FieldError]:
+    host = rule.get("host", "")
+    errors: list[FieldError] = []
+    if host:
+        if parse_ip(host) is not None:
+            errors.append(invalid(f"{at}.host", host, _NOT_AN_IP))
+        errors += _validate_host(host, f"{at}.host")
+    if unchecked and "*" in host:
+        return errors
+    return errors + _validate_paths(rule, at, relaxed=relaxed)
+
+
+def _validate_host(host: str, at: str) -> list[FieldError]:
+    return formed(host, at, names.wildcard_subdomain if "*" in host else names.dns_subdomain)
+
+
+def _validate_paths(rule: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
+    if rule.get("http") is None:
+        return []
+    paths = rule["http"].get("paths") or []
+    if not paths:
+        return [required(f"{at}.http.paths")]
+    return [
+        error
+        for i, path in enumerate(paths)
+        for error in _validate_path(path, f"{at}.http.paths[{i}]", relaxed=relaxed)
+    ]
+
+
+def _validate_path(path: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
+    kind, text = path.get("pathType"), path.get("path", "")
+    if kind is None:
+        return [required(f"{at}.pathType", "pathType must be specified")]
+    details = []
+    if kind in _PATH_TYPES:
+        exact = kind != "ImplementationSpecific"
+        if not text.startswith("/") and (text or exact):
+            details.append("must be an absolute path")
+        if exact:
+            details += [f"must not contain '{bad}'" for bad in _BAD_SEQUENCES if bad in text]
+            details += [f"cannot end with '{bad}'" for bad in _BAD_ENDS if text.endswith(bad)]
+        errors = [invalid(f"{at}.path", text, detail) for detail in details]
+    else:
+        errors = [not_supported(f"{at}.pathType", kind, _PATH_TYPES)]
+    return errors + _validate_backend(path.get("backend") or {}, f"{at}.backend", relaxed=relaxed)
+
+
+def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        return [invalid(at, "", "cannot set both resource and service backends")]
+    if resource is not None:
+        return validate_reference(resource, f"{at}.resource")
+    if service is None:
+        return [invalid(at, "", "resource or service backend is required")]
+    name, target = service.get("name", ""), service.get("port") or {}
+    rule = names.dns_label if relaxed else names.dns1035_label
+    errors = formed(name, f"{at}.service.name", rule) if name else [required(f"{at}.service.name")]
+    if target.get("name") and target.get("number"):
+        errors.append(invalid(at, "", "cannot set both port name & port number"))
+    elif target.get("name"):
+        errors += formed(target["name"], f"{at}.service.port.name", names.port_name)
+    elif target.get("number"):
+        errors += port(target["number"], f"{at}.service.port.number")
+    else:
+        errors.append(required(at, "port name or number is required"))
+    return errors
+
+
+def validate_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a reference to an object by group, kind and name."""
+    errors: list[FieldError] = []
+    if reference.get("apiGroup") is not None:
+        errors += subdomain(reference["apiGroup"], f"{at}.apiGroup")
+    for name in ("kind", "name"):
+        value = reference.get(name)
+        errors += formed(value, f"{at}.{name}", names.path_segment) if value else [required(f"{at}.{name}")]
+    return errors
+
+
+def _validate_tls(tls: ReadOnlyObject, at: str, *, lenient: bool) -> list[FieldError]:
+    hosts, secret = enumerate(tls.get("hosts") or []), tls.get("secretName", "")
+    errors = [error for i, host in hosts for error in _validate_host(host, f"{at}.hosts[{i}]")]
+    if lenient:
+        return errors
+    return errors + [invalid(f"{at}.secretName", secret, message) for message in _secret_complaints(secret)]
+
+
+def _secret_complaints(name: str) -> list[str]:
+    return names.dns_subdomain(name) if name else []
+
+
+def _entries(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    stored = [each["ip"] for each in _entries(old) if each.get("ip")]
+    errors: list[FieldError] = []
+    for index, each in enumerate(_entries(new)):
+        at, hostname = f"status.loadBalancer.ingress[{index}]", each.get("hostname")
+        if each.get("ip"):
+            errors += lenient_ip(each["ip"], f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE), stored=stored)
+        if hostname:
+            errors += subdomain(hostname, f"{at}.hostname")
+            if parse_ip(hostname) is not None:
+                errors.append(invalid(f"{at}.hostname", hostname, _NOT_AN_IP))
+    return errors

@@ -1,0 +1,140 @@
+"""NetworkPolicy: who may talk to whom."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings, lenient_cidr, parse_cidr
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.api.validation.numbers import port, port_or_name
+
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_TYPES: Final = ("Ingress", "Egress")
+_DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Leniency:
+    """What is let pass because it was stored before, and whether addresses must be modern."""
+
+    values: bool = False
+    cidrs: Collection[str] = ()
+    strict: bool = False
+
+
+class NetworkPolicyStrategy(Strategy):
+    """Rules for traffic."""
+
+    tracks_generation = True
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every rule."""
+        return _validate_spec(obj["spec"], _Leniency(strict=judge.caps.enabled(STRICT_GATE)))
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every rule; what was wrong before may stay so."""
+        stored = [cidr for _, block in _blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_except(block))]
+        invalid_before = selector_is_invalid(old["spec"].get("podSelector"))
+        return _validate_spec(new["spec"], _Leniency(invalid_before, stored, judge.caps.enabled(STRICT_GATE)))
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of ranges written oddly."""
+        warnings = []
+        for at, block in _blocks(obj["spec"]):
+            warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
+            for index, cidr in enumerate(_except(block)):
+                warnings += cidr_warnings(cidr, f"{at}.except[{index}]")
+        return warnings
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+def _blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
+    """Yield each block of addresses with its path."""
+    for direction, peers in _DIRECTIONS:
+        for i, rule in enumerate(spec.get(direction) or []):
+            for j, peer in enumerate(rule.get(peers) or []):
+                if peer.get("ipBlock") is not None:
+                    yield f"spec.{direction}[{i}].{peers}[{j}].ipBlock", peer["ipBlock"]
+
+
+def _except(block: ReadOnlyObject) -> list[str]:
+    return block.get("except") or []
+
+
+def _validate_spec(spec: ReadOnlyObject, leniency: _Leniency) -> list[FieldError]:
+    at = "spec.podSelector"
+    errors = validate_label_selector(spec.get("podSelector"), at, allow_invalid_values=leniency.values)
+    for direction, peers in _DIRECTIONS:
+        for i, rule in enumerate(spec.get(direction) or []):
+            at = f"spec.{direction}[{i}]"
+            for j, each in enumerate(rule.get("ports") or []):
+                errors += _validate_port(each, f"{at}.ports[{j}]")
+            for j, peer in enumerate(rule.get(peers) or []):
+                errors += _validate_peer(peer, f"{at}.{peers}[{j}]", leniency)
+    types = spec.get("policyTypes") or []
+    if len(types) > len(_TYPES):
+        return [*errors, invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
+    unknown = ((index, each) for index, each in enumerate(types) if each not in _TYPES)
+    return errors + [not_supported(f"spec.policyTypes[{index}]", each, _TYPES) for index, each in unknown]
+
+
+def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
+    protocol, number, end = each.get("protocol"), each.get("port"), each.get("endPort")
+    errors = []
+    if protocol is not None and protocol not in _PROTOCOLS:
+        errors.append(not_supported(f"{at}.protocol", protocol, _PROTOCOLS))
+    if number is None:
+        if end is not None:
+            errors.append(invalid(f"{at}.endPort", end, "may not be specified when `port` is not specified"))
+        return errors
+    if isinstance(number, str):
+        if end is not None:
+            errors.append(invalid(f"{at}.endPort", end, "may not be specified when `port` is non-numeric"))
+        return errors + port_or_name(number, f"{at}.port")
+    errors += port(number, f"{at}.port")
+    if end is not None:
+        if end < number:
+            errors.append(invalid(f"{at}.endPort", number, "must be greater than or equal to `port`"))
+        errors += port(end, f"{at}.endPort")
+    return errors
+
+
+def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _Leniency) -> list[FieldError]:
+    given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
+    errors: list[FieldError] = []
+    for name in given:
+        if name == "ipBlock":
+            errors += _validate_block(peer["ipBlock"], f"{at}.ipBlock", leniency)
+        else:
+            errors += validate_label_selector(peer[name], f"{at}.{name}", allow_invalid_values=leniency.values)
+    if not given:
+        errors.append(required(at, "must specify a peer"))
+    elif len(given) > 1 and "ipBlock" in given:
+        errors.append(forbidden(at, "may not specify both ipBlock and another peer"))
+    return errors
+
+
+def _validate_block(block: ReadOnlyObject, at: str, leniency: _Leniency) -> list[FieldError]:
+    cidr = block.get("cidr", "")
+    if not cidr:
+        return [required(f"{at}.cidr")]
+    errors = lenient_cidr(cidr, f"{at}.cidr", strict=leniency.strict, stored=leniency.cidrs)
+    whole = parse_cidr(cidr)
+    if whole is None:
+        return errors
+    for index, text in enumerate(_except(block)):
+        here = f"{at}.except[{index}]"
+        errors += lenient_cidr(text, here, strict=leniency.strict, stored=leniency.cidrs)
+        part = parse_cidr(text)
+        if part is None:
+            continue
+        inside = part.version == whole.version and part.network_address in whole
+        if not inside or whole.prefixlen >= part.prefixlen:
+            errors.append(invalid(here, text, "must be a strict subset of `cidr`"))
+    return errors

@@ -1,0 +1,1 @@
+"""Kinds of node.k8s.io: RuntimeClasses."""

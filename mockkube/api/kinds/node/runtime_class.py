@@ -1,0 +1,74 @@
+"""RuntimeClass: a handler, what it costs, and the nodes that have it."""
+
+from dataclasses import replace
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, duplicate, required
+from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
+from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
+from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.api.validation.formats import formed, immutable
+from mockkube.api.validation.labels import validate_labels
+from mockkube.api.validation.node_labels import deprecation
+
+_TOLERATION: Final[Shape] = (
+    ("Key", "key", ""),
+    ("Operator", "operator", ""),
+    ("Value", "value", ""),
+    ("Effect", "effect", ""),
+    ("TolerationSeconds", "tolerationSeconds", None),
+)
+
+
+class RuntimeClassStrategy(Strategy):
+    """A way to run pods, with a fixed handler; a PUT may create it, and must know what it overwrites."""
+
+    native = False
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
+        # A class knows the released operators alone: those of proposals are refused, whatever the gates are.
+        self._extensions = replace(extensions, toleration_fields={})
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge handler, overhead and scheduling."""
+        handler = obj.get("handler", "")
+        errors = formed(handler, "handler", names.dns_label) if handler else [required("handler")]
+        if obj.get("overhead") is not None:
+            limits = {"limits": obj["overhead"].get("podFixed") or {}}
+            errors += validate_container_resources(limits, "overhead", ())
+        if obj.get("scheduling") is not None:
+            errors += _validate_scheduling(obj["scheduling"], self._extensions)
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse another handler."""
+        return self.validate_create(new, judge) + immutable(new, old, "handler")
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of deprecated node labels."""
+        found = (deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
+        return [f"scheduling.nodeSelector: {message}" for message in found if message]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> list[FieldError]:
+    at = "scheduling.tolerations"
+    errors = validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
+    tolerations = scheduling.get("tolerations") or []
+    errors += validate_tolerations(tolerations, at, extensions=extensions, allowed=frozenset())
+    seen: set[tuple[str, ...]] = set()
+    for index, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
+        if key in seen:
+            errors.append(duplicate(f"{at}[{index}]", internal(toleration, _TOLERATION)))
+        seen.add(key)
+    return errors

@@ -1,0 +1,68 @@
+"""PodDisruptionBudget: how many pods may be missing, and how many are."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_supported
+from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import validate_conditions
+from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.api.validation.numbers import at_most_100_percent, int_or_percent, nonnegatives
+
+_COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_SPEC: Final[Shape] = (
+    ("MinAvailable", "minAvailable", None),
+    ("Selector", "selector", None),
+    ("MaxUnavailable", "maxUnavailable", None),
+    ("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy", None),
+)
+
+
+class PodDisruptionBudgetStrategy(StatusStrategy):
+    """A budget; a PUT must know what it overwrites."""
+
+    native = False
+    allow_unconditional_update = False
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A name is judged as a step in a path, which is all that upstream asks here."""
+        return names.path_segment(name)
+
+    def empty_status(self) -> Object:
+        """Nobody has counted yet."""
+        return dict.fromkeys(_COUNTS, 0)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the budget."""
+        return _validate_spec(obj["spec"], lenient=False)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the budget, or the counts."""
+        if judge.subresource == "status":
+            status = new.get("status") or {}
+            errors = validate_conditions(status.get("conditions"), "status.conditions")
+            return errors + nonnegatives(status, "status", *_COUNTS)
+        return _validate_spec(new["spec"], lenient=selector_is_invalid(old["spec"].get("selector")))
+
+
+def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
+    errors = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        errors.append(invalid("spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"))
+    for name in ("minAvailable", "maxUnavailable"):
+        if spec.get(name) is not None:
+            errors += int_or_percent(spec[name], f"spec.{name}")
+            errors += at_most_100_percent(spec[name], f"spec.{name}")
+    errors += validate_label_selector(spec.get("selector"), "spec.selector", allow_invalid_values=lenient)
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in _POLICIES:
+        errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, _POLICIES))
+    return errors
+
+
+def _shown(spec: ReadOnlyObject) -> ReadOnlyObject | None:
+    return internal({**spec, "selector": selector_form(spec.get("selector"))}, _SPEC)

@@ -1,0 +1,200 @@
+"""What was allocated for a claim, who uses it, and what drivers report of it."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long, too_many
+from mockkube.api.kinds.internal_form import internal
+from mockkube.api.kinds.resource.device_fields import (
+    drop_each,
+    validate_bindings,
+    validate_configuration,
+    validate_items,
+    validate_pool,
+    validate_raw_object,
+    validate_set,
+    validate_uid,
+)
+from mockkube.api.kinds.resource.device_forms import ALLOCATION
+from mockkube.api.kinds.resource.device_requests import (
+    Requests,
+    consumes_capacity,
+    request_names,
+    validate_request_reference,
+    validate_request_references,
+)
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.addresses import interface_address
+from mockkube.api.validation.conditions import validate_conditions
+from mockkube.api.validation.formats import csi_driver_name, label
+from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+
+USERS_MAX: Final = 256
+RESULTS_MAX: Final = 32
+CONFIG_MAX: Final = 64
+CONDITIONS_MAX: Final = 8
+IPS_MAX: Final = 16
+INTERFACE_BYTES_MAX: Final = 256
+HARDWARE_BYTES_MAX: Final = 128
+_SOURCES: Final = ("FromClaim", "FromClass")
+_IMMUTABLE: Final = "field is immutable"
+
+
+def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+    """Judge a change of the status of a claim."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    allocation, users = status.get("allocation"), status.get("reservedFor") or []
+    errors = validate_set(
+        users, "status.reservedFor", _validate_user, key=lambda user: user.get("uid", ""), items_max=USERS_MAX
+    )
+    allocated = set(_identities(status))
+    errors += validate_set(
+        status.get("devices"),
+        "status.devices",
+        lambda device, at: _validate_report(device, at, allocated),
+        key=_identity,
+        form=_identity_form,
+    )
+    if users and allocation is None:
+        errors.append(forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
+    elif new["metadata"].get("deletionTimestamp") and any(
+        user not in (before.get("reservedFor") or []) for user in users
+    ):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        errors.append(forbidden("status.reservedFor", detail))
+    if allocation is None:
+        return errors
+    if before.get("allocation") is None:
+        return errors + _validate_allocation(allocation, request_names(new["spec"].get("devices") or {}))
+    if allocation != before["allocation"]:
+        errors.append(invalid("status.allocation", internal(allocation, ALLOCATION), _IMMUTABLE))
+    return errors
+
+
+def _validate_user(user: ReadOnlyObject, at: str) -> list[FieldError]:
+    return [required(f"{at}.{name}") for name in ("resource", "name", "uid") if not user.get(name)]
+
+
+def _validate_allocation(allocation: ReadOnlyObject, known: Requests) -> list[FieldError]:
+    at, devices = "status.allocation.devices", allocation.get("devices") or {}
+    errors = validate_items(
+        devices.get("results"),
+        f"{at}.results",
+        lambda result, here: _validate_result(result, here, known),
+        items_max=RESULTS_MAX,
+    )
+    errors += validate_items(
+        devices.get("config"),
+        f"{at}.config",
+        lambda config, here: _validate_config(config, here, known),
+        items_max=CONFIG_MAX,
+    )
+    selector = allocation.get("nodeSelector")
+    if selector is not None:
+        errors += validate_node_selector(selector, "status.allocation.nodeSelector", SelectorRules())
+    return errors
+
+
+def _validate_device(device: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = csi_driver_name(device.get("driver", ""), f"{at}.driver")
+    errors += validate_pool(device.get("pool", ""), f"{at}.pool")
+    return errors + label(device.get("device", ""), f"{at}.device")
+
+
+def _validate_share(device: ReadOnlyObject, at: str) -> list[FieldError]:
+    return validate_uid(device["shareID"], f"{at}.shareID") if device.get("shareID") is not None else []
+
+
+def _validate_result(result: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
+    errors = validate_request_reference(result.get("request", ""), f"{at}.request", known)
+    return errors + _validate_device(result, at) + validate_bindings(result, at) + _validate_share(result, at)
+
+
+def _validate_config(config: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
+    source = config.get("source", "")
+    errors = [] if source else [required(f"{at}.source")]
+    if source and source not in _SOURCES:
+        errors.append(not_supported(f"{at}.source", source, _SOURCES))
+    errors += validate_request_references(config.get("requests"), f"{at}.requests", known)
+    return errors + validate_configuration(config, at)
+
+
+def _validate_report(device: ReadOnlyObject, at: str, allocated: set[str]) -> list[FieldError]:
+    errors = _validate_device(device, at) + _validate_share(device, at)
+    if _identity(device) not in allocated:
+        errors.append(invalid(at, _identity_form(device), "must be an allocated device in the claim"))
+    conditions = device.get("conditions") or []
+    if len(conditions) > CONDITIONS_MAX:
+        errors.append(too_many(f"{at}.conditions", len(conditions), CONDITIONS_MAX))
+    errors += validate_conditions(conditions, f"{at}.conditions")
+    if device.get("data") is not None:
+        errors += validate_raw_object(device["data"], f"{at}.data")
+    if device.get("networkData") is not None:
+        errors += _validate_network(device["networkData"], f"{at}.networkData")
+    return errors
+
+
+def _validate_network(network: ReadOnlyObject, at: str) -> list[FieldError]:
+    bounds = (("interfaceName", INTERFACE_BYTES_MAX), ("hardwareAddress", HARDWARE_BYTES_MAX))
+    errors = [
+        too_long(f"{at}.{name}", bytes_max)
+        for name, bytes_max in bounds
+        if len(network.get(name, "").encode()) > bytes_max
+    ]
+    return errors + validate_set(network.get("ips"), f"{at}.ips", interface_address, items_max=IPS_MAX)
+
+
+def _identity(device: ReadOnlyObject) -> str:
+    """Name a device, or a share of one."""
+    name = "/".join(device.get(part, "") for part in ("driver", "pool", "device"))
+    return f"{name}/{device['shareID']}" if device.get("shareID") else name
+
+
+def _identity_form(device: ReadOnlyObject) -> Object:
+    """Return what identifies a device in the way a server prints it."""
+    parts = {name.capitalize(): device.get(name, "") for name in ("driver", "pool", "device")}
+    return {**parts, "ShareID": device.get("shareID") or ""}
+
+
+def _results(status: ReadOnlyObject) -> list[Object]:
+    return ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
+
+
+def _identities(status: ReadOnlyObject) -> Iterable[str]:
+    return map(_identity, _results(status))
+
+
+def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    """Drop reports about devices that the update gives back."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    if not judge.caps.enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
+        return
+    given_back = set(_identities(before)).difference(_identities(status))
+    kept = [device for device in status.get("devices") or [] if _identity(device) not in given_back]
+    if kept:
+        status["devices"] = kept
+    else:
+        status.pop("devices", None)
+
+
+def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    """Drop from a claim's status what is switched off and not in use."""
+    # upstream 1.36: pkg/registry/resource/resourceclaim/strategy.go
+    status, before = new.get("status") or {}, old.get("status") or {}
+    results, stored = _results(status), _results(before)
+    asked = old["spec"].get("devices") or {}
+    enabled = judge.caps.enabled
+    if not enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
+        status.pop("devices", None)
+    exact = [each.get("exactly") or {} for each in asked.get("requests") or ()]
+    if not enabled("DRAAdminAccess") and not any("adminAccess" in each for each in (*exact, *stored)):
+        drop_each(results, "adminAccess")
+    shared = (*stored, *(before.get("devices") or ()))
+    shares = any("shareID" in each or "consumedCapacity" in each for each in shared)
+    if not enabled("DRAConsumableCapacity") and not consumes_capacity(asked) and not shares:
+        drop_each(results, "shareID", "consumedCapacity")
+        drop_each(status.get("devices"), "shareID")
+    bound = any("bindingConditions" in each or "bindingFailureConditions" in each for each in stored)
+    if not enabled("DRADeviceBindingConditions") and not bound:
+        drop_each(results, "bindingConditions", "bindingFailureConditions")

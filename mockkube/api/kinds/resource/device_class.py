@@ -1,0 +1,58 @@
+"""DeviceClass: which devices belong to a class, and how they are configured."""
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kinds.core.pod.containers.resources import is_extended
+from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept, validate_selectors
+from mockkube.api.kinds.resource.device_fields import validate_configuration, validate_items
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+
+CONFIG_MAX = 32
+
+
+class DeviceClassStrategy(Strategy):
+    """A class of devices."""
+
+    tracks_generation = True
+
+    def __init__(self, check_expression: ExpressionCheck = accept) -> None:
+        self.check_expression = check_expression
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """A DNS subdomain, whose length is told in bytes here."""
+        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop the extended resource if that is switched off."""
+        super().prepare_create(obj, judge)
+        if not judge.caps.enabled("DRAExtendedResource"):
+            obj["spec"].pop("extendedResourceName", None)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Drop the extended resource if that is switched off and not in use."""
+        if not judge.caps.enabled("DRAExtendedResource") and "extendedResourceName" not in old["spec"]:
+            new["spec"].pop("extendedResourceName", None)
+        super().prepare_update(new, old, judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge selectors and configurations."""
+        return self._validate(obj["spec"], None, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation; what was stored may exceed the bounds of today."""
+        return self._validate(new["spec"], old["spec"], judge)
+
+    def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
+        kept = {name: before is not None and spec.get(name) == before.get(name) for name in ("selectors", "config")}
+        selectors, check = spec.get("selectors"), self.check_expression
+        errors = validate_selectors(selectors, "spec.selectors", judge, check, stored=kept["selectors"])
+
+        def validate_config(config: ReadOnlyObject, at: str) -> list[FieldError]:
+            return validate_configuration(config, at, stored=kept["config"])
+
+        errors += validate_items(spec.get("config"), "spec.config", validate_config, items_max=CONFIG_MAX)
+        name = spec.get("extendedResourceName")
+        if name is not None and not is_extended(name):
+            errors.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))
+        return errors

@@ -1,0 +1,36 @@
+"""The place of CEL in the validation of devices: a room above hands in the compiler."""
+
+from collections.abc import Callable
+from typing import Final
+
+from mockkube.api.fields import FieldError, required, too_long
+from mockkube.api.kinds.resource.device_fields import validate_items
+from mockkube.api.strategy import Judge
+from mockkube.api.types import ReadOnlyObject
+
+EXPRESSION_BYTES_MAX: Final = 10 * 1024
+SELECTORS_MAX: Final = 32
+
+ExpressionCheck = Callable[[str, str, Judge, bool], list[FieldError]]
+"""Judges an expression at a path; the last argument says that it was stored before."""
+
+
+def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
+    """Accept every expression: nobody handed in a compiler."""
+    return []
+
+
+def validate_selectors(
+    selectors: list[ReadOnlyObject] | None, at: str, judge: Judge, check: ExpressionCheck, *, stored: bool = False
+) -> list[FieldError]:
+    """Judge selectors of devices, each one expression."""
+
+    def validate_selector(selector: ReadOnlyObject, here: str) -> list[FieldError]:
+        if selector.get("cel") is None:
+            return [required(f"{here}.cel")]
+        expression = selector["cel"].get("expression", "")
+        if len(expression.encode()) > EXPRESSION_BYTES_MAX:
+            return [too_long(f"{here}.cel.expression", EXPRESSION_BYTES_MAX)]
+        return check(expression, f"{here}.cel.expression", judge, stored)
+
+    return validate_items(selectors, at, validate_selector, items_max=SELECTORS_MAX)

@@ -1,0 +1,214 @@
+"""What the kinds of resource.k8s.io have in common: lists, sets and maps of things, names, opaque parameters."""
+
+import json
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api import names
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    invalid,
+    keyed,
+    not_supported,
+    repeated_indexes,
+    required,
+    too_long,
+    too_many,
+)
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import csi_driver_name
+from mockkube.api.validation.labels import validate_label_name
+
+Check = Callable[[Any, str], list[FieldError]]
+
+DOMAIN_LENGTH_MAX: Final = 63
+IDENTIFIER_LENGTH_MAX: Final = 32
+PARAMETERS_BYTES_MAX: Final = 10 * 1024
+CONDITIONS_MAX: Final = 4
+EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+_HEX_GROUPS: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_max: int = -1) -> list[FieldError]:
+    """Judge each item; a list that is too long is not looked into."""
+    items = items or ()
+    if 0 <= items_max < len(items):
+        return [too_many(at, len(items), items_max)]
+    return [error for index, item in enumerate(items) for error in check(item, f"{at}[{index}]")]
+
+
+def validate_set(
+    items: Sequence[Any] | None,
+    at: str,
+    check: Check,
+    *,
+    key: Callable[[Any], Hashable] = lambda item: item,
+    form: Callable[[Any], Any] | None = None,
+    items_max: int = -1,
+) -> list[FieldError]:
+    """Judge each item, then that none has the key of another; `form` is how the key is shown."""
+    items = items or ()
+    errors = validate_items(items, at, check, items_max=items_max)
+    if 0 <= items_max < len(items):
+        return errors
+    seen: set[Hashable] = set()
+    for index, item in enumerate(items):
+        name = key(item)
+        if name in seen:
+            errors.append(duplicate(f"{at}[{index}]", form(item) if form else name))
+        seen.add(name)
+    return errors
+
+
+def validate_map(
+    items: Mapping[str, Any] | None, at: str, key: Check, check: Check, *, items_max: int = -1, key_length_max: int
+) -> list[FieldError]:
+    """Judge each key and what is behind it; a map that is too large is not looked into."""
+    items = items or {}
+    if 0 <= items_max < len(items):
+        return [too_many(at, len(items), items_max)]
+    errors: list[FieldError] = []
+    for name, item in items.items():
+        errors += key(name, at)
+        errors += check(item, keyed(at, _shortened(name, key_length_max)))
+    return errors
+
+
+def by_name(item: ReadOnlyObject) -> str:
+    """The key of things that have a name."""
+    return str(item.get("name", ""))
+
+
+def validate_pool(name: str, at: str) -> list[FieldError]:
+    """Judge the name of a pool: subdomains joined by slashes."""
+    if not name:
+        return [required(at)]
+    errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX else []
+    return errors + [invalid(at, part, text) for part in name.split("/") for text in names.dns_subdomain(part)]
+
+
+def validate_uid(uid: str, at: str) -> list[FieldError]:
+    """Judge an identity: 36 characters, lower case."""
+    complaint = _uid_complaint(uid)
+    if complaint:
+        return [invalid(at, uid, f"error validating uid: {complaint}")]
+    if len(uid) != 36 or uid != uid.lower():
+        detail = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+        return [invalid(at, uid, f"{detail}hexadecimal characters")]
+    return []
+
+
+def _uid_complaint(uid: str) -> str | None:
+    bare = uid
+    match len(uid):
+        case 36:
+            pass
+        case 45:
+            if uid[:9].lower() != "urn:uuid:":
+                return f'invalid urn prefix: "{uid[:9]}"'
+            bare = uid[9:]
+        case 38:
+            if uid[0] != "{" or uid[-1] != "}":
+                return "invalid bracketed UUID format"
+            bare = uid[1:-1]
+        case 32:
+            return None if re.fullmatch("[0-9a-fA-F]{32}", uid) else "invalid UUID format"
+        case length:
+            return f"invalid UUID length: {length}"
+    return None if _HEX_GROUPS.fullmatch(bare) else "invalid UUID format"
+
+
+def validate_attribute_name(name: str, at: str) -> list[FieldError]:
+    """Judge the name of an attribute or capacity: an identifier, perhaps after a domain."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        return _validate_identifier(name, at)
+    if "/" in identifier:
+        return []
+    errors = csi_driver_name(domain, at) if domain else [invalid(at, "", "the domain must not be empty")]
+    if not identifier:
+        return [*errors, invalid(at, "", "the name must not be empty")]
+    return errors + _validate_identifier(identifier, at)
+
+
+def validate_qualified_attribute(name: str, at: str) -> list[FieldError]:
+    """Judge the name of an attribute that must have a domain."""
+    errors = validate_attribute_name(name, at)
+    if "/" not in name:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        errors.append(invalid(at, name, detail))
+    return errors
+
+
+def _validate_identifier(name: str, at: str) -> list[FieldError]:
+    errors = [too_long(at, IDENTIFIER_LENGTH_MAX)] if names.byte_length(name) > IDENTIFIER_LENGTH_MAX else []
+    return errors + [invalid(at, name, text) for text in names.c_identifier(name)]
+
+
+def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[FieldError]:
+    """Judge opaque parameters: a JSON object, not too large unless it was stored before."""
+    if value is None:
+        return [required(at)]
+    if not stored and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > PARAMETERS_BYTES_MAX:
+        return [too_long(at, PARAMETERS_BYTES_MAX)]
+    return [] if isinstance(value, dict) else [invalid(at, "<value omitted>", "must be a valid JSON object")]
+
+
+def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = False) -> list[FieldError]:
+    """Judge the configuration of a device: so far, parameters for a driver."""
+    opaque = config.get("opaque")
+    if opaque is None:
+        return [required(f"{at}.opaque")]
+    errors = csi_driver_name(opaque.get("driver", ""), f"{at}.opaque.driver")
+    return errors + validate_raw_object(opaque.get("parameters"), f"{at}.opaque.parameters", stored=stored)
+
+
+def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = None) -> list[FieldError]:
+    """Judge a taint; an effect that was stored before stays valid."""
+    errors = validate_label_name(taint.get("key", ""), f"{at}.key")
+    errors += [invalid(f"{at}.value", taint["value"], text) for text in names.label_value(taint.get("value", ""))]
+    effect = taint.get("effect", "")
+    if effect != old_effect:
+        if not effect:
+            errors.append(required(f"{at}.effect"))
+        elif effect not in EFFECTS:
+            errors.append(not_supported(f"{at}.effect", effect, EFFECTS))
+    return errors
+
+
+def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the conditions for binding, and those for its failure."""
+    # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
+    success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
+    here, there = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
+    errors = validate_items(success, here, validate_label_name, items_max=CONDITIONS_MAX)
+    errors += validate_items(failure, there, validate_label_name, items_max=CONDITIONS_MAX)
+    errors += [duplicate(f"{here}[{index}]", success[index]) for index in sorted(repeated_indexes(success))]
+    repeated, known = repeated_indexes(failure), set(success)
+    for index, each in enumerate(failure):
+        if index in repeated:
+            errors.append(duplicate(f"{there}[{index}]", each))
+        if each in known:
+            detail = "bindingFailureConditions must not overlap with bindingConditions"
+            errors.append(invalid(f"{there}[{index}]", each, detail))
+    if failure and not success:
+        errors.append(invalid(here, None, "bindingConditions are required to use bindingFailureConditions"))
+    if success and not failure:
+        errors.append(invalid(there, None, "bindingFailureConditions are required to use bindingConditions"))
+    return errors
+
+
+def drop_each(items: Sequence[Object] | None, *fields: str) -> None:
+    """Take fields off each item."""
+    for item in items or ():
+        for name in fields:
+            item.pop(name, None)
+
+
+def _shortened(key: str, length_max: int) -> str:
+    if len(key) <= length_max:
+        return key
+    rest = length_max - len("...")
+    return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"

@@ -1,0 +1,197 @@
+"""What a claim asks for: requests of devices, constraints among them, configurations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, validate_selectors
+from mockkube.api.kinds.resource.device_fields import (
+    EFFECTS,
+    by_name,
+    drop_each,
+    validate_configuration,
+    validate_items,
+    validate_qualified_attribute,
+    validate_set,
+)
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Check, Extensions, OperatorRule
+from mockkube.api.validation.formats import label, qualified, subdomain
+
+REQUESTS_MAX: Final = 32
+CONSTRAINTS_MAX: Final = 32
+CONFIG_MAX: Final = 32
+ALTERNATIVES_MAX: Final = 8
+_MODES: Final = ("All", "ExactCount")
+_OPERATORS: Final = ("Equal", "Exists")
+_ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_NO_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+Requests = Mapping[str, frozenset[str]]
+"""Names of requests, each with those of its alternatives."""
+
+
+def request_names(devices: ReadOnlyObject) -> Requests:
+    """Collect the names that constraints, configurations and results may refer to."""
+    return {
+        request.get("name", ""): frozenset(each.get("name", "") for each in request.get("firstAvailable") or ())
+        for request in devices.get("requests") or ()
+    }
+
+
+def validate_request_reference(name: str, at: str, known: Requests) -> list[FieldError]:
+    """Judge a reference to a request or one of its alternatives."""
+    request, *rest = name.split("/")
+    if len(rest) > 1:
+        return [invalid(at, name, _NO_REQUEST)]
+    errors = [error for part in (request, *rest) for error in label(part, at)]
+    if request not in known or (rest and rest[0] not in known[request]):
+        errors.append(invalid(at, name, _NO_REQUEST))
+    return errors
+
+
+def validate_request_references(items: list[str] | None, at: str, known: Requests) -> list[FieldError]:
+    """Judge a set of such references."""
+    return validate_set(
+        items, at, lambda name, here: validate_request_reference(name, here, known), items_max=REQUESTS_MAX
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClaimRules:
+    """The rules for what is asked for, with the compiler for its expressions and what proposals add."""
+
+    judge: Judge
+    check_expression: ExpressionCheck
+    extensions: Extensions = NO_EXTENSIONS
+
+    def validate(self, devices: ReadOnlyObject, at: str) -> list[FieldError]:
+        """Judge requests, constraints and configurations."""
+        known = request_names(devices)
+        requests = devices.get("requests")
+        errors = validate_set(requests, f"{at}.requests", self._request, key=by_name, items_max=REQUESTS_MAX)
+        errors += validate_items(
+            devices.get("constraints"),
+            f"{at}.constraints",
+            lambda constraint, here: _validate_constraint(constraint, here, known, self.judge),
+            items_max=CONSTRAINTS_MAX,
+        )
+        return errors + validate_items(
+            devices.get("config"),
+            f"{at}.config",
+            lambda config, here: (
+                validate_request_references(config.get("requests"), f"{here}.requests", known)
+                + validate_configuration(config, here)
+            ),
+            items_max=CONFIG_MAX,
+        )
+
+    def _request(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+        errors = label(request.get("name", ""), f"{at}.name")
+        exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+        if exactly is None and not alternatives:
+            return [*errors, required(at, _ONE_KIND)]
+        if exactly is not None and alternatives:
+            return [*errors, invalid(at, None, f"{_ONE_KIND}, but multiple fields are set")]
+        if exactly is not None:
+            return errors + self._wish(exactly, f"{at}.exactly")
+        return errors + validate_set(
+            alternatives, f"{at}.firstAvailable", self._alternative, key=by_name, items_max=ALTERNATIVES_MAX
+        )
+
+    def _alternative(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+        return label(request.get("name", ""), f"{at}.name") + self._wish(request, at)
+
+    def _wish(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+        name = request.get("deviceClassName", "")
+        errors = subdomain(name, f"{at}.deviceClassName") if name else [required(f"{at}.deviceClassName")]
+        errors += validate_selectors(request.get("selectors"), f"{at}.selectors", self.judge, self.check_expression)
+        errors += _validate_mode(request, at)
+        return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", self._toleration)
+
+    def _toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+        rule = self.extensions.device_tolerations.get(toleration.get("operator", ""))
+        return validate_toleration(toleration, at, None if rule is None else _check(rule, self.judge))
+
+
+def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
+    mode, count = request.get("allocationMode", ""), request.get("count", 0)
+    match mode:
+        case "All":
+            detail = f"must not be specified when allocationMode is '{mode}'"
+            return [invalid(f"{at}.count", count, detail)] if count else []
+        case "ExactCount":
+            return [invalid(f"{at}.count", count, "must be greater than zero")] if count <= 0 else []
+        case _:
+            return [not_supported(f"{at}.allocationMode", mode, _MODES)]
+
+
+def _check(rule: OperatorRule, judge: Judge) -> Check:
+    return rule.check if judge.caps.enabled(rule.gate) else rule.refuse
+
+
+def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
+    """Judge what taints of devices are put up with; `proposed` judges an operator that is not released."""
+    errors = qualified(toleration["key"], f"{at}.key") if toleration.get("key") else []
+    operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
+    match operator:
+        case "Exists":
+            if value:
+                errors.append(invalid(f"{at}.value", value, "must be empty for operator `Exists`"))
+        case "Equal":
+            errors += [invalid(f"{at}.value", value, text) for text in names.label_value(value)]
+        case "":
+            errors.append(required(f"{at}.operator"))
+        case _ if proposed is not None:
+            errors += proposed(toleration, at)
+        case _:
+            errors.append(not_supported(f"{at}.operator", operator, _OPERATORS))
+    if effect and effect not in EFFECTS:
+        errors.append(not_supported(f"{at}.effect", effect, EFFECTS))
+    return errors
+
+
+def _validate_constraint(constraint: ReadOnlyObject, at: str, known: Requests, judge: Judge) -> list[FieldError]:
+    errors = validate_request_references(constraint.get("requests"), f"{at}.requests", known)
+    match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
+    if match is not None:
+        return errors + validate_qualified_attribute(match, f"{at}.matchAttribute")
+    if distinct is not None:
+        return errors + validate_qualified_attribute(distinct, f"{at}.distinctAttribute")
+    if judge.caps.enabled("DRAConsumableCapacity"):
+        # upstream 1.36 says so of constraints without any attribute
+        detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        return [*errors, required(at, detail)]
+    return [*errors, required(f"{at}.matchAttribute")]
+
+
+def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, judge: Judge) -> None:
+    """Drop from the spec of a claim what is switched off and not in use."""
+    # upstream 1.36: pkg/api/resourceclaimspec/util.go
+    devices, old = spec.get("devices") or {}, (before or {}).get("devices") or {}
+    requests = devices.get("requests") or ()
+    stored = old.get("requests") or ()
+    if not judge.caps.enabled("DRAPrioritizedList") and not any(each.get("firstAvailable") for each in stored):
+        drop_each(requests, "firstAvailable")
+    if not judge.caps.enabled("DRADeviceTaints") and not any(each.get("tolerations") for each in _wishes(stored)):
+        drop_each(_wishes(requests), "tolerations")
+    if not judge.caps.enabled("DRAAdminAccess") and not any("adminAccess" in each for each in _wishes(stored)):
+        drop_each(_wishes(requests), "adminAccess")
+    if not judge.caps.enabled("DRAConsumableCapacity") and not consumes_capacity(old):
+        drop_each(devices.get("constraints"), "distinctAttribute")
+        drop_each(_wishes(requests), "capacity")
+
+
+def consumes_capacity(devices: ReadOnlyObject) -> bool:
+    """Say whether requests or constraints use consumable capacity."""
+    distinct = any("distinctAttribute" in each for each in devices.get("constraints") or ())
+    return distinct or any("capacity" in each for each in _wishes(devices.get("requests") or ()))
+
+
+def _wishes(requests: tuple[Object, ...] | list[Object]) -> list[Object]:
+    found = [request["exactly"] for request in requests if request.get("exactly") is not None]
+    return found + [each for request in requests for each in request.get("firstAvailable") or ()]

@@ -1,0 +1,53 @@
+"""DeviceTaintRule: a taint for devices that a selector finds."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, too_many
+from mockkube.api.kinds.resource.device_fields import validate_pool, validate_taint
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import validate_conditions
+from mockkube.api.validation.formats import csi_driver_name, label
+from mockkube.api.validation.status_metadata import restore_metadata
+
+CONDITIONS_MAX: Final = 8
+
+
+class DeviceTaintRuleStrategy(StatusStrategy):
+    """A taint put on devices by an administrator."""
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Stamp a changed effect with the present."""
+        if judge.subresource != "status":
+            taint, before = new["spec"].get("taint") or {}, old["spec"].get("taint") or {}
+            changed = taint.get("effect") != before.get("effect")
+            if changed and taint.get("timeAdded") == before.get("timeAdded"):
+                taint["timeAdded"] = render_time(judge.now)
+        super().prepare_update(new, old, judge)
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and metadata."""
+        super().prepare_status(new, old, judge)
+        restore_metadata(new, old)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge selector and taint."""
+        return _validate_spec(obj["spec"], None)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge selector and taint, or the conditions."""
+        if judge.subresource != "status":
+            return _validate_spec(new["spec"], (old["spec"].get("taint") or {}).get("effect", ""))
+        conditions, at = (new.get("status") or {}).get("conditions") or [], "status.conditions"
+        errors = validate_conditions(conditions, at)
+        return [*errors, too_many(at, len(conditions), CONDITIONS_MAX)] if len(conditions) > CONDITIONS_MAX else errors
+
+
+def _validate_spec(spec: ReadOnlyObject, old_effect: str | None) -> list[FieldError]:
+    selector, at = spec.get("deviceSelector") or {}, "spec.deviceSelector"
+    errors: list[FieldError] = []
+    for name, rule in (("driver", csi_driver_name), ("pool", validate_pool), ("device", label)):
+        if selector.get(name) is not None:
+            errors += rule(selector[name], f"{at}.{name}")
+    return errors + validate_taint(spec.get("taint") or {}, "spec.taint", old_effect=old_effect)

@@ -1,0 +1,172 @@
+"""A device of a slice: attributes, capacity, taints, counters, and where it is."""
+
+import re
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, invalid, not_found, required, too_long
+from mockkube.api.kinds.core.pod.containers.resources import is_native
+from mockkube.api.kinds.internal_form import internal
+from mockkube.api.kinds.resource.device_capacity import validate_exclusive_capacity, validate_shared_capacity
+from mockkube.api.kinds.resource.device_fields import (
+    DOMAIN_LENGTH_MAX,
+    IDENTIFIER_LENGTH_MAX,
+    validate_attribute_name,
+    validate_bindings,
+    validate_items,
+    validate_map,
+    validate_set,
+    validate_taint,
+)
+from mockkube.api.kinds.resource.device_forms import ATTRIBUTE
+from mockkube.api.quantity import parse
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import label, subdomain
+from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+
+ENTRIES_MAX: Final = 32
+ATTRIBUTE_VALUES_MAX: Final = 48
+TAINTS_MAX: Final = 16
+VALUE_BYTES_MAX: Final = 64
+CONSUMPTIONS_MAX: Final = 2
+COUNTERS_MAX: Final = 32
+LABEL_LENGTH_MAX: Final = 63
+LIST_ATTRIBUTES: Final = ("bools", "ints", "strings", "versions")
+_KEY_LENGTH_MAX: Final = DOMAIN_LENGTH_MAX + 1 + IDENTIFIER_LENGTH_MAX
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_PRE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD: Final = "[0-9a-zA-Z-]+"
+_SEMVER: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE}(\.{_PRE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
+)
+_SELECTION: Final = "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+_ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when {_SELECTION}"
+
+
+def validate_device(
+    device: ReadOnlyObject, old: ReadOnlyObject | None, at: str, *, per_device: bool
+) -> list[FieldError]:
+    """Judge a device; taints that were stored before stay valid."""
+    # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDevice
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    errors = label(device.get("name", ""), f"{at}.name")
+    if len(attributes) + len(capacity) > ENTRIES_MAX:
+        detail = f"the total number of attributes and capacities must not exceed {ENTRIES_MAX}"
+        errors.append(invalid(at, len(attributes) + len(capacity), detail))
+    values = sum(map(_value_count, attributes.values()))
+    if values > ATTRIBUTE_VALUES_MAX:
+        detail = f"the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}"
+        errors.append(invalid(at, values, detail))
+    keys: dict[str, Any] = {"key": validate_attribute_name, "key_length_max": _KEY_LENGTH_MAX}
+    errors += validate_map(attributes, f"{at}.attributes", check=_validate_attribute, **keys)
+    shared = device.get("allowMultipleAllocations")
+    check = validate_shared_capacity if shared else validate_exclusive_capacity
+    errors += validate_map(capacity, f"{at}.capacity", check=check, **keys)
+    if old is None or old.get("taints") != device.get("taints"):
+        errors += validate_items(device.get("taints"), f"{at}.taints", validate_taint, items_max=TAINTS_MAX)
+    errors += validate_set(
+        device.get("consumesCounters"),
+        f"{at}.consumesCounters",
+        _validate_consumption,
+        key=lambda each: each.get("counterSet", ""),
+        items_max=CONSUMPTIONS_MAX,
+    )
+    errors += _validate_place(device, at, per_device=per_device)
+    errors += validate_bindings(device, at)
+    return errors + _validate_mappings(device, at)
+
+
+def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge named counters: at least one."""
+    counters = holder.get("counters")
+    if not counters:
+        return [required(f"{at}.counters")]
+    return validate_map(
+        counters,
+        f"{at}.counters",
+        label,
+        lambda counter, here: [],
+        items_max=COUNTERS_MAX,
+        key_length_max=LABEL_LENGTH_MAX,
+    )
+
+
+def _validate_consumption(consumption: ReadOnlyObject, at: str) -> list[FieldError]:
+    name = consumption.get("counterSet", "")
+    errors = label(name, f"{at}.counterSet") if name else [required(f"{at}.counterSet")]
+    return errors + validate_counters(consumption, at)
+
+
+def _value_count(attribute: ReadOnlyObject) -> int:
+    return sum(len(attribute.get(name) or ()) for name in LIST_ATTRIBUTES) or 1
+
+
+def _validate_attribute(attribute: ReadOnlyObject, at: str) -> list[FieldError]:
+    given = [name for name in ("bool", "int", "string", "version", *LIST_ATTRIBUTES) if attribute.get(name) is not None]
+    errors: list[FieldError] = []
+    for name in given:
+        value = attribute[name]
+        match name:
+            case "string":
+                errors += _validate_text(value, f"{at}.string")
+            case "version":
+                errors += _validate_version(value, f"{at}.version")
+            case "strings":
+                errors += validate_items(value, f"{at}.strings", _validate_text)
+            case "versions":
+                errors += validate_items(value, f"{at}.versions", _validate_version)
+    if len(given) == 1:
+        return errors
+    shown = internal(attribute, ATTRIBUTE) if given else ""
+    return [*errors, invalid(at, shown, "exactly one value must be specified")]
+
+
+def _validate_text(text: str, at: str) -> list[FieldError]:
+    return [too_long(at, VALUE_BYTES_MAX)] if len(text.encode()) > VALUE_BYTES_MAX else []
+
+
+def _validate_version(text: str, at: str) -> list[FieldError]:
+    detail = "must be a string compatible with semver.org spec 2.0.0"
+    errors = [] if _SEMVER.fullmatch(text) else [invalid(at, text, detail)]
+    return errors + _validate_text(text, at)
+
+
+def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> list[FieldError]:
+    node, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
+    if not per_device:
+        if node is None and selector is None and everywhere is None:
+            return []
+        detail = f"`nodeName`, `nodeSelector` and `allNodes` can only be set if {_SELECTION}"
+        return [invalid(at, None, detail)]
+    errors: list[FieldError] = []
+    if node is not None:
+        errors += subdomain(node, f"{at}.nodeName") if node else [invalid(f"{at}.nodeName", node, "must not be empty")]
+    if selector is not None:
+        errors += validate_node_selector(selector, f"{at}.nodeSelector", SelectorRules())
+    if everywhere is False:
+        errors.append(invalid(f"{at}.allNodes", False, "must be either unset or set to true"))
+    places = {"nodeName": bool(node), "nodeSelector": selector is not None, "allNodes": bool(everywhere)}
+    given = [f"`{name}`" for name, there in places.items() if there]
+    if not given:
+        errors.append(required(at, _ONE_PLACE))
+    elif len(given) > 1:
+        errors.append(invalid(at, f"{{{', '.join(given)}}}", _ONE_PLACE))
+    return errors
+
+
+def _validate_mappings(device: ReadOnlyObject, at: str) -> list[FieldError]:
+    capacity = device.get("capacity") or {}
+    errors: list[FieldError] = []
+    for resource, mapping in (device.get("nodeAllocatableResourceMappings") or {}).items():
+        here = f"{at}.nodeAllocatableResourceMappings[{resource}]"
+        factor, key = mapping.get("allocationMultiplier"), mapping.get("capacityKey")
+        if not is_native(resource):
+            errors.append(invalid(here, resource, "must be a node allocatable resource name"))
+        if factor is None and key is None:
+            errors.append(invalid(here, "", "at least one of allocationMultiplier or capacityKey must be set"))
+        if factor is not None and parse(factor).sign <= 0:
+            errors.append(invalid(f"{here}.allocationMultiplier", factor, "must be positive"))
+        if key == "":
+            errors.append(invalid(f"{here}.capacityKey", "", "capacityKey must not be an empty string"))
+        elif key is not None and key not in capacity:
+            errors.append(not_found(f"{here}.capacityKey", key))
+    return errors

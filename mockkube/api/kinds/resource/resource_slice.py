@@ -1,0 +1,178 @@
+"""ResourceSlice: some of the devices of a pool, and where they are."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.kinds.internal_form import internal
+from mockkube.api.kinds.resource.device_fields import by_name, drop_each, validate_pool, validate_set
+from mockkube.api.kinds.resource.device_forms import TERMS
+from mockkube.api.kinds.resource.devices import LIST_ATTRIBUTES, validate_counters, validate_device
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import csi_driver_name, label, subdomain
+from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+
+DEVICES_MAX: Final = 128
+ADVANCED_DEVICES_MAX: Final = 64
+COUNTER_SETS_MAX: Final = 8
+_PLACES: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
+_ONE_PLACE: Final = f"exactly one of {_PLACES} is required"
+_DEVICE_PLACES: Final = ("nodeName", "nodeSelector", "allNodes")
+_BINDING: Final = ("bindingConditions", "bindingFailureConditions", "bindsToNode")
+
+
+class ResourceSliceStrategy(Strategy):
+    """Devices a driver offers."""
+
+    tracks_generation = True
+    selectable = ("spec.nodeName", "spec.driver")
+
+    def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
+        """Select by node and driver."""
+        spec = obj["spec"]
+        return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop what is switched off."""
+        super().prepare_create(obj, judge)
+        _drop_disabled(obj["spec"], {}, judge)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Count changes; drop what is switched off and not in use."""
+        super().prepare_update(new, old, judge)
+        _drop_disabled(new["spec"], old["spec"], judge)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the pool, the place and every device."""
+        return _validate_spec(obj["spec"], None)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse another pool, driver or node."""
+        return _validate_spec(new["spec"], old["spec"])
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of capitals in the name of the driver."""
+        driver = obj["spec"].get("driver", "")
+        if driver == driver.lower():
+            return []
+        return [f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters']
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
+    errors = csi_driver_name(spec.get("driver", ""), "spec.driver") + _validate_pool(spec.get("pool") or {})
+    if before is not None:
+        errors += _validate_change(spec, before)
+    errors += _validate_place(spec)
+    devices, counters = spec.get("devices"), spec.get("sharedCounters")
+    if devices is not None and counters is not None:
+        errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+    stored = {device.get("name"): device for device in (before or {}).get("devices") or ()}
+    per_device = bool(spec.get("perDeviceNodeSelection"))
+    errors += validate_set(
+        devices,
+        "spec.devices",
+        lambda device, at: validate_device(device, stored.get(device.get("name")), at, per_device=per_device),
+        key=by_name,
+        items_max=ADVANCED_DEVICES_MAX if _is_advanced(devices or ()) else DEVICES_MAX,
+    )
+    return errors + validate_set(
+        counters, "spec.sharedCounters", _validate_counter_set, key=by_name, items_max=COUNTER_SETS_MAX
+    )
+
+
+def _validate_pool(pool: ReadOnlyObject) -> list[FieldError]:
+    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
+    errors = validate_pool(pool.get("name", ""), "spec.pool.name")
+    if count <= 0:
+        errors.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
+    if generation < 0:
+        errors.append(invalid("spec.pool.generation", generation, "must be greater than or equal to zero"))
+    return errors
+
+
+def _validate_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+    name, driver, node = (spec.get("pool") or {}).get("name", ""), spec.get("driver", ""), spec.get("nodeName")
+    kept = (
+        ("spec.pool.name", name, (before.get("pool") or {}).get("name", "")),
+        ("spec.driver", driver, before.get("driver", "")),
+        ("spec.nodeName", node, before.get("nodeName")),
+    )
+    return [invalid(at, value, "field is immutable") for at, value, was in kept if value != was]
+
+
+def _validate_place(spec: ReadOnlyObject) -> list[FieldError]:
+    node, selector = spec.get("nodeName"), spec.get("nodeSelector")
+    errors: list[FieldError] = []
+    if node is not None:
+        detail = "must be either unset or set to a non-empty string"
+        errors += subdomain(node, "spec.nodeName") if node else [invalid("spec.nodeName", node, detail)]
+    if selector is not None:
+        errors += validate_node_selector(selector, "spec.nodeSelector", SelectorRules())
+        terms = selector.get("nodeSelectorTerms") or []
+        if len(terms) != 1:
+            shown = [internal(term, TERMS) for term in terms] or None
+            at = "spec.nodeSelector.nodeSelectorTerms"
+            errors.append(invalid(at, shown, "must have exactly one node selector term"))
+    for name in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(name) is False:
+            errors.append(invalid(f"spec.{name}", False, "must be either unset or set to true"))
+    given = [f"`{name}`" for name in ("nodeName", "allNodes", "perDeviceNodeSelection") if spec.get(name)]
+    if selector is not None:
+        given.insert(1 if node else 0, "`nodeSelector`")
+    if not given:
+        errors.append(required("spec", _ONE_PLACE))
+    elif len(given) > 1:
+        shown_places = f"{{{', '.join(given)}}}"
+        errors.append(invalid("spec", shown_places, f"{_ONE_PLACE}, but multiple fields are set"))
+    return errors
+
+
+def _validate_counter_set(counters: ReadOnlyObject, at: str) -> list[FieldError]:
+    name = counters.get("name", "")
+    errors = label(name, f"{at}.name") if name else [required(f"{at}.name")]
+    return errors + validate_counters(counters, at)
+
+
+def _is_advanced(devices: Iterable[ReadOnlyObject]) -> bool:
+    return any(device.get("taints") or device.get("consumesCounters") or _uses_lists(device) for device in devices)
+
+
+def _uses_lists(device: ReadOnlyObject) -> bool:
+    return any(name in each for each in (device.get("attributes") or {}).values() for name in LIST_ATTRIBUTES)
+
+
+def _uses_policies(device: ReadOnlyObject) -> bool:
+    policies = any("requestPolicy" in each for each in (device.get("capacity") or {}).values())
+    return policies or "allowMultipleAllocations" in device
+
+
+def _drop_disabled(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
+    devices, stored, enabled = spec.get("devices") or (), before.get("devices") or (), judge.caps.enabled
+    if not enabled("DRADeviceTaints") and not any(each.get("taints") for each in stored):
+        drop_each(devices, "taints")
+    if not enabled("DRAPartitionableDevices") and not _is_partitioned(before, stored):
+        drop_each((spec,), "sharedCounters", "perDeviceNodeSelection")
+        drop_each(devices, "consumesCounters", *_DEVICE_PLACES)
+    binds = enabled("DRADeviceBindingConditions") and enabled("DRAResourceClaimDeviceStatus")
+    if not binds and not any(name in each for each in stored for name in _BINDING):
+        drop_each(devices, *_BINDING)
+    if not enabled("DRAConsumableCapacity") and not any(map(_uses_policies, stored)):
+        drop_each(devices, "allowMultipleAllocations")
+        drop_each([each for device in devices for each in (device.get("capacity") or {}).values()], "requestPolicy")
+    mapped = any(each.get("nodeAllocatableResourceMappings") for each in stored)
+    if not enabled("DRANodeAllocatableResources") and not mapped:
+        drop_each(devices, "nodeAllocatableResourceMappings")
+    if not enabled("DRAListTypeAttributes") and not any(map(_uses_lists, stored)):
+        attributes = [each for device in devices for each in (device.get("attributes") or {}).values()]
+        drop_each(attributes, *LIST_ATTRIBUTES)
+
+
+def _is_partitioned(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) -> bool:
+    if before.get("sharedCounters") or "perDeviceNodeSelection" in before:
+        return True
+    return any(each.get("consumesCounters") or any(name in each for name in _DEVICE_PLACES) for each in stored)

@@ -1,0 +1,1 @@
+"""Kinds of scheduling.k8s.io."""

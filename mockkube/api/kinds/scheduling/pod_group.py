@@ -1,0 +1,95 @@
+"""PodGroup: pods that are scheduled together."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid, required, too_many
+from mockkube.api.kinds.scheduling.pod_group_terms import (
+    CLAIMS_GATE,
+    CLAIMS_MAX,
+    changed,
+    drop_disabled_terms,
+    exactly_one,
+    named,
+    repeated,
+    validate_terms,
+    validate_terms_update,
+)
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.conditions import validate_conditions
+from mockkube.api.validation.formats import subdomain
+from mockkube.api.validation.status_metadata import restore_metadata
+
+_CLAIM_FIELDS: Final = ("name", "resourceClaimName")
+
+
+class PodGroupStrategy(StatusStrategy):
+    """A group whose terms are fixed once it exists."""
+
+    tracks_generation = False
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start without a status; drop what is switched off."""
+        super().prepare_create(obj, judge)
+        drop_disabled_terms(obj["spec"], {}, judge, vacant={})
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep the status; drop what is switched off and not in use."""
+        super().prepare_update(new, old, judge)
+        if judge.subresource != "status":
+            drop_disabled_terms(new["spec"], old["spec"], judge, vacant={})
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and metadata; claims have no status when they are switched off."""
+        super().prepare_status(new, old, judge)
+        restore_metadata(new, old)
+        if not judge.caps.enabled(CLAIMS_GATE) and not old["spec"].get("resourceClaims"):
+            (new.get("status") or {}).pop("resourceClaimStatuses", None)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge where the group comes from and what it asks for."""
+        spec = obj["spec"]
+        errors: list[FieldError] = []
+        if spec.get("podGroupTemplateRef") is not None:
+            errors += _validate_template_reference(spec["podGroupTemplateRef"], "spec.podGroupTemplateRef")
+        return errors + validate_terms(spec, "spec")
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse other terms; judge what is reported."""
+        if judge.subresource == "status":
+            return _validate_status(new, old.get("status") or {})
+        errors = changed(new["spec"], old["spec"], "podGroupTemplateRef", "spec")
+        return errors + validate_terms_update(new["spec"], old["spec"], "spec", judge)
+
+
+def _validate_template_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = exactly_one(reference, at, ("workload",))
+    if (workload := reference.get("workload")) is not None:
+        name, place = workload.get("workloadName"), f"{at}.workload.workloadName"
+        errors += subdomain(name, place) if name else [required(place)]
+        errors += named(workload, f"{at}.workload", "podGroupTemplateName")
+    return errors
+
+
+def _validate_status(group: ReadOnlyObject, old_status: ReadOnlyObject) -> list[FieldError]:
+    status, at = group.get("status") or {}, "status.resourceClaimStatuses"
+    known = {claim.get("name", "") for claim in group["spec"].get("resourceClaims") or []}
+    claims = status.get("resourceClaimStatuses") or []
+    errors = validate_conditions(status.get("conditions"), "status.conditions")
+    for index, claim in enumerate(claims):
+        if (name := claim.get("name", "")) not in known:
+            text = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid(f"{at}[{index}].name", name, text))
+    before = old_status.get("resourceClaimStatuses") or []
+    return errors + (_validate_claims(claims, before, at) if claims != before else [])
+
+
+def _validate_claims(claims: Sequence[ReadOnlyObject], before: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    if len(claims) > CLAIMS_MAX:
+        return [too_many(at, len(claims), CLAIMS_MAX)]
+    errors = repeated(claims, at, _CLAIM_FIELDS)
+    for index, claim in enumerate(claims):
+        if claim.get("resourceClaimName") is not None and claim not in before:
+            errors += subdomain(claim["resourceClaimName"], f"{at}[{index}].resourceClaimName")
+    return errors

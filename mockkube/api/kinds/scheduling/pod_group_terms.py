@@ -1,0 +1,155 @@
+"""What a group of pods asks of the scheduler: the terms that PodGroups and the templates of Workloads share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, required, too_many
+from mockkube.api.strategy import Judge
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import label, one_of, qualified, subdomain
+
+CLAIMS_MAX: Final = 4
+TOPOLOGIES_MAX: Final = 1
+PRIORITY_MAX: Final = 1_000_000_000
+DISRUPTION_MODES: Final = ("Pod", "PodGroup")
+TOPOLOGY_GATE: Final = "TopologyAwareWorkloadScheduling"
+PREEMPTION_GATE: Final = "WorkloadAwarePreemption"
+CLAIMS_GATE: Final = "DRAWorkloadResourceClaims"
+_GATED: Final = (
+    (TOPOLOGY_GATE, ("schedulingConstraints",)),
+    (CLAIMS_GATE, ("resourceClaims",)),
+    (PREEMPTION_GATE, ("disruptionMode", "priorityClassName", "priority")),
+)
+_CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
+
+
+def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
+    """Drop each term that is switched off and not in use; `vacant` has what is left in its place, if anything."""
+    # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
+    for gate, fields in _GATED:
+        if judge.caps.enabled(gate):
+            continue
+        for name in fields:
+            if name in new and not _is_set(old.get(name)):
+                del new[name]
+                new.update({name: vacant[name]} if name in vacant else {})
+
+
+def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge the terms of a new group."""
+    # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
+    errors = validate_policy(terms.get("schedulingPolicy") or {}, f"{at}.schedulingPolicy")
+    topology = (terms.get("schedulingConstraints") or {}).get("topology") or []
+    errors += _validate_topology(topology, f"{at}.schedulingConstraints.topology")
+    errors += validate_claims(terms.get("resourceClaims") or [], f"{at}.resourceClaims")
+    if isinstance(mode := terms.get("disruptionMode"), str):
+        errors += one_of(mode, f"{at}.disruptionMode", DISRUPTION_MODES)
+    if terms.get("priorityClassName"):
+        errors += subdomain(terms["priorityClassName"], f"{at}.priorityClassName")
+    if terms.get("priority") is not None:
+        errors += _validate_priority(terms["priority"], f"{at}.priority")
+    return errors
+
+
+def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge how the pods are scheduled: each by itself, or enough of them at once."""
+    errors = exactly_one(policy, at, ("basic", "gang"))
+    if policy.get("gang") is not None:
+        count = policy["gang"].get("minCount", 0)
+        place = f"{at}.gang.minCount"
+        if count == 0:
+            errors.append(required(place))
+        elif count < 1:
+            errors.append(invalid(place, count, "must be greater than or equal to 1"))
+    return errors
+
+
+def validate_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    """Judge the claims that the pods of the group share."""
+    if len(claims) > CLAIMS_MAX:
+        return [too_many(at, len(claims), CLAIMS_MAX)]
+    errors = repeated(claims, at, _CLAIM_FIELDS)
+    for index, claim in enumerate(claims):
+        place = f"{at}[{index}]"
+        errors += exactly_one(claim, place, _CLAIM_FIELDS[1:])
+        errors += named(claim, place, "name")
+        for name in _CLAIM_FIELDS[1:]:
+            if claim.get(name) is not None:
+                errors += subdomain(claim[name], f"{place}.{name}")
+    return errors
+
+
+def named(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
+    """Ask for a DNS label."""
+    return label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
+
+
+def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
+    """Ask for one of the members and no more."""
+    given = [name for name in members if union.get(name) is not None]
+    choices = ", ".join(f"`{name}`" for name in members)
+    if not given:
+        return [invalid(at, "", f"must specify one of: {choices}")]
+    if len(given) == 1:
+        return []
+    return [invalid(at, f"{{{', '.join(given)}}}", f"must specify exactly one of: {choices}")]
+
+
+def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) -> list[FieldError]:
+    """Complain about items with the name of an earlier one; they are shown with the fields in that order."""
+    seen: set[str] = set()
+    errors: list[FieldError] = []
+    for index, item in enumerate(items):
+        name = item.get("name", "")
+        if name in seen:
+            errors.append(duplicate(f"{at}[{index}]", {field: item[field] for field in fields if field in item}))
+        seen.add(name)
+    return errors
+
+
+def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) -> list[FieldError]:
+    """Refuse another value of a field; the value itself is not shown."""
+    return [invalid(f"{at}.{name}", None, "field is immutable")] if new.get(name) != old.get(name) else []
+
+
+def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
+    """Refuse other terms; what is switched off may only be taken away."""
+    errors = changed(new, old, "schedulingPolicy", at)
+    errors += _changed_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
+    if found := changed(new, old, "resourceClaims", at):
+        claims = new.get("resourceClaims") or []
+        excess = len(claims) > CLAIMS_MAX
+        errors += [*found, too_many(f"{at}.resourceClaims", len(claims), CLAIMS_MAX)] if excess else found
+    preempts = judge.caps.enabled(PREEMPTION_GATE)
+    for name in ("disruptionMode", "priorityClassName", "priority"):
+        if preempts and name == "disruptionMode" and new.get(name) is None and old.get(name) is not None:
+            errors.append(required(f"{at}.{name}"))
+        errors += _changed_by_gate(new, old, name, at, preempts)
+    return errors
+
+
+def _changed_by_gate(new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: str, enabled: bool) -> list[FieldError]:
+    found = changed(new, old, name, at)
+    if enabled or not found:
+        return found
+    return [forbidden(f"{at}.{name}", "")] if _is_set(new.get(name)) else []
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and value != "" and value != []
+
+
+def _validate_topology(topology: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    if len(topology) > TOPOLOGIES_MAX:
+        return [too_many(at, len(topology), TOPOLOGIES_MAX)]
+    errors: list[FieldError] = []
+    for index, constraint in enumerate(topology):
+        key, place = constraint.get("key", ""), f"{at}[{index}].key"
+        errors += qualified(key, place) if key else [required(place)]
+    return errors
+
+
+def _validate_priority(priority: int, at: str) -> list[FieldError]:
+    if priority > PRIORITY_MAX:
+        return [invalid(at, priority, f"must be less than or equal to {PRIORITY_MAX}")]
+    return []

@@ -1,0 +1,50 @@
+"""PriorityClass: names and values kept for the system, and what never changes."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import immutable, required_one_of
+
+VALUE_MAX: Final = 1_000_000_000
+_SYSTEM: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-critical": 2 * VALUE_MAX}
+
+
+class PriorityClassStrategy(Strategy):
+    """A name for a number; only its description may change."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Start with the first generation, which stays."""
+        obj["metadata"]["generation"] = 1
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge name, value and policy."""
+        name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
+        errors = []
+        if name.startswith("system-"):
+            complaint = _system_complaint(name, value, default=bool(obj.get("globalDefault")))
+            if complaint:
+                detail = (
+                    f"priority class names with 'system-' prefix are reserved for system use only. error: {complaint}"
+                )
+                errors.append(forbidden("metadata.name", detail))
+        elif value > VALUE_MAX:
+            errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {VALUE_MAX}"))
+        if obj.get("preemptionPolicy") is not None:
+            errors += required_one_of(obj["preemptionPolicy"], "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse another value or policy."""
+        changed = new.get("value", 0) != old.get("value", 0)
+        errors = [forbidden("value", "may not be changed in an update.")] if changed else []
+        return errors + immutable(new, old, "preemptionPolicy")
+
+
+def _system_complaint(name: str, value: int, *, default: bool) -> str | None:
+    if name not in _SYSTEM:
+        return f"{name} is not a known system priority class"
+    if value != _SYSTEM[name]:
+        return f"value of {name} PriorityClass must be {_SYSTEM[name]}"
+    return f"globalDefault of {name} PriorityClass must be false" if default else None

@@ -1,0 +1,75 @@
+"""Workload: the groups of pods that some controller's object is made of."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, required, too_many
+from mockkube.api.kinds.scheduling.pod_group_terms import changed, drop_disabled_terms, named, repeated, validate_terms
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import formed, subdomain
+
+TEMPLATES_MAX: Final = 8
+_VACANT: Final = {"schedulingConstraints": None}
+_TEMPLATE_FIELDS: Final = (
+    *("name", "schedulingPolicy", "schedulingConstraints", "resourceClaims"),
+    *("disruptionMode", "priorityClassName", "priority"),
+)
+
+
+class WorkloadStrategy(Strategy):
+    """A list of templates of groups, fixed once it exists."""
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop what is switched off."""
+        for template in _templates(obj):
+            drop_disabled_terms(template, {}, judge, _VACANT)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Drop what is switched off and not in use in the template at the same place."""
+        before = _templates(old)
+        for index, template in enumerate(_templates(new)):
+            drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _VACANT)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge the controller named, and each template."""
+        # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
+        errors: list[FieldError] = []
+        if obj["spec"].get("controllerRef") is not None:
+            errors += _validate_controller(obj["spec"]["controllerRef"], "spec.controllerRef")
+        if "podGroupTemplates" not in obj["spec"]:
+            return errors
+        templates, at = _templates(obj), "spec.podGroupTemplates"
+        if found := _validate_count(templates, at):
+            return errors + found
+        errors += repeated(templates, at, _TEMPLATE_FIELDS)
+        for index, template in enumerate(templates):
+            errors += named(template, f"{at}[{index}]", "name")
+            errors += validate_terms(template, f"{at}[{index}]")
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse another controller and other templates."""
+        errors = changed(new["spec"], old["spec"], "controllerRef", "spec")
+        if found := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
+            errors += found + _validate_count(_templates(new), "spec.podGroupTemplates")
+        return errors
+
+
+def _templates(workload: ReadOnlyObject) -> Sequence[Object]:
+    return workload["spec"].get("podGroupTemplates") or []
+
+
+def _validate_count(templates: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    if not templates:
+        return [required(at)]
+    return [too_many(at, len(templates), TEMPLATES_MAX)] if len(templates) > TEMPLATES_MAX else []
+
+
+def _validate_controller(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+    errors = subdomain(reference["apiGroup"], f"{at}.apiGroup") if reference.get("apiGroup") else []
+    for field in ("kind", "name"):
+        value, place = reference.get(field), f"{at}.{field}"
+        errors += formed(value, place, names.path_segment) if value else [required(place)]
+    return errors

@@ -1,0 +1,109 @@
+"""CSIDriver: what a storage driver can and wants."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import immutable
+
+_GATED: Final = {
+    "seLinuxMount": "SELinuxMountReadWriteOncePod",
+    "nodeAllocatableUpdatePeriodSeconds": "MutableCSINodeAllocatableCount",
+    "serviceAccountTokenInSecrets": "CSIServiceAccountTokenSecrets",
+    "preventPodSchedulingIfMissing": "VolumeLimitScaling",
+}
+_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
+_LIFECYCLE_MODES: Final = ("Persistent", "Ephemeral")
+_TOKENS_WARNING: Final = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
+
+
+class CSIDriverStrategy(Strategy):
+    """A driver's properties; two of them are fixed."""
+
+    allow_unconditional_update = False
+
+    def prepare_create(self, obj: Object, judge: Judge) -> None:
+        """Drop what is switched off."""
+        for name, gate in _GATED.items():
+            if not judge.caps.enabled(gate):
+                obj["spec"].pop(name, None)
+
+    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Drop what is switched off and not in use; count changes."""
+        for name, gate in _GATED.items():
+            if name not in old["spec"] and not judge.caps.enabled(gate):
+                new["spec"].pop(name, None)
+        if new["spec"] != old["spec"]:
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        spec = obj["spec"]
+        errors = [] if spec.get("attachRequired") is not None else [required("spec.attachedRequired")]
+        errors += [required(f"spec.{name}") for name in ("podInfoOnMount", "storageCapacity") if spec.get(name) is None]
+        policy = spec.get("fsGroupPolicy")
+        if policy is not None and policy not in _GROUP_POLICIES:
+            errors.append(not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES))
+        errors += _validate_tokens(spec.get("tokenRequests") or [])
+        unknown = [mode for mode in spec.get("volumeLifecycleModes") or [] if mode not in _LIFECYCLE_MODES]
+        errors += [not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLE_MODES) for mode in unknown]
+        if spec.get("seLinuxMount") is None and judge.caps.enabled("SELinuxMountReadWriteOncePod"):
+            errors.append(required("spec.seLinuxMount"))
+        return errors + _validate_newer(spec, judge)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse changes of what is fixed."""
+        errors = self.validate_create(new, judge)
+        attach = new["spec"].get("attachRequired")
+        if attach != old["spec"].get("attachRequired"):
+            errors.append(invalid("spec.attachedRequired", attach, "field is immutable"))
+        return errors + immutable(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of tokens that may get logged."""
+        spec = obj["spec"]
+        asks = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
+        return [_TOKENS_WARNING] if asks and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn once the requests change."""
+        changed = new["spec"].get("tokenRequests") != old["spec"].get("tokenRequests")
+        return self.warn_create(new, judge) if changed else []
+
+
+def _validate_tokens(requests: list[ReadOnlyObject]) -> list[FieldError]:
+    errors = []
+    seen: set[str] = set()
+    for index, request in enumerate(requests):
+        at, audience = f"spec.tokenRequests[{index}]", request.get("audience", "")
+        if audience in seen:
+            errors.append(duplicate(f"{at}.audience", audience))
+            continue
+        seen.add(audience)
+        seconds = request.get("expirationSeconds")
+        if seconds is not None and seconds < 600:
+            errors.append(
+                invalid(f"{at}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+            )
+        if seconds is not None and seconds > 2**32:
+            detail = "may not specify a duration larger than 2^32 seconds"
+            errors.append(invalid(f"{at}.expirationSeconds", seconds, detail))
+    return errors
+
+
+def _validate_newer(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    errors = []
+    period, in_secrets = spec.get("nodeAllocatableUpdatePeriodSeconds"), spec.get("serviceAccountTokenInSecrets")
+    if period is not None and period < 10:
+        detail = "must be greater than or equal to 10 seconds"
+        errors.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        errors.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail))
+    if spec.get("preventPodSchedulingIfMissing") is None and judge.caps.enabled("VolumeLimitScaling"):
+        errors.append(required("spec.preventPodSchedulingIfMissing"))
+    return errors

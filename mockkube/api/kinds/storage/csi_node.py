@@ -1,0 +1,76 @@
+"""CSINode: the storage drivers on a node."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, duplicate, invalid, repeated_indexes, required
+from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import csi_driver_name, qualified
+from mockkube.api.validation.numbers import nonnegative
+
+NODE_ID_LENGTH_MAX: Final = 256
+_RESOURCES: Final[Shape] = (("Count", "count", None),)
+_DRIVER: Final[Shape] = (
+    ("Name", "name", ""),
+    ("NodeID", "nodeID", ""),
+    ("TopologyKeys", "topologyKeys", None),
+    ("Allocatable", "allocatable", optional(_RESOURCES)),
+)
+
+
+class CSINodeStrategy(Strategy):
+    """Drivers come and go, but do not change."""
+
+    allow_unconditional_update = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge each driver."""
+        seen: set[str] = set()
+        errors: list[FieldError] = []
+        for index, driver in enumerate(_drivers(obj)):
+            at, name = f"spec.drivers[{index}]", driver.get("name", "")
+            errors += csi_driver_name(name, f"{at}.name")
+            errors += _validate_node_id(driver.get("nodeID", ""), f"{at}.nodeID")
+            errors += nonnegative((driver.get("allocatable") or {}).get("count"), f"{at}.allocatable.count")
+            if name in seen:
+                errors.append(duplicate(f"{at}.name", name))
+            seen.add(name)
+            errors += _validate_keys(driver.get("topologyKeys") or [], at)
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse changed drivers."""
+        errors = self.validate_create(new, judge)
+        ignored = ("allocatable",) if judge.caps.enabled("MutableCSINodeAllocatableCount") else ()
+        for before in _drivers(old):
+            for driver in _drivers(new):
+                if before.get("name") != driver.get("name"):
+                    continue
+                kept = {name: value for name, value in driver.items() if name not in ignored}
+                if kept != {name: value for name, value in before.items() if name not in ignored}:
+                    errors.append(invalid("spec.drivers", internal(kept, _DRIVER), "field is immutable"))
+        return errors
+
+
+def _drivers(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
+    return (obj.get("spec") or {}).get("drivers") or []
+
+
+def _validate_node_id(node_id: str, at: str) -> list[FieldError]:
+    if not node_id:
+        return [required(at)]
+    detail = f"must be {NODE_ID_LENGTH_MAX} characters or less"
+    return [invalid(at, node_id, detail)] if len(node_id.encode()) > NODE_ID_LENGTH_MAX else []
+
+
+def _validate_keys(keys: list[str], at: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    repeated = repeated_indexes(keys)
+    for index, key in enumerate(keys):
+        if not key:
+            errors.append(required(at))
+        if index in repeated:
+            errors.append(duplicate(at, key))
+        errors += qualified(key, at)
+    return errors

@@ -1,0 +1,41 @@
+"""CSIStorageCapacity: how much a class of storage has left for some nodes."""
+
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.quantity import parse
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import immutable, subdomain
+from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.api.validation.node_labels import selector_warnings
+
+
+class CSIStorageCapacityStrategy(Strategy):
+    """A figure, for nodes and a class that do not change."""
+
+    allow_unconditional_update = False
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge topology, class and figure."""
+        return _validate(obj, lenient=False)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse other nodes or another class."""
+        errors = _validate(new, lenient=selector_is_invalid(old.get("nodeTopology")))
+        return errors + immutable(new, old, "nodeTopology") + immutable(new, old, "storageClassName")
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of deprecated node labels."""
+        return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+def _validate(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
+    errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology", allow_invalid_values=lenient)
+    errors += subdomain(obj.get("storageClassName", ""), "storageClassName")
+    capacity = obj.get("capacity")
+    if capacity is not None and parse(capacity).sign < 0:
+        errors.append(invalid("capacity", capacity, "must be greater than or equal to 0"))
+    return errors

@@ -1,0 +1,125 @@
+"""StorageClass and VolumeAttributesClass: parameters for a driver, fixed once created."""
+
+from collections import Counter
+from itertools import repeat
+from typing import Final
+
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+    too_long,
+)
+from mockkube.api.strategy import Judge, Strategy
+from mockkube.api.types import ReadOnlyObject
+from mockkube.api.validation.formats import immutable, label_map, qualified
+from mockkube.api.validation.node_labels import deprecation
+
+_COMPLAINTS_MAX: Final = 10_000
+"""How many terms are told to be equal to others."""
+PARAMETERS_MAX: Final = 512
+PARAMETERS_BYTES_MAX: Final = 256 * 1024
+_RECLAIM_POLICIES: Final = ("Delete", "Retain")
+_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+
+
+class StorageClassStrategy(Strategy):
+    """How volumes are made; only metadata, expansion and topology may change."""
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge every field."""
+        errors = _validate_driver(obj.get("provisioner", ""), "provisioner")
+        errors += _validate_parameters(obj.get("parameters") or {}, needed=False)
+        if obj.get("reclaimPolicy") and obj["reclaimPolicy"] not in _RECLAIM_POLICIES:
+            errors.append(not_supported("reclaimPolicy", obj["reclaimPolicy"], _RECLAIM_POLICIES))
+        mode = obj.get("volumeBindingMode")
+        if mode is None:
+            errors.append(required("volumeBindingMode"))
+        elif mode not in _BINDING_MODES:
+            errors.append(not_supported("volumeBindingMode", mode, _BINDING_MODES))
+        return errors + _validate_topologies(obj.get("allowedTopologies") or [])
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse changes."""
+        errors = self.validate_create(new, judge)
+        if new.get("parameters") != old.get("parameters"):
+            errors.append(invalid("parameters", label_map(new.get("parameters")), "field is immutable"))
+        for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+            errors += immutable(new, old, name)
+        return errors
+
+    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn of deprecated node labels."""
+        return [
+            f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {message}"
+            for i, term in enumerate(obj.get("allowedTopologies") or [])
+            for j, expression in enumerate(term.get("matchLabelExpressions") or [])
+            if (message := deprecation(expression.get("key", "")))
+        ]
+
+    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Warn as on creation."""
+        return self.warn_create(new, judge)
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    """How volumes are changed; nothing of it may change itself."""
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge driver and parameters."""
+        errors = _validate_driver(obj.get("driverName", ""), "driverName")
+        return errors + _validate_parameters(obj.get("parameters") or {}, needed=True)
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Refuse changes, and judge as on creation."""
+        changed = [name for name in ("driverName", "parameters") if new.get(name) != old.get(name)]
+        errors = [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
+        return errors + self.validate_create(new, judge)
+
+
+def _validate_driver(name: str, at: str) -> list[FieldError]:
+    if not name:
+        return [required(at)]
+    return qualified(name.lower(), at)
+
+
+def _validate_parameters(parameters: ReadOnlyObject, *, needed: bool) -> list[FieldError]:
+    if len(parameters) > PARAMETERS_MAX:
+        return [too_long("parameters", PARAMETERS_MAX)]
+    errors = [invalid("parameters", "", "field can not be empty.")] if "" in parameters else []
+    if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > PARAMETERS_BYTES_MAX:
+        errors.append(too_long("parameters", PARAMETERS_BYTES_MAX))
+    if needed and not parameters:
+        errors.append(required("parameters", "must contain at least one key/value pair"))
+    return errors
+
+
+def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    # upstream compares each term with as many empty ones as there are terms, then with its predecessors
+    # for as many of them as are equal: what is equal to nothing is counted, not compared
+    seen = Counter[frozenset[tuple[str, frozenset[str]]]]({frozenset(): len(terms)})
+    for index, term in enumerate(terms):
+        at = f"allowedTopologies[{index}].matchLabelExpressions"
+        parsed: dict[str, frozenset[str]] = {}
+        for j, expression in enumerate(term.get("matchLabelExpressions") or []):
+            errors += _validate_expression(expression, f"{at}[{j}]")
+            key = expression.get("key", "")
+            if key in parsed:
+                errors.append(duplicate(f"{at}[{j}].key", key))
+            parsed[key] = frozenset(expression.get("values") or [])
+        form = frozenset(parsed.items())
+        errors += repeat(duplicate(at, ""), min(seen[form], _COMPLAINTS_MAX - len(errors)))
+        seen[form] += 1
+    return errors
+
+
+def _validate_expression(expression: ReadOnlyObject, at: str) -> list[FieldError]:
+    values = expression.get("values") or []
+    errors = [] if values else [required(f"{at}.values")]
+    errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(repeated_indexes(values))]
+    return errors + qualified(expression.get("key", ""), f"{at}.key")

@@ -1,0 +1,103 @@
+"""VolumeAttachment: a volume, a node, and whether the one is attached to the other."""
+
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.fields import FieldError, forbidden, invalid, required, too_long
+from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
+from mockkube.api.kinds.core.pod.volumes.sources import check_csi_volume
+from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.formats import csi_driver_name, subdomain
+from mockkube.api.validation.status_metadata import restore_metadata
+
+METADATA_BYTES_MAX: Final = 256 * 1024
+MESSAGE_BYTES_MAX: Final = 1024
+_SOURCE: Final[Shape] = (
+    ("PersistentVolumeName", "persistentVolumeName", None),
+    ("InlineVolumeSpec", "inlineVolumeSpec", None),
+)
+_SPEC: Final[Shape] = (("Attacher", "attacher", ""), ("Source", "source", _SOURCE), ("NodeName", "nodeName", ""))
+_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_ELSEWHERE: Final = ("claimRef", "capacity")
+_ERRORS: Final = ("attachError", "detachError")
+
+
+class VolumeAttachmentStrategy(StatusStrategy):
+    """A wish that never changes, and what became of it."""
+
+    tracks_generation = False
+    allow_unconditional_update = False
+
+    def empty_status(self) -> Object:
+        """Nothing is attached yet."""
+        return {"attached": False}
+
+    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Keep spec and metadata; drop error codes that are switched off."""
+        super().prepare_status(new, old, judge)
+        restore_metadata(new, old)
+        if judge.caps.enabled("MutableCSINodeAllocatableCount"):
+            return
+        for name in _ERRORS:
+            error, before = new["status"].get(name), (old.get("status") or {}).get(name) or {}
+            if error and "errorCode" not in before:
+                error.pop("errorCode", None)
+
+    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge spec and status."""
+        spec = obj["spec"]
+        source = spec.get("source") or {}
+        errors = csi_driver_name(spec.get("attacher", ""), "spec.attacher")
+        errors += _validate_source(source)
+        errors += subdomain(spec.get("nodeName", ""), "spec.nodeName")
+        errors += _validate_status(obj.get("status") or {})
+        if source.get("persistentVolumeName") is not None:
+            errors += subdomain(source["persistentVolumeName"], "spec.source.persistentVolumeName")
+        return errors
+
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Judge as on creation, and refuse another spec."""
+        errors = self.validate_create(new, judge)
+        if new["spec"] != old["spec"]:
+            errors.append(invalid("spec", internal(new["spec"], _SPEC), "field is immutable"))
+        return errors
+
+
+def _validate_source(source: ReadOnlyObject) -> list[FieldError]:
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        return [required("spec.source", _ONE_SOURCE)]
+    if name is not None and inline is not None:
+        return [forbidden("spec.source", _ONE_SOURCE)]
+    if name == "":
+        return [required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")]
+    return _validate_inline(inline, "spec.source.inlineVolumeSpec") if inline is not None else []
+
+
+def _validate_inline(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Judge a volume that is described on the spot: by its driver alone."""
+    context = "in the context of inline volumes"
+    errors = [forbidden(f"{at}.{name}", f"may not be specified {context}") for name in _ELSEWHERE if spec.get(name)]
+    if spec.get("csi") is None:
+        errors.append(required(f"{at}.csi", f"has to be specified {context}"))
+    modes = spec.get("accessModes") or []
+    errors += validate_access_modes(modes, f"{at}.accessModes") if modes else [required(f"{at}.accessModes")]
+    return errors + (check_csi_volume(spec["csi"], f"{at}.csi") if spec.get("csi") is not None else [])
+
+
+def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
+    metadata = status.get("attachmentMetadata") or {}
+    errors = []
+    if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > METADATA_BYTES_MAX:
+        errors.append(too_long("status.attachmentMetadata", METADATA_BYTES_MAX))
+    for name in _ERRORS:
+        error = status.get(name) or {}
+        if len(error.get("message", "").encode()) > MESSAGE_BYTES_MAX:
+            # upstream 1.36 names the bound of the metadata here
+            errors.append(too_long(f"status.{name}.message", METADATA_BYTES_MAX))
+        code = error.get("errorCode")
+        if code is not None and code < 0:
+            errors.append(invalid(f"status.{name}.errorCode", code, names.range_text(0, 2**31 - 1)))
+    return errors

@@ -1,0 +1,40 @@
+"""Names of resources where a quota, a limit or an autoscaler uses them."""
+
+from typing import Final
+
+from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kinds.core.pod.containers.resources import (
+    HUGE_PAGES,
+    is_extended,
+    is_native,
+    is_standard,
+    validate_resource_name,
+)
+
+_CONTAINER: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+def is_quota(name: str) -> bool:
+    """Say whether a quota knows the name of itself."""
+    return name != "storage" and is_standard(name)
+
+
+def validate_container_name(name: str, at: str) -> list[FieldError]:
+    """Judge the name of a resource a container may have."""
+    if name in _CONTAINER:
+        return []
+    errors = validate_resource_name(name, at)
+    if "/" not in name:
+        if not name.startswith(HUGE_PAGES):
+            errors.append(invalid(at, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        errors.append(invalid(at, name, "doesn't follow extended resource name standard"))
+    return errors
+
+
+def validate_quota_name(name: str, at: str) -> list[FieldError]:
+    """Judge the name of a resource a quota may count."""
+    errors = validate_resource_name(name, at)
+    if "/" not in name and not is_quota(name):
+        errors.append(invalid(at, name, "must be a standard resource for quota"))
+    return errors

@@ -1,0 +1,16 @@
+from mockkube.api.kinds.core.service_account import ServiceAccountStrategy
+
+STRATEGY = ServiceAccountStrategy()
+ENFORCED = {"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}}
+
+
+def test_references_to_secrets_keep_their_name_alone(judge):
+    obj = {"metadata": {}, "secrets": [{"name": "s", "namespace": "elsewhere", "uid": "1"}]}
+    STRATEGY.prepare_create(obj, judge())
+    assert obj["secrets"] == [{"name": "s"}]
+
+
+def test_the_deprecated_annotation_is_warned_of_once(judge):
+    assert len(STRATEGY.warn_create(ENFORCED, judge())) == 1
+    assert STRATEGY.warn_update(ENFORCED, ENFORCED, judge()) == []
+    assert len(STRATEGY.warn_update(ENFORCED, {"metadata": {}}, judge())) == 1

@@ -1,0 +1,81 @@
+import pytest
+
+from mockkube.api.kinds.resource.resource_slice import ResourceSliceStrategy
+
+STRATEGY = ResourceSliceStrategy()
+
+
+def resource_slice(*devices, **spec):
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    own = {"driver": "a.b", "nodeName": "n", "pool": pool, "devices": list(devices)}
+    return {
+        "metadata": {"name": "s"},
+        "spec": {name: value for name, value in {**own, **spec}.items() if value is not None},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "complaints"),
+    [
+        pytest.param(resource_slice({"name": "d"}), [], id="fine"),
+        pytest.param(
+            resource_slice(nodeName=None),
+            [
+                "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` "
+                "is required"
+            ],
+            id="nowhere",
+        ),
+        pytest.param(
+            resource_slice(allNodes=True),
+            [
+                'spec: Invalid value: "{`nodeName`, `allNodes`}": exactly one of `nodeName`, '
+                "`nodeSelector`, `allNodes`, "
+                "`perDeviceNodeSelection` is required, but multiple fields are set"
+            ],
+            id="here and everywhere",
+        ),
+        pytest.param(
+            resource_slice(allNodes=False),
+            ["spec.allNodes: Invalid value: false: must be either unset or set to true"],
+            id="not everywhere",
+        ),
+        pytest.param(
+            resource_slice({"name": "a"}, {"name": "a"}), ['spec.devices[1]: Duplicate value: "a"'], id="twice"
+        ),
+        pytest.param(
+            resource_slice(*({"name": f"d{i}", "taints": [{"key": "k", "effect": "None"}]} for i in range(65))),
+            ["spec.devices: Too many: 65: must have at most 64 items"],
+            id="too many with taints",
+        ),
+    ],
+)
+def test_a_slice_is_judged(judge, obj, complaints):
+    assert [str(error) for error in STRATEGY.validate_create(obj, judge())] == complaints
+
+
+def test_pool_driver_and_node_never_change(judge):
+    new = resource_slice(driver="a.c", nodeName="m")
+    assert [error.field for error in STRATEGY.validate_update(new, resource_slice(), judge())] == [
+        "spec.driver",
+        "spec.nodeName",
+    ]
+
+
+def test_taints_are_behind_a_gate(judge):
+    tainted = {"name": "d", "taints": [{"key": "k", "effect": "None"}]}
+    obj = resource_slice(dict(tainted))
+    STRATEGY.prepare_update(obj, resource_slice(tainted), judge())
+    assert "taints" in obj["spec"]["devices"][0]
+    STRATEGY.prepare_create(obj, judge())
+    assert "taints" not in obj["spec"]["devices"][0]
+
+
+def test_a_slice_is_found_by_node_and_driver():
+    assert STRATEGY.fields(resource_slice(nodeName=None)) == {"spec.nodeName": "", "spec.driver": "a.b"}
+
+
+def test_capitals_in_the_driver_earn_a_warning(judge):
+    assert STRATEGY.warn_create(resource_slice(driver="A.b"), judge()) == [
+        'spec.driver: driver names should be lowercase; "A.b" contains uppercase characters'
+    ]

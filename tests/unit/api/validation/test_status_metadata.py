@@ -1,0 +1,13 @@
+from mockkube.api.validation.status_metadata import restore, restore_metadata
+
+
+def test_what_was_not_there_goes_again():
+    new = {"a": 1, "b": 2}
+    restore(new, {"b": 3}, "a", "b")
+    assert new == {"b": 3}
+
+
+def test_the_name_and_the_version_are_left_alone():
+    new = {"metadata": {"name": "n", "resourceVersion": "2", "labels": {"a": "b"}}}
+    restore_metadata(new, {"metadata": {"resourceVersion": "1", "finalizers": ["x/y"]}})
+    assert new["metadata"] == {"name": "n", "resourceVersion": "2", "finalizers": ["x/y"]}
