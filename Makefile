@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all lint fmt bench fuzz oracle lock clean
+.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
+	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make lock      renew the lock files (needs uv)"
 	@echo "make clean     remove what make has made, .venv included"
 
@@ -66,6 +67,10 @@ fuzz: $(DEVELOPMENT)
 
 oracle: $(DEVELOPMENT)
 	.ci/oracle $(ARGS)
+
+claims: $(DEVELOPMENT)
+	$(BIN)/mockkube test conformance --summary docs/conformance.md
+	$(BIN)/python tools/count_claims.py
 
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: install it, or give one with make UV=/path/to/uv" >&2; exit 1; }

@@ -58,12 +58,17 @@ def _natural(file: str) -> list[tuple[str, int]]:
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D+)(\d*)", file)]
 
 
-def count_claims(claims: Sequence[ClaimResult]) -> str:
-    """Return how many claims have which outcome, like `35 claims hold, 2 do not (1 false, 1 harmful advice)`."""
+def count_outcomes(claims: Sequence[ClaimResult], noun: str = "") -> str:
+    """Return how many claims have which outcome, like `35 hold, 2 do not (1 false, 1 harmful advice)`.
+
+    `noun`, if given, follows the first number: `35 claims hold`.
+    """
     counts = Counter(one.outcome for one in claims)
     broken = [f"{counts[one]} {one}" for one in _NOT_HOLDING if counts[one]]
     not_holding = sum(counts[one] for one in _NOT_HOLDING)
-    text = f"{counts['holds']} {'claim holds' if counts['holds'] == 1 else 'claims hold'}, "
+    one = counts["holds"] == 1
+    subject = f"{noun}{'s' * (not one)} " if noun else ""
+    text = f"{counts['holds']} {subject}{'holds' if one else 'hold'}, "
     text += f"{not_holding} {'does' if not_holding == 1 else 'do'} not"
     text += f" ({', '.join(broken)})" if broken else ""
     return "; ".join([text, *(f"{counts[one]} {word}" for one, word in _OTHERS.items() if counts[one])])
@@ -84,4 +89,4 @@ def conclude(results: Sequence[RunResult]) -> str:
     runs, claims = count_runs(results), decide(results)
     if not claims:
         return runs
-    return f"{runs}{'; ' if ':' in runs else ': '}{count_claims(claims)}"
+    return f"{runs}{'; ' if ':' in runs else ': '}{count_outcomes(claims, 'claim')}"

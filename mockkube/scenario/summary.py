@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from mockkube.scenario.claim_results import ClaimResult, count_claims, decide
+from mockkube.scenario.claim_results import ClaimResult, count_outcomes, decide
 from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, Claim
 from mockkube.scenario.results import Outcome, RunResult
 
@@ -39,7 +39,10 @@ def _counts(claims: Sequence[ClaimResult]) -> str:
     for group, members in _grouped(claims):
         rows.append(f"| {group} | {_numbers(members)} |")
     rows.append(f"| all | {_numbers(claims)} |")
-    return f"{len(claims)} claims: {count_claims(claims)}.\n\n" + "\n".join(rows) + "\n"
+    quotes = {(one.claim.source, one.claim.quote) for one in claims if one.claim.quote}
+    total = f"{len(claims)} claims: {count_outcomes(claims)}."
+    repeated = f"They quote {len(quotes)} passages: one that several scenarios try counts for each of them."
+    return f"{total}\n\n{repeated}\n\n" + "\n".join(rows) + "\n"
 
 
 def _numbers(claims: Sequence[ClaimResult]) -> str:

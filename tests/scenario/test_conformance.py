@@ -54,6 +54,21 @@ def test_every_scenario_says_which_claims_it_tries_and_their_outcomes(file: Path
     [claims] = {run.scenario.claims for run in runs}
     assert claims
     assert [one for one in claims if not one.source or one.outcome is None] == []
+    assert [one for one in claims if not one.section and not one.source.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in FILES])
+def test_every_claim_quotes_the_text_unless_the_text_does_not_say_it(file: Path, runs: list[Run]) -> None:
+    assert [one for one in runs[0].scenario.claims if not one.quote and one.outcome != "not stated"] == []
+
+
+def test_a_quote_that_has_different_outcomes_says_in_plain_words_which_case_each_is_about() -> None:
+    claims = {claim for run in RUNS for claim in run.scenario.claims if claim.outcome != "not stated"}
+    outcomes: dict[tuple[str, str], set[str | None]] = {}
+    for claim in claims:
+        outcomes.setdefault((claim.source, claim.quote), set()).add(claim.outcome)
+    vague = [claim for claim in claims if len(outcomes[claim.source, claim.quote]) > 1 and not claim.claim]
+    assert [(claim.quote, claim.outcome) for claim in vague] == []
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
@@ -62,9 +77,13 @@ def test_a_file_is_named_for_its_scenario(file: Path, runs: list[Run]) -> None:
 
 
 def test_the_page_of_claims_is_current(first: list[RunResult]) -> None:
-    assert PAGE.read_text() == summary.render(_from_the_top(first), PAGE.relative_to(TOP)), (
-        "renew it: mockkube test conformance --summary docs/conformance.md"
-    )
+    assert PAGE.read_text() == summary.render(_from_the_top(first), PAGE.relative_to(TOP)), "renew it: make claims"
+
+
+def test_the_readme_counts_claims_as_the_page_does() -> None:
+    page = PAGE.read_text()
+    [count] = [line for line in page.splitlines() if " claims: " in line]
+    assert count in " ".join((TOP / "README.md").read_text().split()), "renew it: make claims"
 
 
 def _from_the_top(results: Sequence[RunResult]) -> list[RunResult]:

@@ -41,5 +41,5 @@ def test_a_row_shows_the_outcome_only_if_the_runs_confirm_it(outcome, runs: Outc
 
 def test_the_page_counts_claims_by_directory_and_outcome() -> None:
     page = render([run("a", Outcome.PASSED, Claim(outcome="holds"), Claim(outcome="false"))], Path("docs/x.md"))
-    assert "2 claims: 1 claim holds, 1 does not (1 false)." in page
+    assert "2 claims: 1 holds, 1 does not (1 false)." in page
     assert "| kep-1 | 1 | 1 | 0 | 0 | 0 | 0 |\n| all | 1 | 1 | 0 | 0 | 0 | 0 |" in page
