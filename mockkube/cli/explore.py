@@ -13,12 +13,15 @@ import click
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from mockkube.scenario.explore.plan import Plan
     from mockkube.scenario.explore.verdict import Exploration, Players
 
 _WIDTH = 30
+_TENTHS = 10
+_PAUSE_SECONDS = 10.0
 
 
 @click.command(short_help="Try every order of a rollout.")
@@ -40,9 +43,9 @@ _WIDTH = 30
 def command(plan: str, **options: Any) -> Exit:
     """Try every order in which the components of a plan can change, and change back.
 
-    Says which orders are safe, what harm the others do, and how each broken invariant breaks in the fewest steps.
-    Ends with 1 when an order that the plan says to be safe is not, or when a way that was checked came out otherwise;
-    with 2 for a mistake in the plan.
+    Reports which orders are safe, which are not, and which were not tried; what harm they do, and how each broken
+    invariant breaks in the fewest steps. Ends with 1 when an order that the plan calls safe is not, or was not tried,
+    or when a path that was checked came out otherwise; with 2 for a mistake in the plan.
     """
     read = _plan(plan, options["seed"])
     with _in_silence():  # what components log belongs to thousands of clusters
@@ -54,7 +57,7 @@ def command(plan: str, **options: Any) -> Exit:
     if options["report"]:
         _report(result, options["report"])
     differing = result.checked is not None and result.checked.differences
-    return Exit.FAILED if result.refuted or differing else Exit.OK
+    return Exit.FAILED if result.refuted or result.unconfirmed or differing else Exit.OK
 
 
 @contextmanager
@@ -85,7 +88,7 @@ def _explored(plan: "Plan", jobs: int, *, quiet: bool, checks: int) -> "Explorat
     from mockkube.scenario.explore.verdict import judge
 
     playing: AbstractContextManager[Players] = Together(plan, jobs) if jobs > 1 else nullcontext(Alone(plan))
-    progress = _Progress(shown=not quiet and sys.stderr.isatty())
+    progress = _progress(quiet=quiet)
     with playing as play:
         result = judge(plan, play, progress, checks=checks)
     progress.end()
@@ -93,23 +96,61 @@ def _explored(plan: "Plan", jobs: int, *, quiet: bool, checks: int) -> "Explorat
 
 
 class _Progress:
-    """A bar on stderr, for people only."""
+    """Progress on stderr: a bar in a terminal."""
 
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._whole = 0
+    def __init__(self) -> None:
+        self.whole = 0
 
     def __call__(self, left: int) -> None:
-        self._whole = max(self._whole, left)
-        if self._shown and self._whole:
-            done = self._whole - left
-            bar = "#" * (done * _WIDTH // self._whole)
-            print(f"\r[{bar:<{_WIDTH}}] {done} of {self._whole} walks known", end="", file=sys.stderr, flush=True)
+        """Report how many walks are still unknown."""
+        self.whole = max(self.whole, left)
+        if self.whole:
+            self.show(self.whole - left)
+
+    def show(self, done: int) -> None:
+        """Show how many walks are known."""
+        bar = "#" * (done * _WIDTH // self.whole)
+        print(f"\r[{bar:<{_WIDTH}}] {done} of {self.whole} walks known", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Leave a clean line."""
-        if self._shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+class _Lines(_Progress):
+    """Progress where stderr is a file or a pipe: a line for each tenth of the walks, and one every ten seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clock = RealClock()
+        self._said = self._clock.monotonic()
+        self._tenth = 0
+
+    def show(self, done: int) -> None:
+        """Print a line if there is something new to say."""
+        tenth, now = done * _TENTHS // self.whole, self._clock.monotonic()
+        if tenth > self._tenth or now - self._said >= _PAUSE_SECONDS:
+            self._tenth, self._said = tenth, now
+            print(f"{done} of {self.whole} walks known ({done * 100 // self.whole} %)", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Print nothing: each line is whole."""
+
+
+class _Silent(_Progress):
+    """No progress."""
+
+    def show(self, done: int) -> None:
+        """Show nothing."""
+
+    def end(self) -> None:
+        """Show nothing."""
+
+
+def _progress(*, quiet: bool) -> _Progress:
+    if quiet:
+        return _Silent()
+    return _Progress() if sys.stderr.isatty() else _Lines()
 
 
 def _trace(result: "Exploration", invariant: str) -> Exit:

@@ -1,8 +1,10 @@
 """What went wrong in a step or an order, in numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Final
+
+from mockkube.scenario.explore.invariants import OF_COUNTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,24 +12,28 @@ class Harm:
     """Counts; they add up along an order. In a step with a loop a workload counts once, however many pods it loses."""
 
     evicted: int = 0
-    """Pods taken from their nodes for a taint."""
+    """Pods evicted for a taint that they tolerate."""
     rejected: int = 0
-    """Pods that a kubelet refused."""
+    """Pods that a kubelet rejected and would admit if it had changed."""
     removed: int = 0
-    """Pods that a controller took away."""
+    """Pods that the DaemonSet controller removed and would keep if it had changed."""
     lost: int = 0
     """Fields that disappeared."""
     loops: int = 0
     """Steps in which pods were made over and over."""
     refused: int = 0
-    """Objects that a controller still failed on at the end of a step, for a pod of theirs is refused."""
+    """Objects whose controller failed at the end of a step because the API server refuses their pods."""
     stuck: int = 0
-    """Pods that waited for a node at the end of a step."""
+    """Pods that waited at the end of a step for a node that they would get if all had changed."""
     missing: int = 0
-    """Replicas that were not there at the end of a step."""
+    """Replicas that were not there at the end of a step and would be if all had changed."""
 
     def __add__(self, other: "Harm") -> "Harm":
         return Harm(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def only(self, demanded: Collection[str]) -> "Harm":
+        """Return the counts that belong to the invariants that are asked for."""
+        return Harm(**{name: count for name, count in asdict(self).items() if OF_COUNTS[name] in demanded})
 
     @property
     def score(self) -> int:

@@ -1,145 +1,361 @@
-"""What users meant: the tolerations of their manifests, read as if every component had changed already."""
+"""The intent of operators: the pods they want is what they wrote last, whatever became of it in the store."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.cluster.components import API_SERVER, Settings
-from mockkube.cluster.readings import usual_trains
-from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import Version
+from mockkube.cluster.trace import Write
 from mockkube.matching import taints
-from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import required_node_affinity
 from mockkube.proposals import places
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.scenario.explore.journal import Journal
 from mockkube.scenario.explore.mirror import NODES, PODS, Mirror
-from mockkube.scenario.explore.plan import Plan, Setting
+from mockkube.scenario.explore.plan import Plan
+from mockkube.scenario.explore.reference import Reference
+from mockkube.scenario.explore.templates import Template, intended, lost_fields, lost_tolerations, restored, template_of
 
-_REPELLING = ("NoSchedule", "NoExecute")
-_EVICTING = ("NoExecute",)
-_DAEMON_TOLERATIONS = tuple(
+_REPELLING: Final = ("NoSchedule", "NoExecute")
+_EVICTING: Final = ("NoExecute",)
+_DAEMON_TOLERATIONS: Final = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists"}
     for key in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
-
-
-def capabilities_of(plan: Plan, component: str, setting: Setting) -> Capabilities:
-    """Return what a component of a plan can do with a setting."""
-    version = Version.parse(setting.version) if setting.version else plan.version
-    gates = {gate: on for gate, on in setting.gates.items() if on is not None}
-    return Settings(component, version, gates, plan.trains or usual_trains()).capabilities()
-
-
-def changed(plan: Plan, component: str) -> Capabilities:
-    """Return what a component can do once it has changed; one that does not change is as the plan begins."""
-    setting = next((one.after for one in plan.changes if one.component == component), Setting())
-    return capabilities_of(plan, component, setting)
+_WORKLOADS: Final = frozenset(places.POD_SPECS) - {"PodTemplate"}
+_NO_STRATEGY: Final[ReadOnlyObject] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A manifest of the plan, and the pods that are meant by it."""
+    """An object that is a pod or makes pods, and that no controller made."""
 
     manifest: ReadOnlyObject
-    labels: Mapping[str, str]
-    tolerations: Sequence[ReadOnlyObject]
-    spec: ReadOnlyObject
+    """As the operator means it."""
+    templates: tuple[Template, ...]
+    """Each different template that was meant, the one that is meant now last."""
+    uid: str = ""
+    """Empty while it is not accepted."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
-        return f"{self.manifest['kind'].lower()}/{self.manifest['metadata']['name']}"
+        """What people call it; of a generated name only what was asked for."""
+        metadata = self.manifest["metadata"]
+        namespace = metadata.get("namespace", "default")
+        where = "" if namespace == "default" else f"{namespace}/"
+        drawn = metadata.get("generateName")
+        return f"{self.manifest['kind'].lower()}/{where}{f'{drawn}*' if drawn else metadata['name']}"
 
-    def owns(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod is one of its."""
-        metadata, own = pod["metadata"], self.manifest["metadata"]
-        if metadata.get("namespace") != own.get("namespace", "default"):
-            return False
-        if self.manifest["kind"] == "Pod":
-            return bool(metadata["name"] == own["name"])
-        labels = metadata.get("labels") or {}
-        return bool(self.labels) and all(labels.get(key) == value for key, value in self.labels.items())
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its pods."""
+        return self.templates[-1].labels
+
+    @property
+    def spec(self) -> ReadOnlyObject:
+        """The spec of its pods."""
+        return self.templates[-1].spec
+
+    @property
+    def tolerations(self) -> Sequence[ReadOnlyObject]:
+        """The tolerations of its pods."""
+        return self.spec.get("tolerations") or ()
+
+    def meant(self, pod: ReadOnlyObject) -> Template:
+        """Return the template that a pod was made from: the one it resembles most, of equal ones the latest."""
+        if len(self.templates) == 1:
+            return self.templates[0]
+        return min(reversed(self.templates), key=lambda one: one.distance(pod))
 
 
 class Intent:
-    """The workloads of a plan, and what they would tolerate if everybody knew how."""
+    """The workloads that operators want, and what their pods would tolerate if every component had changed."""
 
-    def __init__(self, plan: Plan) -> None:
-        caps = changed(plan, API_SERVER)
-        self._rules = taint_rules(caps, ExpressionCache().expression)
-        self._operators = selector_operators(caps)
+    def __init__(self, plan: Plan, reference: Reference | None = None, journal: Journal | None = None) -> None:
+        self.reference = reference or Reference(plan)
+        self._journal = journal or Journal()
         self.workloads = [found for obj in plan.workload if (found := _workload(obj)) is not None]
+        """Those of the plan first, accepted or not, then all that came later."""
+        self._owners: dict[str, str] = {}
+        """The controller of each object, by uid."""
+        self._places: dict[str, int] = {}
+        """Where in the workloads each accepted one is, by uid."""
+        self._gone: set[str] = set()
+        """Objects that make pods and are deleted, by uid."""
 
-    def rewrite(self, objects: Iterable[ReadOnlyObject]) -> None:
-        """Take it that users mean from now on what they have just written."""
-        for obj in objects:
-            for index, own in enumerate(self.workloads):
-                metadata, before = obj["metadata"], own.manifest["metadata"]
-                same = (obj["kind"], metadata["name"]) == (own.manifest["kind"], before["name"])
-                if same and (found := _workload(obj)) is not None:
-                    self.workloads[index] = found
+    # Writes
 
-    def workload_of(self, pod: ReadOnlyObject) -> Workload | None:
-        """Return whose pod it is."""
-        return next((one for one in self.workloads if one.owns(pod)), None)
+    def observe(self, write: Write, *, by_operator: bool) -> list[str]:
+        """Take in a write; return the paths of what the operator asks for in it and the API server does not store."""
+        obj = write.object()
+        if obj.get("kind") not in _WORKLOADS:
+            return []
+        metadata = obj["metadata"]
+        uid, owner = metadata.get("uid", ""), _controller(obj)
+        if write.verb == "delete" or (metadata.get("deletionTimestamp") and obj["kind"] != "Pod"):
+            self._gone.add(uid)
+            return []
+        if owner:
+            self._owners[uid] = owner
+            return []
+        orphan = self._owners.pop(uid, "")
+        if uid not in self._places:
+            return self._accept(write, obj, orphan)
+        return self._edit(write, obj, by_operator=by_operator)
 
-    def tolerates(self, pod: ReadOnlyObject, node: ReadOnlyObject | None) -> bool:
-        """Whether a pod is meant to stay on its node for ever."""
-        if node is None:
-            return False
+    def _accept(self, write: Write, obj: ReadOnlyObject, owner: str) -> list[str]:
+        request = self._journal.request(write.event.entry.revision)
+        if owner and (former := self._root(owner)) is not None:
+            spec = restored(obj["spec"], former.meant(obj).spec)
+        else:
+            spec = intended(obj, request, None)
+        own = Workload(_with_spec(obj, spec), (template_of(obj, spec),), obj["metadata"]["uid"])
+        place = next((at for at, one in enumerate(self.workloads) if one.name == own.name and self._open(one)), None)
+        if place is None:
+            place = len(self.workloads)
+            self.workloads.append(own)
+        self.workloads[place] = own
+        self._places[own.uid] = place
+        return _lost(spec, obj)
+
+    def _open(self, own: Workload) -> bool:
+        """Return whether a workload is not accepted yet, or has been deleted."""
+        return not own.uid or own.uid in self._gone
+
+    def _edit(self, write: Write, obj: ReadOnlyObject, *, by_operator: bool) -> list[str]:
+        if not by_operator:
+            return []
+        uid = obj["metadata"]["uid"]
+        own, previous = self.workloads[self._places[uid]], write.previous()
+        request = self._journal.request(write.event.entry.revision)
+        spec = intended(obj, request, own.manifest)
+        template = template_of(obj, spec)
+        others = () if obj["kind"] == "Pod" else tuple(one for one in own.templates if one != template)
+        self.workloads[self._places[uid]] = replace(own, manifest=_with_spec(obj, spec), templates=(*others, template))
+        known = _lost(own.spec, previous) if previous is not None else []
+        return [path for path in _lost(spec, obj) if path not in known]
+
+    def forget(self, mirror: Mirror) -> None:
+        """Drop the templates that no pod was made from, but the latest."""
+        used: dict[str, list[Template]] = {}
+        for pod in mirror.all(PODS).values():
+            own = self.workload_of(pod)
+            if own is not None and len(own.templates) > 1:
+                used.setdefault(own.uid, []).append(own.meant(pod))
+        for place, own in enumerate(self.workloads):
+            if len(own.templates) > 1:
+                kept = used.get(own.uid, ())
+                templates = (*(one for one in own.templates[:-1] if one in kept), own.templates[-1])
+                self.workloads[place] = replace(own, templates=templates)
+
+    def remembered(self, mirror: Mirror) -> list[list[str]]:
+        """Return what of the intent is not in the store, for the identity of a state."""
+        found: list[list[str]] = []
+        for own in self.workloads:
+            stored = _stored(own, mirror) if own.uid not in self._gone else None
+            if stored is not None and (own.templates[1:] or _lost(own.spec, stored)):
+                found.append([own.name, *map(repr, own.templates[:-1]), *_lost(own.spec, stored)])
+        return sorted(found)
+
+    # Pods and their workloads
+
+    def _root(self, uid: str) -> Workload | None:
+        while uid in self._owners:
+            uid = self._owners[uid]
+        place = self._places.get(uid)
+        own = self.workloads[place] if place is not None else None
+        return own if own is not None and own.uid == uid else None
+
+    def workload_of(self, obj: ReadOnlyObject) -> Workload | None:
+        """Return the workload of a pod, or of anything between it and the workload."""
+        uid = obj["metadata"].get("uid", "")
+        return self._root(_controller(obj) or uid)
+
+    def pods(self, own: Workload, mirror: Mirror) -> list[ReadOnlyObject]:
+        """Return the pods of a workload."""
+        return [pod for pod in mirror.all(PODS).values() if own.uid and self.workload_of(pod) is own]
+
+    def superseded(self, pod: ReadOnlyObject, mirror: Mirror) -> bool:
+        """Return whether the operator no longer wants a pod: its owner is deleted, or is rolling it out anew."""
+        uid = _controller(pod)
+        while uid:
+            if uid in self._gone:
+                return True
+            uid = self._owners.get(uid, "")
         own = self.workload_of(pod)
-        lasting = [one for one in (own.tolerations if own else ()) if one.get("tolerationSeconds") is None]
-        return self._fits(node, [*lasting, *(pod["spec"].get("tolerations") or ())], _EVICTING)
+        if own is None or len(own.templates) == 1 or own.meant(pod) is own.templates[-1]:
+            return False
+        stored = _stored(own, mirror)
+        return stored is not None and _rolls(stored)
 
-    def _fits(self, node: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], effects: Sequence[str]) -> bool:
-        compiled = taints.compile_tolerations(tolerations, self._rules)
-        return taints.find_untolerated(node["spec"].get("taints") or (), compiled, effects) is None
+    def meant(self, pod: ReadOnlyObject) -> ReadOnlyObject:
+        """Return a pod with everything that its operator wrote, stored or not."""
+        own = self.workload_of(pod)
+        return pod if own is None else {**pod, "spec": restored(pod["spec"], own.meant(pod).spec)}
 
     def lost(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
-        """Return the tolerations of its owner's manifest that a pod does not have."""
+        """Return the tolerations that a pod was meant to have and has not."""
         own = self.workload_of(pod)
-        has = pod["spec"].get("tolerations") or []
-        return [one for one in (own.tolerations if own else ()) if one not in has]
+        return [] if own is None else lost_tolerations(own.meant(pod).spec, pod["spec"])
 
-    def missing(self, workload: Workload, mirror: Mirror) -> int:
-        """Return how many replicas are not ready that should be; none of a workload that was not accepted."""
-        if mirror.found(workload.manifest) is None:
+    def lost_paths(self, pod: ReadOnlyObject) -> list[str]:
+        """Return what else a pod was meant to have and has not."""
+        own = self.workload_of(pod)
+        return [] if own is None else list(lost_fields(own.meant(pod).spec, pod["spec"], "spec"))
+
+    # Taints
+
+    def toleration_seconds(self, pod: ReadOnlyObject, taint: ReadOnlyObject) -> float:
+        """Return how long a pod is meant to tolerate a taint: 0 if not at all, infinite if for ever."""
+        compiled = taints.compile_tolerations(
+            self.meant(pod)["spec"].get("tolerations") or (), self.reference.taint_rules()
+        )
+        found = [one.source.get("tolerationSeconds") for one in compiled if one.tolerates(taint)]
+        if not found:
+            return 0.0
+        return min((max(0.0, float(one)) for one in found if one is not None), default=float("inf"))
+
+    def daemon_stays(self, pod: ReadOnlyObject, node: ReadOnlyObject) -> bool:
+        """Return whether the daemon set of a pod wants it to stay on its node."""
+        own = self.workload_of(pod)
+        return own is not None and self._daemon_fits(own, node, _EVICTING)
+
+    def _daemon_fits(self, own: Workload, node: ReadOnlyObject, effects: Sequence[str]) -> bool:
+        tolerations = [*own.tolerations, *_DAEMON_TOLERATIONS]
+        compiled = taints.compile_tolerations(tolerations, self.reference.taint_rules())
+        if taints.find_untolerated(node["spec"].get("taints") or (), compiled, effects) is not None:
+            return False
+        affinity = required_node_affinity(own.spec, self.reference.selector_operators())
+        named = own.spec.get("nodeName") in (None, "", node["metadata"]["name"])
+        return named and affinity.matches(node["metadata"].get("labels") or {}, node["metadata"]["name"])
+
+    # Replicas
+
+    def missing(self, own: Workload, mirror: Mirror) -> int:
+        """Return how many pods are not ready that should be; none of a workload that is not there."""
+        stored = _stored(own, mirror)
+        if stored is None:
             return 0
-        pods = [pod for pod in mirror.all(PODS).values() if workload.owns(pod) and _ready(pod)]
-        return max(0, self.wanted(workload, mirror) - len(pods))
-
-    def wanted(self, workload: Workload, mirror: Mirror) -> int:
-        """Return how many replicas there should be."""
-        spec = workload.manifest.get("spec") or {}
-        match workload.manifest["kind"]:
+        pods = [pod for pod in self.pods(own, mirror) if not self.superseded(pod, mirror)]
+        match stored["kind"]:
             case "DaemonSet":
-                tolerations = [*workload.tolerations, *_DAEMON_TOLERATIONS]
-                nodes = mirror.all(NODES).values()
-                affinity = required_node_affinity(workload.spec, self._operators)
-                return sum(
-                    self._fits(node, tolerations, _REPELLING)
-                    and affinity.matches(node["metadata"].get("labels") or {}, node["metadata"]["name"])
-                    for node in nodes
-                )
+                has = {pod["spec"].get("nodeName") for pod in pods if ready(pod)}
+                return sum(name not in has for name in self.daemon_nodes(own, mirror))
+            case "Job":
+                return _missing_in_job(stored, pods)
+            case "CronJob":
+                jobs = [job for job in mirror.all("batch/jobs").values() if self.workload_of(job) is own]
+                return sum(_missing_in_job(job, [pod for pod in pods if _owned(pod, job)]) for job in jobs)
+            case "Pod":
+                return int(not ready(stored))
+        return max(0, self.wanted(own, mirror) - sum(map(ready, pods)))
+
+    def daemon_nodes(self, own: Workload, mirror: Mirror) -> list[str]:
+        """Return the nodes on which a daemon set wants a pod."""
+        nodes = mirror.all(NODES).values()
+        return [node["metadata"]["name"] for node in nodes if self._daemon_fits(own, node, _REPELLING)]
+
+    def wanted(self, own: Workload, mirror: Mirror) -> int:
+        """Return how many pods there should be."""
+        spec = (_stored(own, mirror) or own.manifest).get("spec") or {}
+        match own.manifest["kind"]:
+            case "DaemonSet":
+                return len(self.daemon_nodes(own, mirror))
             case "Job":
                 return int(spec.get("parallelism", 1))
             case "Pod":
                 return 1
+            case "CronJob":
+                return 0
         return int(spec.get("replicas", 1))
 
+    def unobserved(self, own: Workload, mirror: Mirror) -> bool:
+        """Return whether the controller of a workload has not seen its last change."""
+        stored = _stored(own, mirror)
+        if stored is None or stored["kind"] not in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+            return False
+        seen = (stored.get("status") or {}).get("observedGeneration", 0)
+        return bool(stored["metadata"].get("generation", 0) > seen)
 
-def _ready(pod: ReadOnlyObject) -> bool:
+
+def ready(pod: ReadOnlyObject) -> bool:
+    """Return whether a pod is ready, or has done its work."""
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp") or status.get("phase") != "Running":
-        return status.get("phase") == "Succeeded"
+        return bool(status.get("phase") == "Succeeded")
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions") or ())
 
 
+def _missing_in_job(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> int:
+    spec, status = job["spec"], job.get("status") or {}
+    finished = any(
+        one["type"] in ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget") and one["status"] == "True"
+        for one in status.get("conditions") or ()
+    )
+    if finished or spec.get("suspend") or job["metadata"].get("deletionTimestamp"):
+        return 0
+    done = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Succeeded"]
+    active = [pod for pod in pods if ready(pod) and pod not in done]
+    completions, parallelism = spec.get("completions"), int(spec.get("parallelism", 1))
+    if completions is None:
+        return 0 if done else max(0, parallelism - len(active))
+    return max(0, min(parallelism, int(completions) - len(done)) - len(active))
+
+
+def _owned(pod: ReadOnlyObject, owner: ReadOnlyObject) -> bool:
+    return bool(_controller(pod) == owner["metadata"].get("uid"))
+
+
+def _rolls(stored: ReadOnlyObject) -> bool:
+    """Return whether a controller replaces pods of older templates by itself."""
+    spec = stored.get("spec") or _NO_STRATEGY
+    match stored["kind"]:
+        case "Deployment":
+            return not bool(spec.get("paused"))
+        case "DaemonSet":
+            return bool((spec.get("updateStrategy") or {}).get("type") != "OnDelete")
+        case "StatefulSet":
+            strategy = spec.get("updateStrategy") or {}
+            partition = (strategy.get("rollingUpdate") or {}).get("partition")
+            return bool(strategy.get("type") != "OnDelete" and not partition)
+    return False
+
+
+def _stored(own: Workload, mirror: Mirror) -> ReadOnlyObject | None:
+    found = mirror.found(own.manifest)
+    return found if found is not None and found["metadata"].get("uid") == own.uid else None
+
+
+def _controller(obj: ReadOnlyObject) -> str:
+    """Return the uid of what controls an object; empty if nothing does."""
+    owners: Iterator[str] = (
+        one.get("uid", "") for one in obj["metadata"].get("ownerReferences") or () if one.get("controller")
+    )
+    return next(owners, "")
+
+
+def _lost(spec: ReadOnlyObject, obj: ReadOnlyObject) -> list[str]:
+    part = places.pod_spec(obj)
+    assert part is not None, "only objects with pods are looked at"
+    lost = [f"{part.at}.tolerations: {_shown(one)}" for one in lost_tolerations(spec, part.value)]
+    return [*lost, *lost_fields(spec, part.value, part.at)]
+
+
+def _shown(toleration: ReadOnlyObject) -> str:
+    return " ".join(f"{key}={toleration[key]}" for key in sorted(toleration))
+
+
+def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:
+    """Return a manifest with another pod spec."""
+    *way, last = places.POD_SPECS[manifest["kind"]]
+    whole = dict(manifest)
+    below = whole
+    for step in way:
+        below[step] = dict(below.get(step) or {})
+        below = below[step]
+    below[last] = spec
+    return whole
+
+
 def _workload(manifest: ReadOnlyObject) -> Workload | None:
-    part = places.pod_spec(manifest)
-    if part is None:
-        return None
-    template = (manifest.get("spec") or {}).get("template") or {}
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    return Workload(manifest, labels, part.value.get("tolerations") or (), part.value)
+    part = places.pod_spec(manifest) if manifest.get("kind") in _WORKLOADS else None
+    return None if part is None else Workload(manifest, (template_of(manifest, part.value),))

@@ -14,13 +14,27 @@ REPLICAS_UP: Final = "replicas-up"
 
 INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        TOLERATED_STAY: "No pod is evicted or taken away for a taint that its owner's manifest tolerates.",
+        TOLERATED_STAY: "No pod is evicted or removed for a taint that the manifest of its owner tolerates.",
         ADMITTED_SCHEDULABLE: "No accepted pod stays Pending that would be scheduled if every component had changed.",
-        BOUND_RUN: "No pod that has a node is refused by its kubelet.",
+        BOUND_RUN: "No kubelet rejects a pod that it would admit if every component had changed.",
         FIELDS_KEPT: "No field that users wrote disappears from what is stored, or from the pods made of it.",
         NO_HOT_LOOP: "No controller makes pods over and over.",
-        ROLLBACK_RESTORES: "What ran before the rollback runs after it, unless the plan itself deleted it.",
-        REPLICAS_UP: "When all components have changed, every workload has all its pods ready.",
+        ROLLBACK_RESTORES: "What ran before the rollback runs after it, unless an operator's step ended it.",
+        REPLICAS_UP: "No workload lacks pods at the end of a step that it would have if every component had changed.",
     }
 )
 """In the order in which they are told."""
+OF_FACTS: Final[Mapping[str, str]] = MappingProxyType(
+    {"evicted": TOLERATED_STAY, "removed": TOLERATED_STAY, "rejected": BOUND_RUN, "lost": FIELDS_KEPT}
+)
+"""The invariant that is broken when this happens to a pod."""
+OF_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **OF_FACTS,
+        "loops": NO_HOT_LOOP,
+        "refused": REPLICAS_UP,
+        "missing": REPLICAS_UP,
+        "stuck": ADMITTED_SCHEDULABLE,
+    }
+)
+"""The invariant that each count of harm belongs to."""

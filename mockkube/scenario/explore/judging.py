@@ -1,30 +1,34 @@
-"""What a move did to the workloads of a plan: the harm in numbers, and the invariants that it broke."""
+"""What a move did to the workloads: the harm in numbers, and the invariants that it broke.
+
+Harm is what would not be so if every component had changed. Each count belongs to an invariant: where something is
+counted, the invariant is broken, so nothing is called safe beside harm.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.protocol import Client, Key
-from mockkube.cluster.components import SCHEDULER
-from mockkube.cluster.trace import OPERATOR, Step, Write
+from mockkube.client.protocol import Client
 from mockkube.runtime.clock import Clock
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.harm import Harm
-from mockkube.scenario.explore.intent import Intent, changed
+from mockkube.scenario.explore.intent import Intent, Workload
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.plan import Demand, Phase, Plan
 from mockkube.scenario.explore.search import Break, once
 from mockkube.scenario.matching import differences
-from mockkube.scheduler.why import case_of
+from mockkube.scheduler.recorded import Recording
+from mockkube.scheduler.why import Case
 
 UNTRIED: Final = "never tried by the scheduler"
 """What is said of a pod of which the scheduler has said nothing."""
 _COUNTED: Final = ("evicted", "rejected", "removed", "lost")
-_WHEN_MEANT_TO_STAY: Final = ("evicted", "removed")
-"""What is no harm to a pod that nobody wanted to stay."""
+_ENDINGS: Final = ("evicted", "rejected", "removed")
+_FORBIDDEN: Final = "forbidden"
+"""In the message of a refusal by admission, like that of a quota: it would be the same if all had changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,12 @@ class Judging:
     def __init__(self, plan: Plan, intent: Intent, mirror: Mirror) -> None:
         self._plan, self._intent, self._mirror = plan, intent, mirror
         self._running: frozenset[str] = frozenset()
+        self._harmed: set[str] = set()
+        """Pods that came to harm, by uid."""
+        self._excused: set[str] = set()
+        """Pods that ended as they would have if all had changed, or as an operator asked for, by uid."""
+        self._refusals: dict[str, str] = {}
+        """What the API server said last of the pods that an object makes, by uid."""
         self.ran: dict[str, str] = {}
         """The pods that ran before the way down, by uid, with their owners."""
 
@@ -57,68 +67,154 @@ class Judging:
         self._running = frozenset(pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values() if runs(pod))
 
     def measure(self) -> None:
-        """Note what runs before the way down."""
+        """Note what runs before the way down; what came to harm until then is no harm of the way down."""
+        self._harmed.clear()
+        self._refusals.clear()
         running = [pod for pod in self._mirror.all(PODS).values() if runs(pod)]
         owners = [(pod["metadata"]["uid"], self._intent.workload_of(pod)) for pod in running]
         self.ran = {uid: owner.name for uid, owner in owners if owner is not None}
 
-    def forgive(self, steps: Iterable[Step]) -> None:
-        """Leave the pods out of account that the plan itself has deleted."""
-        for write in told_by_users(steps):
-            if write.resource == PODS and (write.verb == "delete" or _leaves(write.object())):
-                self.ran.pop(write.object()["metadata"]["uid"], None)
+    def take(self, seen: Iterable[Fact]) -> None:
+        """Take in which pods ended, and whether anybody asked for that."""
+        for fact in seen:
+            if fact.harm == "refused":
+                self._refusals[fact.uid] = fact.reason
+            elif fact.harm in _ENDINGS:
+                (self._harmed if fact.harmful else self._excused).add(fact.uid)
+            elif fact.harm == "ended" and not fact.harmful and fact.uid not in self._harmed:
+                self._excused.add(fact.uid)
+        there = {pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values()}
+        self._excused -= self._harmed
+        self.ran = {uid: owner for uid, owner in self.ran.items() if uid not in self._excused}
+        self._excused &= there
+        self._harmed &= there | set(self.ran)
+
+    def remembered(self) -> list[str]:
+        """Return which pods came to harm, for the identity of a state."""
+        return sorted(
+            self._named(pod) for pod in self._mirror.all(PODS).values() if pod["metadata"]["uid"] in self._harmed
+        )
 
     def waiting(self) -> dict[str, ReadOnlyObject]:
         """Return the pods that wait for a node."""
         return {name: pod for name, pod in self._mirror.all(PODS).items() if _waits(pod)}
 
     async def judge(
-        self, seen: Sequence[Fact], failing: int, asking: Asking, *, looping: bool, ended: Phase | None
+        self,
+        seen: Sequence[Fact],
+        failing: Sequence[ReadOnlyObject],
+        asking: Asking,
+        *,
+        looping: bool,
+        ended: Phase | None,
     ) -> Judged:
         """Say what a move did; `ended` says which way all have changed now, if they have.
 
-        `failing` is how many objects their controllers fail on.
+        `failing` are the objects that their controllers fail on.
         """
-        waiting = [] if looping else list(self.waiting().values())
-        missing = sum(self._intent.missing(one, self._mirror) for one in self._intent.workloads)
-        counts, refused = _counts(seen, looping=looping), 0 if looping else failing
-        harm = Harm(**counts, refused=refused, loops=int(looping), stuck=len(waiting), missing=missing)
-        breaks = [*self._of_facts(seen, looping=looping), *await self._of_waiting(waiting, asking)]
-        breaks += self._of_end(ended)
+        stuck = [] if looping else await self._stuck(asking)
+        failed = {obj["metadata"].get("uid", ""): obj for obj in failing if self._is_refused(obj)}
+        refused = [] if looping else list(failed.values())
+        lacking = self._lacking(seen, stuck, refused)
+        counts = _counts(seen, looping=looping)
+        missing = sum(lacking.values())
+        harm = Harm(**counts, refused=len(refused), loops=int(looping), stuck=len(stuck), missing=missing)
         wanted = {demand.name for demand in self._plan.demands}
-        return Judged(harm, once(one for one in breaks if one.invariant in wanted))
+        found = [*self._of_facts(seen, looping=looping), *self._of_stuck(stuck)]
+        breaks = [one for one in found if one.invariant in wanted]
+        explained = {one.workload for one in breaks} if ended is None else set()
+        found = [*self._of_missing(lacking, refused, explained), *self._of_end(ended)]
+        return Judged(harm.only(wanted), once([*breaks, *(one for one in found if one.invariant in wanted)]))
 
     def _of_facts(self, seen: Sequence[Fact], *, looping: bool) -> list[Break]:
         breaks = [Break(invariants.NO_HOT_LOOP, _looped(self._plan, seen))] if looping else []
         for fact in seen:
-            if fact.harm in _WHEN_MEANT_TO_STAY and fact.meant_to_stay:
-                breaks.append(Break(invariants.TOLERATED_STAY, fact.told(), fact.of, fact.uid in self._running))
-            elif fact.harm == "rejected":
-                breaks.append(Break(invariants.BOUND_RUN, fact.told(), fact.of, fact.uid in self._running))
-            elif fact.harm == "lost":
-                breaks.append(Break(invariants.FIELDS_KEPT, fact.told(), fact.of))
+            invariant = invariants.OF_FACTS.get(fact.harm)
+            if invariant is not None and fact.harmful:
+                ran = fact.harm != "lost" and fact.uid in self._running
+                breaks.append(Break(invariant, fact.told(), fact.of, ran))
         return breaks
 
-    async def _of_waiting(self, waiting: Sequence[ReadOnlyObject], asking: Asking) -> list[Break]:
-        """Ask, once for each workload, whether its pod would be scheduled if all components had changed."""
-        one_each = {own.name: (own, pod) for pod in waiting if (own := self._intent.workload_of(pod)) is not None}
+    # Pods that wait
+
+    async def _stuck(self, asking: Asking) -> list[ReadOnlyObject]:
+        """Return the waiting pods that would be scheduled if all components had changed."""
+        waiting = [pod for pod in self.waiting().values() if not self._intent.superseded(pod, self._mirror)]
+        if not waiting:
+            return []
+        caps = self._intent.reference.scheduler()
+        recording = await Recording.of(asking.client, caps, asking.clock)
+        found: list[ReadOnlyObject] = []
+        for pod in waiting:
+            others = recording.without("Pod", pod["metadata"].get("uid", ""))
+            if await Case(self._intent.meant(pod), others, caps, asking.clock).goes_to():
+                found.append(pod)
+        return found
+
+    def _of_stuck(self, stuck: Sequence[ReadOnlyObject]) -> list[Break]:
         breaks = []
-        for name, (own, pod) in one_each.items():
-            metadata = pod["metadata"]
-            key = Key(metadata["namespace"], metadata["name"])
-            case = await case_of(asking.client, key, changed(self._plan, SCHEDULER), asking.clock)
-            spec = {**pod["spec"], "tolerations": [*(pod["spec"].get("tolerations") or ()), *own.tolerations]}
-            if await replace(case, pod={**pod, "spec": spec}).goes_to():
-                breaks.append(Break(invariants.ADMITTED_SCHEDULABLE, f"{name}: stays Pending: {message(pod)}", name))
+        for pod in {self._named(pod): pod for pod in stuck}.values():
+            name = self._named(pod)
+            breaks.append(Break(invariants.ADMITTED_SCHEDULABLE, f"{name}: stays Pending: {message(pod)}", name))
         return breaks
+
+    def _named(self, pod: ReadOnlyObject) -> str:
+        own = self._intent.workload_of(pod)
+        return own.name if own is not None else f"pod/{pod['metadata']['name']}"
+
+    # Pods that are not there
+
+    def _is_refused(self, obj: ReadOnlyObject) -> bool:
+        """Return whether the API server refuses what an object makes, though it has accepted the object."""
+        said = self._refusals.get(obj["metadata"].get("uid", ""), "")
+        return bool(said) and _FORBIDDEN not in said
+
+    def _lacking(
+        self, seen: Sequence[Fact], stuck: Sequence[ReadOnlyObject], refused: Sequence[ReadOnlyObject]
+    ) -> Mapping[str, int]:
+        """Return the workloads that lack pods which would be there if all had changed, with how many they lack."""
+        objects = [*stuck, *refused, *(pod for pod in self._mirror.all(PODS).values() if self._failed(pod))]
+        named = {own.name for obj in objects if (own := self._intent.workload_of(obj)) is not None}
+        named |= {fact.of for fact in seen if fact.harm in _ENDINGS and fact.harmful}
+        lacking: Counter[str] = Counter()
+        for own in self._intent.workloads:
+            count = self._intent.missing(own, self._mirror)
+            if count and (own.name in named or self._is_neglected(own)):
+                lacking[own.name] += count
+        return dict(lacking)
+
+    def _failed(self, pod: ReadOnlyObject) -> bool:
+        """Return whether a pod that nothing replaces is still as harm left it."""
+        own, uid = self._intent.workload_of(pod), pod["metadata"]["uid"]
+        alone = own is not None and own.uid == uid
+        return alone and uid in self._harmed and (pod.get("status") or {}).get("phase") == "Failed"
+
+    def _is_neglected(self, own: Workload) -> bool:
+        """Return whether the controller of a workload makes no pods that it should make."""
+        if self._intent.unobserved(own, self._mirror):
+            return True
+        if own.manifest["kind"] != "DaemonSet" or _FORBIDDEN in self._refusals.get(own.uid, ""):
+            return False
+        has = {_target(pod) for pod in self._intent.pods(own, self._mirror) if not _finished(pod)}
+        return any(node not in has for node in self._intent.daemon_nodes(own, self._mirror))
+
+    def _of_missing(
+        self, lacking: Mapping[str, int], refused: Sequence[ReadOnlyObject], explained: Collection[str]
+    ) -> list[Break]:
+        """Return the workloads that lack pods; in the middle of an order only those that nothing else explains."""
+        told = {name: count for name, count in lacking.items() if name not in explained}
+        breaks = [Break(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in told.items()]
+        for obj in refused:
+            name = self._named(obj)
+            if name not in told and name not in explained:
+                breaks.append(Break(invariants.REPLICAS_UP, f"{name}: the API server refuses what it makes", name))
+        return breaks
+
+    # What is asked when all have changed
 
     def _of_end(self, ended: Phase | None) -> list[Break]:
         """Return what does not hold now that all have changed; what is demanded at each step is asked at each."""
         breaks = [found for demand in self._plan.demands if (found := self._demanded(demand, ended=ended is not None))]
-        if ended is None:
-            return breaks
-        absent = {one.name: self._intent.missing(one, self._mirror) for one in self._intent.workloads}
-        breaks += [Break(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in absent.items() if n]
         if ended is Phase.DOWN:
             running = {pod["metadata"]["uid"] for pod in self._mirror.all(PODS).values() if runs(pod)}
             gone = sorted(owner for uid, owner in self.ran.items() if uid not in running)
@@ -138,19 +234,10 @@ class Judging:
 
 def _counts(seen: Sequence[Fact], *, looping: bool) -> dict[str, int]:
     """Return how often each harm was done; in a loop, to how many workloads: pods are as many as one cares to watch."""
-    found = Counter(
-        (fact.harm, fact.of or fact.object)
-        for fact in seen
-        if fact.harm in _COUNTED and (fact.meant_to_stay or fact.harm not in _WHEN_MEANT_TO_STAY)
-    )
+    found = Counter((fact.harm, fact.of or fact.object) for fact in seen if fact.harm in _COUNTED and fact.harmful)
     return {
         harm: sum(1 if looping else count for (name, _), count in found.items() if name == harm) for harm in _COUNTED
     }
-
-
-def told_by_users(steps: Iterable[Step]) -> list[Write]:
-    """Return what users wrote, and what the plan lets happen."""
-    return [write for step in steps if step.worker == OPERATOR for write in step.writes]
 
 
 def runs(pod: ReadOnlyObject) -> bool:
@@ -171,6 +258,22 @@ def _leaves(pod: ReadOnlyObject) -> bool:
 def _waits(pod: ReadOnlyObject) -> bool:
     status = pod.get("status") or {}
     return status.get("phase") == "Pending" and not pod["spec"].get("nodeName") and not _leaves(pod)
+
+
+def _finished(pod: ReadOnlyObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
+
+
+def _target(pod: ReadOnlyObject) -> str:
+    """Return the node of a pod, or the one that a daemon set made it for."""
+    if name := pod["spec"].get("nodeName"):
+        return str(name)
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for one in term.get("matchFields") or ():
+            return str(next(iter(one.get("values") or ()), ""))
+    return ""
 
 
 def _looped(plan: Plan, seen: Sequence[Fact]) -> str:

@@ -52,11 +52,11 @@ def remembered(laboratory: Laboratory, mirror: Mirror, step_seconds: float) -> l
     return sorted((one for part in parts if part is not None for one in looking.part(part)), key=repr)
 
 
-def failing(laboratory: Laboratory, mirror: Mirror) -> int:
-    """Return how many objects controllers fail on again and again."""
+def failing(laboratory: Laboratory, mirror: Mirror) -> list[ReadOnlyObject]:
+    """Return the objects that controllers fail on again and again."""
     looking, part = _Looking(laboratory, mirror, 1.0), laboratory.part(CONTROLLER_MANAGER)
     workers = [worker for worker in (part.workers if part is not None else ()) if isinstance(worker, ControllerWorker)]
-    return sum(1 for worker in workers for _ in looking.failures(worker))
+    return [obj for worker in workers for _, obj, _ in looking.failed_on(worker)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,15 @@ class _Looking:
 
     def failures(self, worker: ControllerWorker) -> Iterator[Remembered]:
         """Yield what a controller has failed on, and how often."""
+        for resource, obj, failures in self.failed_on(worker):
+            yield (worker.name, resource, _known_as(obj), min(failures, FAILURES_MAX))
+
+    def failed_on(self, worker: ControllerWorker) -> Iterator[tuple[str, ReadOnlyObject, int]]:
+        """Yield the objects that a controller has failed on, with their resource, and how often."""
         for resource in self.mirror.kinds():
             for obj in self.mirror.all(resource).values():
                 if failures := worker.controller.keys.num_requeues(key_of(obj)):
-                    yield (worker.name, resource, _known_as(obj), min(failures, FAILURES_MAX))
+                    yield resource, obj, failures
 
     def _queue(self, scheduler: Scheduler) -> Iterator[Remembered]:
         """Yield the pods that wait for a node: what refused them, and how long they have to wait at least."""

@@ -1,17 +1,31 @@
-"""What a piece of a trace did to the workloads: who was evicted, rejected, taken away, and which fields disappeared."""
+"""What a piece of a trace did to the workloads: who was evicted, rejected, taken away, and which fields disappeared.
+
+What follows from what operators do is no harm: pods they delete, drain, scale down or roll out anew, and pods that
+would end in the same way if every component had changed.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.trace import OPERATOR, Step, Write
+from mockkube.kubelet.admission import admit
+from mockkube.kubelet.guests import Guest
+from mockkube.proposals import places
 from mockkube.proposals.view import lost
 from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.mirror import EVENTS, NODES, PODS, Mirror
+from mockkube.scenario.explore.taint_times import TaintTimes, evicting
 
-_EVICTED = "DeletionByTaintManager"
-_ONLY_ADDED = "spec.tolerations"
-"""Users may add tolerations to a pod that is there; where one goes, the API server has lost it."""
+_EVICTED: Final = "DeletionByTaintManager"
+_REFUSALS: Final = ("FailedCreate", "ReplicaSetCreateError")
+_UNASKED: Final = ("taint-eviction", "daemonset-controller")
+"""Workers whose deletions are judged by themselves; all others delete what operators or their owners no longer want."""
+_LATER: Final = ("DeadlineExceeded", "Evicted", "Preempting", "Terminated", "NodeShutdown")
+"""Reasons for which a kubelet ends a pod that it has admitted before."""
+_ENDED: Final = ("Failed", "Succeeded")
+_EARLY_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +33,7 @@ class Fact:
     """One thing that happened to one object."""
 
     harm: str
-    """The count of `Harm` it adds to, or `created`."""
+    """The count of `Harm` it adds to, or `created`, `ended`."""
     object: str
     """The name of the object, as it was drawn."""
     of: str
@@ -27,80 +41,149 @@ class Fact:
     component: str
     at: float
     text: str
-    meant_to_stay: bool = False
-    """Whether the owner's manifest tolerates what it was taken away for."""
+    harmful: bool = False
+    """Whether it would not have happened if every component had changed, and no operator asked for it."""
     uid: str = ""
     reason: str = ""
     """Why a kubelet refused it; of a field that was lost, its path."""
+    kind: str = "Pod"
 
     def told(self) -> str:
         """Return it without anything that was drawn: the same in each walk."""
         return f"{self.of or self.object}: {self.text}"
 
 
-def facts(steps: Iterable[Step], intent: Intent, mirror: Mirror) -> Iterator[Fact]:
-    """Yield what happened, in order; `mirror` is followed on the way."""
+def facts(steps: Iterable[Step], intent: Intent, mirror: Mirror, times: TaintTimes) -> Iterator[Fact]:
+    """Yield what happened, in order; intent, mirror and times are brought up to date on the way."""
+    observer = _Observer(intent, mirror, times)
     for step in steps:
+        times.follow(step)
         for write in step.writes:
-            if write.resource == PODS:
-                yield from _of_pod(step, write, intent, mirror)
-            elif write.resource == EVENTS and write.verb != "delete":
-                yield from _of_event(step, write)
+            yield from observer.written(step, write)
         mirror.follow((step,))
 
 
-def _of_pod(step: Step, write: Write, intent: Intent, mirror: Mirror) -> Iterator[Fact]:
-    pod, before = write.object(), write.previous()
-    own = intent.workload_of(pod)
-    component = step.worker.partition("/")[0]
-    name, of, uid = write.name, own.name if own else "", pod["metadata"].get("uid", "")
-    node = mirror.all(NODES).get(pod["spec"].get("nodeName", ""))
-    stays = intent.tolerates(pod, node)
+@dataclass(frozen=True, slots=True)
+class _Observer:
+    intent: Intent
+    mirror: Mirror
+    times: TaintTimes
 
-    def fact(harm: str, text: str, *, stays: bool = False, reason: str = "") -> Fact:
-        return Fact(harm, name, of, component, step.at, text, stays, uid, reason)
+    def written(self, step: Step, write: Write) -> Iterator[Fact]:
+        if write.resource == EVENTS:
+            if write.verb != "delete":
+                yield from _of_event(step, write)
+            return
+        by_operator = step.worker == OPERATOR
+        unstored = self.intent.observe(write, by_operator=by_operator)
+        kind = write.object().get("kind", "")
+        if kind not in places.POD_SPECS:
+            return
+        yield from self._unstored(step, write, unstored)
+        if not by_operator and write.verb == "update":
+            yield from self._dropped(step, write)
+        if kind == "Pod":
+            yield from self._of_pod(step, write)
 
-    if write.verb == "create":
-        yield fact("created", "made")
-        yield from (fact("lost", f"made without toleration {_shown(one)}") for one in intent.lost(pod))
-        return
-    if before is None:
-        return
-    if write.verb == "update":
-        for path in _lost(before, pod, by_users=step.worker == OPERATOR):
-            yield fact("lost", f"{path} is no longer stored: written by {component}", reason=path)
-    if _disrupted(pod) and not _disrupted(before) and not _finished(before):
-        yield fact("evicted", f"evicted from its node{_for(node)}", stays=stays)
-    if _rejected(pod) and not _rejected(before) and component.startswith("kubelet"):
-        reason = pod["status"].get("reason", "")
-        yield fact("rejected", f"rejected by its kubelet: {reason}", stays=stays, reason=reason)
-    if (
-        "daemonset-controller" in step.worker
-        and not _outdated(pod, mirror)
-        and _going(pod, write)
-        and not _going(before)
-        and not _finished(before)
-    ):
-        yield fact("removed", "taken away by the daemonset controller", stays=stays)
+    def _unstored(self, step: Step, write: Write, paths: Iterable[str]) -> Iterator[Fact]:
+        obj = write.object()
+        for path in paths:
+            yield self._lost(step, write, obj, f"{path} is not stored: it was asked for", path)
 
+    def _dropped(self, step: Step, write: Write) -> Iterator[Fact]:
+        """Yield the fields of pods and templates that a component, or the API server for it, has dropped."""
+        obj, before = write.object(), write.previous()
+        part, old = places.pod_spec(obj), places.pod_spec(before) if before is not None else None
+        if part is None or old is None:
+            return
+        component = step.worker.partition("/")[0]
+        for path in lost(old.value, part.value, part.at):
+            yield self._lost(step, write, obj, f"{path} is no longer stored: written by {component}", path)
 
-def _lost(before: ReadOnlyObject, pod: ReadOnlyObject, *, by_users: bool) -> Iterator[str]:
-    """Yield the fields that are no longer there; of what users wrote themselves, those that they cannot take away."""
-    for path in lost(before["spec"], pod["spec"], "spec"):
-        if not by_users or path.startswith(_ONLY_ADDED):
-            yield path
+    def _lost(self, step: Step, write: Write, obj: ReadOnlyObject, text: str, path: str) -> Fact:
+        own = self.intent.workload_of(obj)
+        name, uid = own.name if own is not None else "", obj["metadata"].get("uid", "")
+        component = step.worker.partition("/")[0]
+        return Fact("lost", write.name, name, component, step.at, text, True, uid, path, obj["kind"])
+
+    def _of_pod(self, step: Step, write: Write) -> Iterator[Fact]:
+        pod, before = write.object(), write.previous()
+        own = self.intent.workload_of(pod)
+        component = step.worker.partition("/")[0]
+        name, of, uid = write.name, own.name if own is not None else "", pod["metadata"].get("uid", "")
+
+        def fact(harm: str, text: str, *, harmful: bool = False, reason: str = "") -> Fact:
+            return Fact(harm, name, of, component, step.at, text, harmful, uid, reason)
+
+        if write.verb == "create":
+            yield fact("created", "made")
+            if own is not None and own.uid != uid:
+                lacking = [f"toleration {_shown(one)}" for one in self.intent.lost(pod)]
+                for what in [*lacking, *self.intent.lost_paths(pod)]:
+                    yield fact("lost", f"made without {what}", harmful=True, reason=what)
+            return
+        if before is None:
+            return
+        over = _going(before) or _finished(before)
+        if _disrupted(pod) and not _disrupted(before) and not over:
+            text = f"evicted from its node{_for(self._node(pod))}"
+            yield fact("evicted", text, harmful=self._evicted_unasked(pod, step.at))
+        if _rejected(pod) and not _rejected(before) and component.startswith("kubelet"):
+            reason = pod["status"].get("reason", "")
+            harmful = not over and reason not in _LATER and self._would_be_admitted(pod)
+            yield fact("rejected", f"rejected by its kubelet: {reason}", harmful=harmful, reason=reason)
+        going = _going(pod, write) and not over
+        if "daemonset-controller" in step.worker and going:
+            harmful = self._removed_unasked(pod)
+            yield fact("removed", "taken away by the daemonset controller", harmful=harmful)
+        if going or (_finished(pod) and not _finished(before)):
+            unasked = going and any(worker in step.worker for worker in _UNASKED)
+            yield fact("ended", "over", harmful=unasked)
+
+    def _node(self, pod: ReadOnlyObject) -> ReadOnlyObject | None:
+        return self.mirror.all(NODES).get(pod["spec"].get("nodeName", ""))
+
+    def _evicted_unasked(self, pod: ReadOnlyObject, at: float) -> bool:
+        """Return whether a pod is evicted that is meant to stay, or to stay longer."""
+        node = self._node(pod)
+        if node is None or self.intent.superseded(pod, self.mirror):
+            return False
+        until = [
+            self.times.since(pod, node, taint) + self.intent.toleration_seconds(pod, taint) for taint in evicting(node)
+        ]
+        return at + _EARLY_SECONDS < min(until, default=float("inf"))
+
+    def _removed_unasked(self, pod: ReadOnlyObject) -> bool:
+        node = self._node(pod)
+        wanted = node is not None and self.intent.daemon_stays(pod, node)
+        return wanted and not self.intent.superseded(pod, self.mirror)
+
+    def _would_be_admitted(self, pod: ReadOnlyObject) -> bool:
+        """Return whether the kubelet would let a pod in if it had changed."""
+        if self.intent.superseded(pod, self.mirror):
+            return False
+        where, uid = pod["spec"].get("nodeName", ""), pod["metadata"].get("uid", "")
+        rules = self.intent.reference.admission(where)
+        others = [
+            Guest.of(other, rules.requests)
+            for other in self.mirror.all(PODS).values()
+            if other["spec"].get("nodeName") == where and other["metadata"].get("uid") != uid and not _finished(other)
+        ]
+        return admit(self.intent.meant(pod), self._node(pod), others, rules).refusal is None
 
 
 def _of_event(step: Step, write: Write) -> Iterator[Fact]:
     event = write.object()
-    if event.get("reason") == "FailedCreate":
+    if event.get("reason") in _REFUSALS:
         about = event.get("involvedObject") or {}
         name = f"{about.get('namespace', '')}/{about.get('name', '')}"
-        yield Fact("refused", name, "", "kube-apiserver", step.at, "a pod of it is refused")
+        message = str(event.get("message", ""))
+        uid = about.get("uid", "")
+        yield Fact("refused", name, "", "kube-apiserver", step.at, "a pod of it is refused", False, uid, message)
 
 
 def _for(node: ReadOnlyObject | None) -> str:
-    found = [one for one in (node or {}).get("spec", {}).get("taints") or () if one.get("effect") == "NoExecute"]
+    found = list(evicting(node)) if node is not None else []
     return f" for {', '.join(taint_text(one) for one in found)}" if found else ""
 
 
@@ -126,16 +209,8 @@ def _rejected(pod: ReadOnlyObject) -> bool:
     return status.get("phase") == "Failed" and bool(status.get("reason"))
 
 
-def _outdated(pod: ReadOnlyObject, mirror: Mirror) -> bool:
-    """Whether the template of its daemon set has changed since it was made."""
-    owner = next((one["name"] for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")), "")
-    daemons = mirror.all("apps/daemonsets").get(f"{pod['metadata']['namespace']}/{owner}")
-    generation = str((daemons or {}).get("metadata", {}).get("generation", ""))
-    return (pod["metadata"].get("labels") or {}).get("pod-template-generation") != generation
-
-
 def _finished(pod: ReadOnlyObject) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
+    return (pod.get("status") or {}).get("phase") in _ENDED
 
 
 def _going(pod: ReadOnlyObject, write: Write | None = None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.explaining import STUCK
-from mockkube.scenario.explore.intent import Workload
+from mockkube.scenario.explore.intent import Workload, ready
 from mockkube.scenario.explore.judging import runs
 from mockkube.scenario.explore.mirror import EVENTS, PODS
 from mockkube.scenario.explore.observing import Fact
@@ -57,8 +57,9 @@ def proof(plan: Plan, broken: Break, journey: Journey) -> Proof:
 def _evicted(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
     fact = _fact(journey, broken, ("evicted", "removed"))
     if fact.harm == "removed":
-        kind, _, name = fact.of.partition("/")
-        about = {"kind": _workload(journey, broken).manifest["kind"], "name": name}
+        manifest = _workload(journey, broken).manifest
+        kind = manifest["kind"]
+        about = {"kind": kind, "name": manifest["metadata"]["name"]}
         yield _told(journey, "SuccessfulDelete", about, f"{kind} pods are taken away although they are tolerated")
     else:
         yield _told(journey, "TaintManagerEviction", _pods_of(journey, broken), "a pod is evicted that should stay")
@@ -71,23 +72,31 @@ def _rejected(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptSte
 
 def _waiting(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
     own = _workload(journey, broken)
-    waits = {"spec": {"(nodeName == null)": True}, "status": {"phase": "Pending"}}
+    waits: dict[str, Any] = {"spec": {"(nodeName == null)": True}, "status": {"phase": "Pending"}}
+    if prefix := _of_prefix(own):
+        waits[f"({prefix})"] = True
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _naming(own), **waits}
     text = "a pod waits for a node that it would get if all had changed"
     yield {"description": text, "assert": {"resource": pod, "timeout": _NOW}}
 
 
 def _lost(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
-    own = _workload(journey, broken)
-    pods = [pod for pod in journey.mirror.all(PODS).values() if own.owns(pod)]
+    own, fact = _workload(journey, broken), _fact(journey, broken, ("lost",))
+    text = "what users wrote is not in the pods that are stored"
+    if fact.kind != "Pod":
+        about = {key: own.manifest[key] for key in ("apiVersion", "kind")}
+        named = {**about, "metadata": {"name": own.manifest["metadata"]["name"]}}
+        lacks = {f"({fact.reason.partition(': ')[0]} == null)": True}
+        yield {"description": text, "assert": {"resource": {**named, **lacks}, "timeout": _NOW}}
+        return
+    pods = journey.intent.pods(own, journey.mirror)
     lacking = next(iter(one for pod in pods for one in journey.intent.lost(pod)), None)
     if lacking is not None:
-        text = json.dumps(plain(lacking), sort_keys=True).replace("`", "\\`")
-        without = f"!contains(spec.tolerations || `[]`, `{text}`)"
+        written = json.dumps(plain(lacking), sort_keys=True).replace("`", "\\`")
+        without = f"!contains(spec.tolerations || `[]`, `{written}`)"
     else:
-        path = _fact(journey, broken, ("lost",)).reason
-        without = f"{path} == null"
-    yield _count(own, without, "> `0`", "what users wrote is not in the pods that are stored")
+        without = f"{fact.reason} == null"
+    yield _count(own, without, "> `0`", text)
 
 
 def _looping(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
@@ -98,14 +107,14 @@ def _looping(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep
 
 def _missing(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
     own = _workload(journey, broken)
-    ready = journey.intent.wanted(own, journey.mirror) - journey.intent.missing(own, journey.mirror)
-    yield _count(own, _READY, f"<= `{ready}`", "not all pods are ready although all components have changed")
+    pods = [pod for pod in journey.intent.pods(own, journey.mirror) if ready(pod)]
+    yield _count(own, _READY, f"<= `{len(pods)}`", "not all pods are ready that would be if all had changed")
 
 
 def _gone(plan: Plan, broken: Break, journey: Journey) -> Iterable[ScriptStep]:
     own = _workload(journey, broken)
-    pods = journey.mirror.all(PODS).values()
-    left = sum(runs(pod) and pod["metadata"]["uid"] in journey.judging.ran for pod in pods if own.owns(pod))
+    pods = journey.intent.pods(own, journey.mirror)
+    left = sum(runs(pod) and pod["metadata"]["uid"] in journey.judging.ran for pod in pods)
     same = f"contains(${RAN}, metadata.uid) && {_RUNNING}"
     fewer = f"<= `{left}` && length(${RAN}) > `{left}`"
     yield _count(own, same, fewer, "of the pods that ran before the way down, one is gone")
@@ -135,21 +144,38 @@ def _fact(journey: Journey, broken: Break, harms: Sequence[str]) -> Fact:
 
 
 def _workload(journey: Journey, broken: Break) -> Workload:
-    return next(one for one in journey.intent.workloads if one.name == broken.workload)
+    """Return the workload that a break is about: of several with one name the last, which is there still."""
+    return next(one for one in reversed(journey.intent.workloads) if one.name == broken.workload)
 
 
 def _naming(own: Workload) -> dict[str, Any]:
     """Return the metadata by which the pods of a workload are found."""
-    return (
-        {"name": own.manifest["metadata"]["name"]} if own.manifest["kind"] == "Pod" else {"labels": plain(own.labels)}
-    )
+    metadata = own.manifest["metadata"]
+    namespace = metadata.get("namespace", "default")
+    where = {} if namespace == "default" else {"namespace": namespace}
+    if own.manifest["kind"] != "Pod":
+        return {**where, "labels": plain(own.labels)}
+    if _is_drawn(own):
+        return {**where, "labels": plain(own.labels)} if own.labels else where
+    return {**where, "name": metadata["name"]}
+
+
+def _is_drawn(own: Workload) -> bool:
+    return own.manifest["kind"] == "Pod" and "generateName" in own.manifest["metadata"]
+
+
+def _of_prefix(own: Workload) -> str:
+    """Return the expression that tells pods with a drawn name from others; empty if there is no need."""
+    return f"starts_with(metadata.name, '{own.manifest['metadata']['generateName']}')" if _is_drawn(own) else ""
 
 
 def _pods_of(journey: Journey, broken: Break) -> dict[str, str]:
     """Return what events about the pods of a workload refer to."""
     own = _workload(journey, broken)
-    name = own.manifest["metadata"]["name"]
-    return {"kind": "Pod", "name": name if own.manifest["kind"] == "Pod" else f"{name}-*"}
+    metadata = own.manifest["metadata"]
+    if _is_drawn(own):
+        return {"kind": "Pod", "name": f"{metadata['generateName']}*"}
+    return {"kind": "Pod", "name": metadata["name"] if own.manifest["kind"] == "Pod" else f"{metadata['name']}-*"}
 
 
 def _told(journey: Journey, reason: str, about: dict[str, str], description: str) -> ScriptStep:
@@ -178,7 +204,9 @@ def _is_about(event: ReadOnlyObject, about: dict[str, str]) -> bool:
 
 def _count(own: Workload, which: str, compared: str, description: str) -> ScriptStep:
     """Return a claim about how many pods of a workload are so."""
-    check = {f"(length(items[?{which}]) {compared})": True}
+    prefix = _of_prefix(own)
+    all_of = f"{prefix} && ({which})" if prefix else which
+    check = {f"(length(items[?{all_of}]) {compared})": True}
     return {"description": description, "get": {"kind": "Pod", **_naming(own), "expect": [{"check": check}]}}
 
 

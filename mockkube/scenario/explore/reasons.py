@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import taint_rules
-from mockkube.scenario.explore.intent import Workload, capabilities_of
+from mockkube.scenario.explore.intent import Workload
 from mockkube.scenario.explore.orders import Changes, Moves
 from mockkube.scenario.explore.plan import Phase, Plan, Setting
+from mockkube.scenario.explore.reference import capabilities_of
 
 _DOES: Mapping[str, str] = {
     API_SERVER: "so it refuses new objects that use it",

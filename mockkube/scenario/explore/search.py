@@ -47,6 +47,10 @@ class Taken:
     harm: Harm
     breaks: tuple[Break, ...]
     state: State
+    exercised: frozenset[str] = frozenset()
+    """The components that had something to decide in it."""
+    eventful: bool = True
+    """Whether anything was created, changed, ended or restarted in it, beside the component that changes."""
 
 
 @dataclass(slots=True)

@@ -8,22 +8,27 @@ from typing import Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
+from mockkube.cluster.components import Settings, is_api_server
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.cluster.trace import Step
 from mockkube.runtime.steps import InOrder, LivelockError, Worker
 from mockkube.scenario.explore import actions
+from mockkube.scenario.explore.churn import in_vain
+from mockkube.scenario.explore.exercised import exercised, happened
 from mockkube.scenario.explore.explaining import Why, explained
 from mockkube.scenario.explore.intent import Intent
-from mockkube.scenario.explore.judging import Asking, Judging, message, told_by_users
+from mockkube.scenario.explore.journal import Journal, OperatorWorld
+from mockkube.scenario.explore.judging import Asking, Judging, message
 from mockkube.scenario.explore.memory import failing, remembered
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact, facts
 from mockkube.scenario.explore.orders import Again, Changes, Happens, Move, Moves, Turns
 from mockkube.scenario.explore.plan import Action, Phase, Plan, Setting, When
+from mockkube.scenario.explore.reference import Reference
 from mockkube.scenario.explore.script import Script
 from mockkube.scenario.explore.search import State, Taken, Walked
-from mockkube.scenario.laboratory_world import LaboratoryWorld
+from mockkube.scenario.explore.taint_times import TaintTimes
 from mockkube.scenario.world import Scene
 
 PATIENCE: Final = 4
@@ -35,27 +40,33 @@ class HotLoop(Exception):
 
 
 class Watchful:
-    """Takes steps in order until more pods are made than any rollout needs."""
+    """Takes steps in order until pods are made over and over: more than any rollout needs, and in vain."""
 
     def __init__(self, creations_max: int) -> None:
         self._creations_max = creations_max
         self._plain = InOrder()
         self._trace: Sequence[Step] = ()
+        self._first = 0
         self._seen = 0
         self._made = 0
 
     def begin(self, trace: Sequence[Step]) -> None:
         """Count from here on."""
-        self._trace, self._seen, self._made = trace, len(trace), 0
+        self._trace, self._first, self._seen, self._made = trace, len(trace), len(trace), 0
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
         """Return the first; HotLoop when enough has been seen."""
+        made = 0
         for step in self._trace[self._seen :]:
-            self._made += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
-        self._seen = len(self._trace)
-        if self._made > self._creations_max:
+            made += sum(write.resource == PODS and write.verb == "create" for write in step.writes)
+        self._seen, self._made = len(self._trace), self._made + made
+        if made and self._made > self._creations_max and self._in_vain() > self._creations_max / 2:
             raise HotLoop
         return self._plain.choice(ready)
+
+    def _in_vain(self) -> int:
+        """Return how many of the pods made are over again, without those that operators had replaced or deleted."""
+        return in_vain(self._trace[self._first :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +94,10 @@ class Journey:
     def __init__(self, plan: Plan, *, explains: bool = False) -> None:
         self.plan = plan
         self._explains = explains
-        self.intent = Intent(plan)
+        self._journal = journal = Journal()
+        self.intent = Intent(plan, Reference(plan, self._settings), journal)
         self.mirror = Mirror()
+        self._times = TaintTimes()
         self.judging = Judging(plan, self.intent, self.mirror)
         self.told: list[Told] = []
         self.script = Script()
@@ -93,7 +106,7 @@ class Journey:
         if plan.trains is not None:
             configuration = replace(configuration, release_trains=plan.trains)
         self.laboratory = Laboratory(Setup(configuration, seed=plan.seed))
-        self.world = LaboratoryWorld(self.laboratory, Scene({}, Path()))
+        self.world = OperatorWorld(self.laboratory, Scene({}, Path()), journal)
         self._stack = AsyncExitStack()
         self._pending = list(plan.workload)
         self._done: dict[str, Phase] = {}
@@ -112,9 +125,15 @@ class Journey:
             await self._act(action)
         await self._settle()
         self.laboratory.chooser = self._chooser
-        self.mirror.follow(self.laboratory.trace.steps)
+        self.judging.take(facts(self.laboratory.trace.steps, self.intent, self.mirror, self._times))
         self._state = self.state()
         return self
+
+    def _settings(self, component: str) -> Settings:
+        """Return what a component is at the moment; a kubelet of its own node, or that of all."""
+        components = self.laboratory.components()
+        family = component.partition(".")[0]
+        return components[component if component in components else family].settings
 
     def _is_so_anyway(self, setting: Setting) -> bool:
         told = any(on is not None for on in setting.gates.values())
@@ -140,25 +159,37 @@ class Journey:
         self._move = move
         self._chooser.begin(trace)
         self.judging.begin()
+        waited, invalid = bool(self.judging.waiting()), self._journal.invalid
         try:
             await self._make(move)
         except (HotLoop, LivelockError):
             self._looping = True
             self.script.cut_off(self.laboratory.clock.monotonic())
         steps = trace[first:]
-        if isinstance(move, Turns) and move.prepares:
-            self.intent.rewrite(write.object() for write in told_by_users(steps))
-        seen = tuple(facts(steps, self.intent, self.mirror))
-        self.judging.forgive(steps)
+        seen = tuple(facts(steps, self.intent, self.mirror, self._times))
+        self.judging.take(seen)
+        self.intent.forget(self.mirror)
         if isinstance(move, Turns):
             self.judging.measure()
             self.script.turns()
-        taken = await self._judged(move, seen)
+        down = isinstance(move, Changes | Happens) and move.phase is Phase.DOWN
+        refusing = down and self._journal.invalid > invalid
+        taken = replace(
+            await self._judged(move, seen),
+            exercised=self._exercised(steps, waited=waited, refused=refusing),
+            eventful=happened(steps) or refusing,
+        )
         ended, refused = self.laboratory.clock.monotonic(), tuple(self._refused)
         stuck = tuple(f"{name}: {message(pod)}" for name, pod in self.judging.waiting().items())
         why = await explained(self.laboratory, self.intent, self.mirror, seen) if self._explains else ()
         self.told.append(Told(move, began, ended, seen, refused, stuck, taken, why, first))
         return taken
+
+    def _exercised(self, steps: Sequence[Step], *, waited: bool, refused: bool) -> frozenset[str]:
+        """Return the components that had to decide; on the way down a refusal is a decision of the API server too."""
+        found = exercised(self.plan.components, steps, self.mirror, waited=waited)
+        servers = (name for name in self.plan.components if is_api_server(name))
+        return found.union(servers) if refused else found
 
     async def _make(self, move: Move) -> None:
         match move:
@@ -255,7 +286,8 @@ class Journey:
             return f"{self._state}>{self._move}"
         pending = [f"{one['kind']}/{one['metadata']['name']}" for one in self._pending]
         ran = self.judging.ran
-        rest = [sorted(self._done.items()), pending, sorted(ran.values())]
+        meant = [self.intent.remembered(self.mirror), self.judging.remembered()]
+        rest = [sorted(self._done.items()), pending, sorted(ran.values()), *meant]
         memory = remembered(self.laboratory, self.mirror, self.plan.seconds)
         return self.mirror.digest(dict.fromkeys(ran, "ran"), [*rest, memory])
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from enum import StrEnum
+from typing import Final, Protocol
 
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.checking import Checked, check
 from mockkube.scenario.explore.harm import NONE, Harm
-from mockkube.scenario.explore.orders import Moves, Walk, walks
+from mockkube.scenario.explore.orders import Changes, Moves, Walk, walks
 from mockkube.scenario.explore.plan import Order, Phase, Plan, WrittenOrder
 from mockkube.scenario.explore.rates import Looping, Rate
 from mockkube.scenario.explore.reasons import settings_after
@@ -26,12 +27,23 @@ class Players(Protocol):
         ...
 
 
+class Verdict(StrEnum):
+    """The three answers to the question whether an order is safe."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    NOT_TRIED = "not tried"
+    """Nothing broke, and nothing could: nothing was created, changed or restarted, or no component had to decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """What one way of going through an order did: the harm of the way up or of the way down."""
 
     harm: Harm
     breaks: tuple[Break, ...]
+    exercised: frozenset[str] = frozenset()
+    """The components that had something to decide between their change and the end."""
 
     @property
     def safe(self) -> bool:
@@ -64,9 +76,21 @@ class OrderVerdict:
     written: tuple[WrittenOrder, ...] = ()
 
     @property
+    def verdict(self) -> Verdict:
+        """Say what came of it, whatever the other order is."""
+        if not self.worst.safe:
+            return Verdict.UNSAFE
+        return Verdict.SAFE if self.worst.exercised else Verdict.NOT_TRIED
+
+    @property
     def safe(self) -> bool:
-        """Whether nothing breaks, whatever the other order is."""
-        return self.worst.safe
+        """Whether it was tried, and nothing breaks."""
+        return self.verdict is Verdict.SAFE
+
+    @property
+    def not_exercised(self) -> Order:
+        """The components that had nothing to decide between their change and the end: they were not tried."""
+        return tuple(name for name in self.order if name not in self.worst.exercised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +134,7 @@ class Exploration:
         """
         return sorted(
             (one for one in self.orders if one.phase is phase),
-            key=lambda one: (not one.safe, bool(one.prepares), one.worst.harm.score),
+            key=lambda one: (_RANKS[one.verdict], bool(one.prepares), one.worst.harm.score),
         )
 
     def written(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
@@ -120,7 +144,25 @@ class Exploration:
     @property
     def refuted(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
         """Return the orders that are said to be safe and are not."""
-        return [(written, one) for written, one in self.written() if written.claim and not one.safe]
+        return self._claimed(Verdict.UNSAFE)
+
+    @property
+    def unconfirmed(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        """Return the orders that are said to be safe and were not tried."""
+        return self._claimed(Verdict.NOT_TRIED)
+
+    def _claimed(self, verdict: Verdict) -> list[tuple[WrittenOrder, OrderVerdict]]:
+        return [(written, one) for written, one in self.written() if written.claim and one.verdict is verdict]
+
+    def not_exercised(self, phase: Phase, prepares: str = "") -> Order:
+        """Return the components that had nothing to decide in any order of one way: their change was not tried."""
+        orders = [one for one in self.orders if one.phase is phase and one.prepares == prepares]
+        return tuple(
+            name for name in self.plan.components if orders and all(name in one.not_exercised for one in orders)
+        )
+
+
+_RANKS: Final = {Verdict.SAFE: 0, Verdict.NOT_TRIED: 1, Verdict.UNSAFE: 2}
 
 
 @dataclass(slots=True)
@@ -133,7 +175,8 @@ class _Worst:
     def worst(self) -> Way:
         """The one with most harm; it breaks all that any of them breaks."""
         breaks = once(one for way in self.ways for one in way.breaks)
-        return Way(max((way.harm for way in self.ways), key=lambda harm: harm.score), breaks)
+        exercised = frozenset[str]().union(*(way.exercised for way in self.ways))
+        return Way(max((way.harm for way in self.ways), key=lambda harm: harm.score), breaks, exercised)
 
     @property
     def best(self) -> Way:
@@ -173,15 +216,29 @@ def _taken(known: Known, walk: Walk) -> Sequence[Taken]:
     return taken
 
 
-def _way(taken: Iterable[Taken]) -> Way:
-    steps = list(taken)
-    harm = sum((step.harm for step in steps), NONE)
-    return Way(harm, once(one for step in steps for one in step.breaks))
+def _way(moves: Moves, taken: Sequence[Taken]) -> Way:
+    harm = sum((step.harm for step in taken), NONE)
+    return Way(harm, once(one for step in taken for one in step.breaks), _exercised(moves, taken))
+
+
+def _exercised(moves: Moves, taken: Sequence[Taken]) -> frozenset[str]:
+    """Return the components that had something to decide once they had changed; none if nothing happened at all."""
+    changed: set[str] = set()
+    found: set[str] = set()
+    eventful = False
+    for move, step in zip(moves, taken, strict=True):
+        if isinstance(move, Changes):
+            changed.add(move.component)
+        found |= changed & step.exercised
+        eventful = eventful or (bool(changed) and step.eventful)
+    return frozenset(found) if eventful else frozenset()
 
 
 def _parts(walk: Walk, taken: Sequence[Taken]) -> tuple[Way, Way, Way]:
     """Return the way up, the way down with what happens before it, and what happens when all change again."""
-    return _way(taken[: walk.turning]), _way(taken[walk.turning : -1]), _way(taken[-1:])
+    parts = slice(0, walk.turning), slice(walk.turning, -1), slice(-1, None)
+    rising, falling, again = (_way(walk.moves[part], taken[part]) for part in parts)
+    return rising, falling, again
 
 
 Found = Sequence[tuple[Walk, Sequence[Taken]]]

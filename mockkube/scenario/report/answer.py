@@ -11,7 +11,7 @@ from mockkube.scenario.explore.orders import Turns
 from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
 from mockkube.scenario.explore.reasons import ignorant
 from mockkube.scenario.explore.stepping import PATIENCE
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
 from mockkube.scenario.report import mechanism, retold, undisturbed
 from mockkube.scenario.report.meaning import broken, said
 from mockkube.scenario.report.retold import Quiet, Retold
@@ -20,6 +20,11 @@ from mockkube.scenario.report.supported import concerned, forbidden
 from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text, times
 from mockkube.scenario.report.workloads import Preparation, preparation
 
+NOTHING_HAPPENED: Final = (
+    "nothing was created, changed or restarted once a component had changed, so nothing can be said; give the plan a "
+    "disturbance"
+)
+NOT_EXERCISED: Final = "no pod and no write was subject to its decisions once it had changed"
 _GAP: Final = 1.5
 """Harm that is so many times as much is another league; what is nearer is about equal."""
 
@@ -67,13 +72,26 @@ class Answer:
         """Return the orders that do no harm by themselves."""
         return [one for one in self.plain(phase) if one.safe]
 
+    def untried(self, phase: Phase) -> list[OrderVerdict]:
+        """Return the orders nobody has prepared for in which nothing was tried."""
+        return [one for one in self.plain(phase) if one.verdict is Verdict.NOT_TRIED]
+
+    def unsafe(self, phase: Phase) -> list[OrderVerdict]:
+        """Return the orders nobody has prepared for that do harm."""
+        return [one for one in self.plain(phase) if one.verdict is Verdict.UNSAFE]
+
+    def not_exercised(self, phase: Phase) -> Order:
+        """Return the components whose change nothing exercised, in a direction in which others were."""
+        names = self.result.not_exercised(phase)
+        return () if len(names) == len(self.plan.components) else names
+
     def rule(self, phase: Phase) -> Rule:
         """Return what all safe orders have in common."""
         return rule_of([one.order for one in self.safe(phase)], [one.order for one in self.plain(phase)])
 
     def leagues(self, phase: Phase) -> list[League]:
         """Return the orders that are not safe, the least harmful first, in groups that are about equal."""
-        rest = [one for one in self.plain(phase) if not one.safe]
+        rest = self.unsafe(phase)
         every = [one.order for one in self.plain(phase)]
         groups: list[list[OrderVerdict]] = []
         for one in sorted(rest, key=lambda one: one.worst.harm.score):
@@ -89,13 +107,16 @@ class Answer:
     @cached_property
     def example_up(self) -> OrderVerdict:
         """The order up that is shown: safe, supported, written by somebody, if there is one."""
-        return self._example(Phase.UP, self.safe(Phase.UP) or list(self.leagues(Phase.UP)[0].orders), ())
+        return self._example(Phase.UP, self._best(Phase.UP), ())
 
     @cached_property
     def example_down(self) -> OrderVerdict:
         """The order down that is shown; rather not that of the way up."""
-        some = self.safe(Phase.DOWN) or list(self.leagues(Phase.DOWN)[0].orders)
-        return self._example(Phase.DOWN, some, self.example_up.order)
+        return self._example(Phase.DOWN, self._best(Phase.DOWN), self.example_up.order)
+
+    def _best(self, phase: Phase) -> Sequence[OrderVerdict]:
+        """Return the safe orders; if there are none those that were not tried, else those with the least harm."""
+        return self.safe(phase) or self.untried(phase) or self.leagues(phase)[0].orders
 
     def _example(self, phase: Phase, some: Sequence[OrderVerdict], other: Order) -> OrderVerdict:
         return min(
@@ -162,12 +183,19 @@ class Answer:
         plain, safe, rule = self.plain(phase), self.safe(phase), self.rule(phase)
         whether = "Policy aside, to" if concerned(self.plan) else "To"
         verb = f"{whether} {self.words.verb(phase)}"
+        untried, unsafe = self.untried(phase), self.unsafe(phase)
+        if not safe and not unsafe:
+            yield f"**{verb}: not tried.** {NOTHING_HAPPENED[:1].upper()}{NOTHING_HAPPENED[1:]}."
+            return
         if not safe:
             yield from self._none(phase)
+            yield from self._not_tried(phase)
             return
         if len(safe) == len(plain):
             yield f"**{verb}: in any order.** Each of the {len(plain)} orders is safe: nothing broke."
+            yield from self._not_tried(phase)
             return
+        yield from self._not_tried(phase)
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
             example = order_text((self.example_up if phase is Phase.UP else self.example_down).order)
@@ -179,9 +207,10 @@ class Answer:
             yield (
                 f"**{verb}:** {counts}. What they have in common: {rule.text}; that alone is not enough, see the table."
             )
-        leagues = self.leagues(phase)
-        bad = [each for league in leagues for one in league.orders for each in one.worst.breaks]
-        yield f"In the other {len(plain) - len(safe)} orders one or more of these happened: {said(bad)}."
+        bad = [each for one in unsafe for each in one.worst.breaks]
+        others = "the other " if not untried else ""
+        if unsafe:
+            yield f"In {others}{times(len(unsafe), 'order')} one or more of these happened: {said(bad)}."
         if rule.momentary:
             yield (
                 '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
@@ -190,21 +219,31 @@ class Answer:
                 "virtual time and one course of events only. Do not stop in between; better take an order without it."
             )
 
+    def _not_tried(self, phase: Phase) -> Iterator[str]:
+        """Say which orders and which components were not tried."""
+        if untried := self.untried(phase):
+            were, them = ("was", "it") if len(untried) == 1 else ("were", "them")
+            yield f"**{times(len(untried), 'order')} {were} not tried:** in {them} {NOTHING_HAPPENED}."
+        if names := self.not_exercised(phase):
+            belong = "it belongs" if len(names) == 1 else "they belong"
+            which = listed(f"`{name}`" for name in names)
+            yield f"**Not tried: {which}** ({NOT_EXERCISED}). Nothing here says where in an order {belong}."
+
     def _every_step(self, phase: Phase) -> list[str]:
         return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.phases]
 
     def _none(self, phase: Phase) -> Iterator[str]:
         using = " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
-        plain = self.plain(phase)
-        yield (
-            f"**To {self.words.verb(phase)}: no order is safe{using}.** Each of the {len(plain)} orders broke "
-            "something."
+        plain, unsafe = self.plain(phase), self.unsafe(phase)
+        which = (
+            f"Each of the {len(plain)} orders" if len(unsafe) == len(plain) else f"{len(unsafe)} of {len(plain)} orders"
         )
+        yield f"**To {self.words.verb(phase)}: no order is safe{using}.** {which} broke something."
         if phase is Phase.UP:
             yield from self._least(phase)
 
     def _unprepared(self) -> Iterator[str]:
-        if not self.safe(Phase.DOWN):
+        if self.unsafe(Phase.DOWN) and not self.safe(Phase.DOWN):
             yield from self._least(Phase.DOWN)
 
     def _least(self, phase: Phase) -> Iterator[str]:
@@ -259,7 +298,11 @@ class Answer:
 
     def _claim(self, written: WrittenOrder, one: OrderVerdict) -> str:
         stands = {True: ", said to be safe,", False: ", said to be harmful,", None: ""}[written.claim]
-        found = "**is safe**." if one.safe else f"**is not safe**: {said(one.worst.breaks)}."
+        found = {
+            Verdict.SAFE: "**is safe**.",
+            Verdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
+            Verdict.UNSAFE: f"**is not safe**: {said(one.worst.breaks)}.",
+        }[one.verdict]
         named, added = written.order[: written.named], written.order[written.named :]
         order = order_text(named)
         if added:
@@ -300,7 +343,9 @@ class Answer:
                 f"Of the {len(self.plain(Phase.DOWN))} orders this is the one that was tried with this preparation "
                 f'("{one.prepares}")'
             )
-            if one.safe:
+            if one.verdict is Verdict.NOT_TRIED:
+                yield f"**Preparing the workloads:** {told} {tried}. Nothing happened in it: safety was not tried."
+            elif one.safe:
                 source = f" This is what {known.written.source} says." if known.written.source else ""
                 ups = len(self.plain(Phase.UP))
                 yield (

@@ -1,11 +1,11 @@
 """An exploration as one page: the answer first, then how far it can be trusted, what was tried, and how it breaks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
 from mockkube.scenario.explore.plan import Change, Order, Phase, WrittenOrder
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
 from mockkube.scenario.report import breaking, drawing, glossary, reproducing, retold, trust
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.meaning import broken
@@ -51,6 +51,8 @@ def _head(answer: Answer) -> Iterator[str]:
     yield '<ul class="figures">'
     for phase in Phase:
         yield _figure(len(answer.safe(phase)), len(answer.plain(phase)), f"orders to {words.verb(phase)} are safe")
+        if untried := answer.untried(phase):
+            yield _figure(len(untried), len(answer.plain(phase)), f"orders to {words.verb(phase)} were not tried")
         if concerned(plan):
             good = [one for one in answer.plain(phase) if answer.supported(phase, one.order)]
             text = f"orders to {words.verb(phase)} that the skew policy supports are safe"
@@ -58,7 +60,12 @@ def _head(answer: Answer) -> Iterator[str]:
     if ready := answer.prepared():
         yield _figure(sum(one.safe for one in ready), len(ready), f"prepared ways to {words.verb(Phase.DOWN)} are safe")
     claimed = [one for written, one in answer.result.written() if written.claim]
-    yield _figure(sum(one.safe for one in claimed), len(claimed), "written orders said to be safe are safe")
+    for some, kind in (
+        ([one for one in claimed if not one.prepares], "written orders"),
+        ([one for one in claimed if one.prepares], "written orders with a preparation"),
+    ):
+        if some:
+            yield _figure(sum(one.safe for one in some), len(some), f"{kind} said to be safe are safe")
     yield "</ul>"
 
 
@@ -149,7 +156,16 @@ def _written_row(answer: Answer, written: WrittenOrder, one: OrderVerdict) -> li
 
 
 def _safety(one: OrderVerdict) -> str:
-    return badge("safe", "good") if one.safe else badge("not safe", "bad")
+    match one.verdict:
+        case Verdict.SAFE:
+            names = ", ".join(SHORT.get(name, name) for name in one.not_exercised)
+            return badge("safe", "good") + (
+                f"<br><span class='soft'>not tried: {escape(names)}</span>" if names else ""
+            )
+        case Verdict.NOT_TRIED:
+            return badge("not tried", "plain")
+        case Verdict.UNSAFE:
+            return badge("not safe", "bad")
 
 
 def _breaks(one: OrderVerdict) -> str:
@@ -158,13 +174,21 @@ def _breaks(one: OrderVerdict) -> str:
 
 
 def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
-    verdicts, policy = answer.result.of(phase), concerned(answer.plan)
     worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
     verb = answer.words.verb(phase)
     yield f"<h2>All orders to {escape(verb)}</h2>"
     yield f"<p>{html(answer.mechanism(phase))}</p>"
-    rows = []
-    for index, one in enumerate(verdicts):
+    yield _order_table(answer, phase, answer.plain(phase), worst, _caption(answer, phase))
+    if phase is Phase.DOWN and (ready := answer.prepared()):
+        yield f"<h3>Prepared orders to {escape(verb)}</h3>"
+        caption = "Harm after the preparation: not to be compared with the table above, and not counted with it"
+        yield _order_table(answer, phase, ready, worst, caption)
+
+
+def _order_table(answer: Answer, phase: Phase, verdicts: Sequence[OrderVerdict], worst: int, caption: str) -> str:
+    policy, rows = concerned(answer.plan), []
+    for one in verdicts:
+        index = answer.result.of(phase).index(one)
         score = one.worst.harm.score
         bar = f'<span class="bar" style="width:{score * 6 / worst:.1f}rem"></span>' if score else ""
         marks = "".join(f"<br>★ {escape(each.name)}" for each in one.written)
@@ -173,7 +197,7 @@ def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
         skew = [_policy(answer, phase, one.order)] if policy else []
         rows.append([order, *skew, _safety(one), f'<span class="harm">{bar}{score}</span>', _breaks(one)])
     heads = ("Order", *(("Skew policy",) if policy else ()), "Found", "Harm", "What broke")
-    yield table(heads, rows, _caption(answer, phase))
+    return table(heads, rows, caption)
 
 
 def _caption(answer: Answer, phase: Phase) -> str:

@@ -8,14 +8,16 @@ from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Plan
 
 MEANS: Final[Mapping[str, str]] = {
-    "evicted": "a pod deleted by kube-controller-manager's taint eviction, although its manifest tolerates the taint",
-    "rejected": "a pod with a node, set to Failed at admission by the kubelet there (also after the kubelet restarts)",
-    "removed": "a pod deleted by the DaemonSet controller, although its manifest tolerates the taint",
+    "evicted": "a pod deleted by the taint eviction of kube-controller-manager for a taint that its manifest tolerates",
+    "rejected": "a pod that its kubelet sets to Failed at admission (also when the kubelet restarts) and would admit "
+    "if it had changed",
+    "removed": "a pod that the DaemonSet controller deletes and would keep if it had changed",
     "lost": "a field that users wrote and that is no longer stored, or not in the pods made of it",
     "loops": "a step in which pods were made over and over without end (a hot loop)",
     "refused": "an object for which kube-apiserver refused a pod in a step, however often its controller tried",
-    "stuck": "an accepted pod without a node (Pending) when a step ends",
-    "missing": "a replica that is wanted and not ready when a step ends",
+    "stuck": "an accepted pod without a node (Pending) when a step ends, which would have one if every component had "
+    "changed",
+    "missing": "a replica that is wanted and not ready when a step ends, and would be if every component had changed",
 }
 """In the order of `WEIGHTS`."""
 SUMMED: Final = (
@@ -25,7 +27,10 @@ SUMMED: Final = (
     "*once*, however many pods it was, for that depends on where the loop was cut off; `stuck` and `refused` do not "
     "count in it."
 )
-SAFE: Final = "An order is *safe* when no invariant breaks on any way that uses it."
+SAFE: Final = (
+    "An order is *safe* when no invariant breaks on any path that uses it, and something was tried in it. It was *not "
+    "tried* when nothing was created, changed or restarted once a component had changed."
+)
 
 
 def weights() -> Sequence[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ _SAID: Final = {
     invariants.FIELDS_KEPT: "fields lost",
     invariants.NO_HOT_LOOP: "pods made and lost over and over (a hot loop)",
     invariants.ROLLBACK_RESTORES: "running pods lost and not back at the end",
-    invariants.REPLICAS_UP: "replicas missing at the end",
+    invariants.REPLICAS_UP: "replicas missing",
 }
 _NEW: Final = "new pods evicted or removed as soon as they have a node, for taints that they tolerate"
 """What is said when none of these pods ran before."""

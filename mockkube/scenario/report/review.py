@@ -1,9 +1,10 @@
 """An exploration as an answer to the questions of a Production Readiness Review, to be pasted into an enhancement."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
 from mockkube.scenario.report import breaking, glossary, reproducing, retold, trust
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.meaning import broken
@@ -11,8 +12,10 @@ from mockkube.scenario.report.noticing import signs
 from mockkube.scenario.report.retold import Retold
 from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.undisturbed import UNDISTURBED
-from mockkube.scenario.report.wording import order_text
+from mockkube.scenario.report.wording import SHORT, order_text
 from mockkube.scenario.report.workloads import nodes, preparation, workloads
+
+_SAFE: Final = {Verdict.SAFE: "yes", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "not tried"}
 
 
 def render(result: Exploration) -> str:
@@ -85,6 +88,8 @@ def _short(answer: Answer) -> str:
         return "There is no gate here to be disabled; what was tried is the downgrade."
     if answer.safe(Phase.DOWN):
         return "Yes."
+    if not answer.unsafe(Phase.DOWN):
+        return "Not tried: nothing was created, changed or restarted on the path down."
     if any(one.safe for one in answer.prepared()):
         return "Only after the workloads have been prepared; without that every order does harm while workloads use it."
     return "Not without harm while workloads use it: no order was safe."
@@ -183,19 +188,40 @@ def _independence(answer: Answer) -> str:
 
 
 def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
-    policy = concerned(answer.plan)
     yield answer.mechanism(phase)
     yield ""
+    yield from _order_head(answer, phase)
+    yield from _order_rows(answer, phase, answer.plain(phase))
+    if phase is Phase.DOWN and (ready := answer.prepared()):
+        yield ""
+        yield "Prepared, and so not comparable with the table above:"
+        yield ""
+        yield from _order_head(answer, phase)
+        yield from _order_rows(answer, phase, ready)
+
+
+def _order_head(answer: Answer, phase: Phase) -> Iterator[str]:
+    policy = concerned(answer.plan)
     yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
     yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
-    for one in answer.result.of(phase):
+
+
+def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> Iterator[str]:
+    policy = concerned(answer.plan)
+    for one in orders:
         skew = ""
         if policy:
             skew = " supported |" if answer.supported(phase, one.order) else " not supported |"
         yield (
-            f"| {_named(one)} |{skew} {'yes' if one.safe else 'no'} | {one.worst.harm.score} | "
+            f"| {_named(one)} |{skew} {_SAFE[one.verdict]}{_besides(one)} | {one.worst.harm.score} | "
             f"{glossary.harm_text(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken(one)) or '-'} |"
         )
+
+
+def _besides(one: OrderVerdict) -> str:
+    """Name the components that a safe order says nothing of."""
+    names = one.not_exercised if one.safe else ()
+    return f"; not tried: {', '.join(SHORT.get(name, name) for name in names)}" if names else ""
 
 
 def _named(one: OrderVerdict) -> str:

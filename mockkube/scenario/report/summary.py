@@ -1,15 +1,19 @@
 """An exploration in a terminal, and for programs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Way
-from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, Way
+from mockkube.scenario.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
 from mockkube.scenario.report.glossary import harm_text
 from mockkube.scenario.report.prose import plain
-from mockkube.scenario.report.wording import order_text
+from mockkube.scenario.report.wording import SHORT, order_text
+
+_MARKS: Final = {Verdict.SAFE: "ok", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "?"}
+_NOT_TRIED: Final = 4
+"""The column of what was not tried; left out where all was."""
 
 
 def table(result: Exploration) -> str:
@@ -32,33 +36,67 @@ def table(result: Exploration) -> str:
 
 
 def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
-    verdicts, safe, every = answer.result.of(phase), answer.safe(phase), answer.plain(phase)
+    yield f"TO {answer.words.verb(phase).upper()}: {_counted(answer, phase)}"
+    yield from _rows(answer.plain(phase))
+    if names := answer.not_exercised(phase):
+        yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
+    if phase is Phase.DOWN and (ready := answer.prepared()):
+        safe = sum(one.safe for one in ready)
+        yield ""
+        yield f"TO {answer.words.verb(phase).upper()}, PREPARED: {safe} of {_orders(len(ready))} safe"
+        yield from _rows(ready)
+
+
+def _counted(answer: Answer, phase: Phase) -> str:
+    every, safe, untried = answer.plain(phase), answer.safe(phase), answer.untried(phase)
+    if len(untried) == len(every):
+        return f"not tried: {NOTHING_HAPPENED}"
     rule = answer.rule(phase)
     which = ("" if not safe else f": {plain(rule.text)}") if rule.exact else f"; they all have: {plain(rule.text)}"
-    yield f"TO {answer.words.verb(phase).upper()}: {len(safe)} of {len(every)} orders are safe{which}"
-    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "WRITTEN")]
+    others = f", {len(untried)} not tried" if untried else ""
+    return f"{len(safe)} of {_orders(len(every))} safe{others}{which}"
+
+
+def _orders(count: int) -> str:
+    return "1 order is" if count == 1 else f"{count} orders are"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _rows(verdicts: Sequence[OrderVerdict]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [("", "ORDER", "WORST HARM", "BREAKS", "NOT TRIED", "WRITTEN")]
     rows += [_row(one) for one in verdicts]
+    if not any(row[_NOT_TRIED] for row in rows[1:]):
+        rows = [(*row[:_NOT_TRIED], *row[_NOT_TRIED + 1 :]) for row in rows]
     yield from _aligned(rows)
 
 
 def _row(one: OrderVerdict) -> tuple[str, ...]:
-    written = ", ".join(f"{each.name}{_claim(each.claim, safe=one.safe)}" for each in one.written)
+    written = ", ".join(f"{each.name}{_claim(each.claim, one.verdict)}" for each in one.written)
     breaks = ", ".join(dict.fromkeys(each.invariant for each in one.worst.breaks))
     prepared = f" (prepared: {one.prepares})" if one.prepares else ""
+    untried = (
+        "all" if one.verdict is Verdict.NOT_TRIED else ", ".join(SHORT.get(name, name) for name in one.not_exercised)
+    )
     return (
-        "ok" if one.safe else "no",
+        _MARKS[one.verdict],
         order_text(one.order) + prepared,
         harm_text(one.worst.harm),
         breaks or "-",
+        untried if one.verdict is not Verdict.UNSAFE else "",
         written,
     )
 
 
-def _claim(claim: bool | None, *, safe: bool) -> str:
+def _claim(claim: bool | None, verdict: Verdict) -> str:
     if claim is None:
         return ""
     said = "safe" if claim else "harmful"
-    return f" (said to be {said}: {'it is' if claim is safe else 'it is not'})"
+    if verdict is Verdict.NOT_TRIED:
+        return f" (said to be {said}: not tried)"
+    return f" (said to be {said}: {'it is' if claim is (verdict is Verdict.SAFE) else 'it is not'})"
 
 
 def _counterexamples(result: Exploration) -> Iterator[str]:
@@ -101,7 +139,9 @@ def as_json(result: Exploration) -> dict[str, Any]:
             {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
             for one in result.counterexamples
         ],
+        "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Phase},
         "refuted": [written.name for written, _ in result.refuted],
+        "unconfirmed": [written.name for written, _ in result.unconfirmed],
         "loops": [one.as_json() for one in result.rates],
         **_checked_json(result),
     }
@@ -118,7 +158,9 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
     return {
         "phase": str(one.phase),
         "order": list(one.order),
+        "verdict": str(one.verdict),
         "safe": one.safe,
+        "notExercised": list(one.not_exercised),
         **({"prepares": one.prepares} if one.prepares else {}),
         **({"written": written} if written else {}),
         **_way_json(one.worst),

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from mockkube.cluster.laboratory import PACE
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.plan import Phase, When
-from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.answer import NOT_EXERCISED, Answer
 from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.wording import listed, times
 
@@ -136,7 +136,12 @@ def _checked(answer: Answer) -> str:
 
 def _untried(answer: Answer) -> str:
     gate = "" if answer.words.upgrades else "a change of version (here a gate changes, nothing else), "
+    idle = "".join(
+        f"{listed(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
+        for phase in Phase
+        if (names := answer.not_exercised(phase))
+    )
     return (
-        f"**Not tried:** {gate}several API servers of which only some have changed, kubelets node by node, a change of "
-        "leader, other workloads, sizes and load, real latencies, metrics and alerts."
+        f"**Not tried:** {idle}{gate}several API servers of which only some have changed, kubelets node by node, a "
+        "change of leader, other workloads, sizes and load, real latencies, metrics and alerts."
     )

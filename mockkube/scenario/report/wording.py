@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.scenario.explore.intent import capabilities_of
 from mockkube.scenario.explore.orders import Changes, Happens, Move, Turns
 from mockkube.scenario.explore.plan import Change, Order, Phase, Plan, Setting
+from mockkube.scenario.explore.reference import capabilities_of
 
 SHORT: Final[Mapping[str, str]] = {
     "kube-apiserver": "apiserver",

@@ -1,0 +1,86 @@
+"""The components that had something to decide in a move: a change that nothing exercises is not tried."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.cluster.trace import OPERATOR, Step, Write
+from mockkube.scenario.explore.mirror import NODES, PODS, Mirror
+from mockkube.scenario.explore.taint_times import evicting
+
+_WORKLOADS = frozenset({PODS, "core/replicationcontrollers"})
+_GROUPS = ("apps/", "batch/")
+_RESTART = "restart: "
+
+
+def exercised(components: Iterable[str], steps: Sequence[Step], mirror: Mirror, *, waited: bool) -> frozenset[str]:
+    """Return the components whose decisions a pod, or a write of a pod or a workload, was subject to.
+
+    `mirror` is the cluster at the end of the move; `waited`: pods waited for a node when it began.
+    """
+    return frozenset(component for component in components if _decided(component, steps, mirror, waited=waited))
+
+
+def happened(steps: Iterable[Step]) -> bool:
+    """Return whether anything was created, changed, ended or restarted, beside the components of the rollout."""
+    return any(
+        step.worker.startswith(_RESTART) or any(_is_event(step, write) for write in step.writes) for step in steps
+    )
+
+
+def _is_event(step: Step, write: Write) -> bool:
+    if write.resource in _WORKLOADS or write.resource.startswith(_GROUPS):
+        return step.worker == OPERATOR or _is_decision(write)
+    return step.worker == OPERATOR and write.resource == NODES
+
+
+def _decided(component: str, steps: Sequence[Step], mirror: Mirror, *, waited: bool) -> bool:
+    family, _, node = component.partition(".")
+    writes = list(_writes(steps))
+    if family == API_SERVER:
+        return any(_is_validated(step, write) for step, write in writes)
+    if family == SCHEDULER:
+        return waited or any(step.worker.startswith(SCHEDULER) and write.resource == PODS for step, write in writes)
+    if family == CONTROLLER_MANAGER:
+        made = any(step.worker.startswith(CONTROLLER_MANAGER) and _is_decision(write) for step, write in writes)
+        return made or _has_taints_to_judge(mirror) or bool(mirror.all("apps/daemonsets"))
+    admitted = any(step.worker.startswith(KUBELET) and write.resource == PODS for step, write in writes)
+    return family == KUBELET and (admitted or any(_is_on(pod, node) for pod in mirror.all(PODS).values()))
+
+
+def _writes(steps: Iterable[Step]) -> Iterator[tuple[Step, Write]]:
+    for step in steps:
+        for write in step.writes:
+            if write.resource in _WORKLOADS or write.resource.startswith(_GROUPS):
+                yield step, write
+
+
+def _is_validated(step: Step, write: Write) -> bool:
+    """Return whether the API server had to judge or store the part of an object that describes pods."""
+    return write.verb == "create" or (write.verb == "update" and (step.worker == OPERATOR or _is_new(write)))
+
+
+def _is_decision(write: Write) -> bool:
+    return write.verb in ("create", "delete") or _is_new(write) or _is_deleted(write)
+
+
+def _is_new(write: Write) -> bool:
+    """Return whether the spec of an object is changed."""
+    before = write.previous()
+    return before is None or before.get("spec") != write.object().get("spec")
+
+
+def _is_deleted(write: Write) -> bool:
+    return bool(write.object()["metadata"].get("deletionTimestamp"))
+
+
+def _has_taints_to_judge(mirror: Mirror) -> bool:
+    """Return whether pods are on nodes with taints that evict."""
+    nodes = mirror.all(NODES)
+    tainted = {name for name, node in nodes.items() if next(evicting(node), None) is not None}
+    return any(pod["spec"].get("nodeName") in tainted for pod in mirror.all(PODS).values())
+
+
+def _is_on(pod: ReadOnlyObject, node: str) -> bool:
+    name = pod["spec"].get("nodeName")
+    return bool(name) and node in ("", name) and (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded")

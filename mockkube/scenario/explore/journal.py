@@ -1,0 +1,117 @@
+"""The requests of operators, kept as they were sent: the API server may store less than was asked for."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mockkube.api.errors import Invalid
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import (
+    DEFAULT,
+    EVERYTHING,
+    Client,
+    Deletion,
+    Key,
+    Listed,
+    PatchType,
+    Selection,
+    Watch,
+)
+from mockkube.cluster.laboratory import Laboratory
+from mockkube.proposals.places import POD_SPECS
+from mockkube.scenario.laboratory_world import LaboratoryWorld
+from mockkube.scenario.world import ADMINISTRATOR, Scene, Who
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One accepted write."""
+
+    body: Any
+    media: PatchType | None = None
+    """The type of a patch; None for an object sent whole."""
+    subresource: str = ""
+
+
+class Journal:
+    """Accepted writes, by the resourceVersion that they led to."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, Request] = {}
+        self.invalid = 0
+        """How many writes of pods or workloads the API server has refused as invalid."""
+
+    def note(self, answer: ReadOnlyObject, request: Request) -> None:
+        """Keep a request, by the answer to it."""
+        version = (answer.get("metadata") or {}).get("resourceVersion")
+        if version:
+            self._requests[str(version)] = request
+
+    def request(self, revision: int) -> Request | None:
+        """Return the request that led to a revision of the store."""
+        return self._requests.get(str(revision))
+
+
+class OperatorWorld(LaboratoryWorld):
+    """A laboratory whose operators' writes are kept in a journal."""
+
+    def __init__(self, laboratory: Laboratory, scene: Scene, journal: Journal) -> None:
+        super().__init__(laboratory, scene)
+        self._journal = journal
+
+    def client(self, who: Who = ADMINISTRATOR) -> Client:
+        """Return the client of somebody."""
+        return cast("Client", _Recorder(super().client(who), self._journal))
+
+
+class _Recorder:
+    """A client that notes what it writes."""
+
+    def __init__(self, client: Client, journal: Journal) -> None:
+        self._client, self._journal = client, journal
+
+    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        return await self._client.get(kind, key)
+
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+        return await self._client.list(kind, selection)
+
+    async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
+        return await self._client.watch(kind, selection, after)
+
+    async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        with self._refusals(kind):
+            answer = await self._client.create(kind, obj, subresource=subresource, name=name)
+        return self._noted(answer, Request(obj, None, subresource))
+
+    async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        with self._refusals(kind):
+            answer = await self._client.update(kind, obj, subresource=subresource)
+        return self._noted(answer, Request(obj, None, subresource))
+
+    async def patch(
+        self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
+    ) -> ReadOnlyObject:
+        with self._refusals(kind):
+            answer = await self._client.patch(kind, key, patch, media=media, subresource=subresource)
+        return self._noted(answer, Request(patch, media, subresource))
+
+    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+        await self._client.delete(kind, key, how)
+
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+        await self._client.delete_collection(kind, selection, how)
+
+    def _noted(self, answer: ReadOnlyObject, request: Request) -> ReadOnlyObject:
+        if isinstance(answer, Mapping):
+            self._journal.note(answer, request)
+        return answer
+
+    @contextmanager
+    def _refusals(self, kind: str) -> Iterator[None]:
+        try:
+            yield
+        except Invalid:
+            self._journal.invalid += kind.partition(".")[0] in POD_SPECS
+            raise

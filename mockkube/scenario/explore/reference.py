@@ -1,0 +1,102 @@
+"""The cluster as it would be if every component had changed: what each component could do there."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, Settings
+from mockkube.cluster.readings import usual_trains
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.errors import FlagError
+from mockkube.features.versions import Version
+from mockkube.kubelet.admission import AdmissionRules
+from mockkube.matching.cel.tolerations import ExpressionCache
+from mockkube.matching.node_selectors import LabelOperator
+from mockkube.matching.taints import TaintRules
+from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.scenario.explore.plan import Change, Plan, Setting
+
+Present = Callable[[str], Settings]
+"""Returns the version and gates that a component has at the moment."""
+
+
+def capabilities_of(plan: Plan, component: str, setting: Setting) -> Capabilities:
+    """Return what a component of a plan can do with a setting."""
+    version = Version.parse(setting.version) if setting.version else plan.version
+    gates = {gate: on for gate, on in setting.gates.items() if on is not None}
+    return Settings(component, version, gates, plan.trains or usual_trains()).capabilities()
+
+
+class Reference:
+    """Every component with its new setting.
+
+    A component that the plan changes is as the plan says. The others keep what they have, and get the gates and the
+    version of the API server on top: users may count on what the API server accepts.
+    """
+
+    def __init__(self, plan: Plan, present: Present | None = None) -> None:
+        self._plan = plan
+        self._present = present or self._default
+
+    def _default(self, component: str) -> Settings:
+        return Settings(component, self._plan.version, {}, self._plan.trains or usual_trains())
+
+    def capabilities(self, component: str) -> Capabilities:
+        """Return what a component can do in the reference cluster."""
+        return self._settings(component).capabilities()
+
+    def _settings(self, component: str) -> Settings:
+        own, change = self._present(component), self._change(component)
+        if change is not None:
+            return _with(own, change.after.version, change.after.gates)
+        server = self._change(API_SERVER)
+        if server is None or component == API_SERVER:
+            return own
+        version = max(own.version, Version.parse(server.after.version or str(own.version)))
+        promised = _with(own, str(version), server.after.gates)
+        return promised if _starts(promised) else own
+
+    def _change(self, component: str) -> Change | None:
+        """Return the change of a component, or of the fleet of kubelets or API servers that it belongs to."""
+        names = (component, component.partition(".")[0])
+        return next((one for name in names for one in self._plan.changes if one.component == name), None)
+
+    def taint_rules(self) -> TaintRules:
+        """Return what the controller manager makes of tolerations."""
+        return _taint_rules(self.capabilities(CONTROLLER_MANAGER))
+
+    def selector_operators(self) -> Mapping[str, LabelOperator]:
+        """Return the operators of node affinity that the controller manager knows."""
+        return selector_operators(self.capabilities(CONTROLLER_MANAGER))
+
+    def scheduler(self) -> Capabilities:
+        """Return what the scheduler can do."""
+        return self.capabilities(SCHEDULER)
+
+    def admission(self, node: str) -> AdmissionRules:
+        """Return the rules by which the kubelet of a node admits pods."""
+        return _admission(self.capabilities(f"{KUBELET}.{node}"))
+
+
+def _with(own: Settings, version: str | None, gates: Mapping[str, bool | None]) -> Settings:
+    told = {**own.feature_gates, **gates}
+    known = {gate: on for gate, on in told.items() if on is not None}
+    return replace(own, version=Version.parse(version) if version else own.version, feature_gates=known)
+
+
+def _starts(settings: Settings) -> bool:
+    try:
+        settings.judge()
+    except FlagError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=32)
+def _taint_rules(caps: Capabilities) -> TaintRules:
+    return taint_rules(caps, ExpressionCache().expression)
+
+
+@lru_cache(maxsize=32)
+def _admission(caps: Capabilities) -> AdmissionRules:
+    return AdmissionRules.of(caps)

@@ -1,0 +1,191 @@
+"""Pods as operators describe them, compared with pods as they are stored."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.patching import json_patch
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import PatchType
+from mockkube.proposals import places
+from mockkube.scenario.explore.journal import Request
+
+_UNSAID: Final[tuple[Any, ...]] = (None, "", 0, False, [], {})
+"""Values that the API does not keep: a manifest with them says nothing."""
+_TOLERATIONS: Final = "tolerations"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The pods that an object is or makes."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    spec: ReadOnlyObject
+
+    def distance(self, pod: ReadOnlyObject) -> int:
+        """Return in how many values a pod differs from what the template says."""
+        metadata = pod["metadata"]
+        parts = (
+            (self.labels, metadata.get("labels") or {}),
+            (self.annotations, metadata.get("annotations") or {}),
+            (self.spec, pod["spec"]),
+        )
+        return sum(_distance(wanted, found) for wanted, found in parts)
+
+
+def template_of(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> Template:
+    """Return the template of a manifest, with a pod spec in place of that of the manifest."""
+    metadata = _pod_metadata(manifest)
+    return Template(metadata.get("labels") or {}, metadata.get("annotations") or {}, spec)
+
+
+def _pod_metadata(manifest: ReadOnlyObject) -> ReadOnlyObject:
+    found: Any = manifest
+    for step in places.POD_SPECS[manifest["kind"]][:-1]:
+        found = found.get(step) or {}
+    metadata: ReadOnlyObject = found.get("metadata") or {}
+    return metadata
+
+
+def _distance(wanted: Any, found: Any) -> int:
+    if wanted in _UNSAID:
+        return 0
+    if isinstance(wanted, Mapping):
+        has = found if isinstance(found, Mapping) else {}
+        return sum(_distance(value, has.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, list | tuple):
+        others = found if isinstance(found, list | tuple) else ()
+        return sum(min((_distance(one, other) for other in others), default=_size(one)) for one in wanted)
+    return int(str(wanted) != str(found))
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list | tuple) else int(value not in _UNSAID)
+
+
+# Fields that are asked for and not stored
+
+
+def lost_tolerations(wanted: ReadOnlyObject, stored: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the tolerations of one pod spec that another does not have."""
+    has = stored.get(_TOLERATIONS) or ()
+    return [one for one in wanted.get(_TOLERATIONS) or () if not any(_covers(other, one) for other in has)]
+
+
+def _covers(found: Any, wanted: Any) -> bool:
+    return all(found.get(key) == value for key, value in wanted.items() if value not in _UNSAID)
+
+
+def lost_fields(wanted: Any, stored: Any, at: str) -> Iterator[str]:
+    """Yield the paths that one pod spec has and another has not; tolerations are compared by `lost_tolerations`."""
+    if isinstance(wanted, Mapping):
+        has = stored if isinstance(stored, Mapping) else {}
+        for key, value in wanted.items():
+            if value in _UNSAID or key == _TOLERATIONS:
+                continue
+            if key in has:
+                yield from lost_fields(value, has[key], f"{at}.{key}")
+            else:
+                yield f"{at}.{key}"
+    elif isinstance(wanted, list | tuple) and isinstance(stored, list | tuple):
+        for index, one in enumerate(wanted):
+            other = _partner(one, index, stored)
+            if other is not None:
+                yield from lost_fields(one, other, f"{at}[{index}]")
+
+
+def _partner(one: Any, index: int, others: Any) -> Any:
+    """Return the item of a list that is the same as one of another list: by name, else by its place."""
+    if isinstance(one, Mapping) and "name" in one:
+        named = (other for other in others if isinstance(other, Mapping) and other.get("name") == one["name"])
+        return next(named, None)
+    return others[index] if index < len(others) else None
+
+
+def restored(stored: Any, wanted: Any) -> Any:
+    """Return what is stored with everything added that is wanted and missing."""
+    if isinstance(stored, Mapping) and isinstance(wanted, Mapping):
+        added = {key: value for key, value in wanted.items() if key not in stored and value not in _UNSAID}
+        whole = {key: restored(value, wanted[key]) if key in wanted else value for key, value in stored.items()}
+        if _TOLERATIONS in stored:
+            lost = lost_tolerations(wanted, stored)
+            whole[_TOLERATIONS] = [*(stored[_TOLERATIONS] or ()), *lost]
+        return {**whole, **added}
+    if isinstance(stored, list) and isinstance(wanted, list | tuple):
+        found = [_partner(one, index, wanted) for index, one in enumerate(stored)]
+        return [one if other is None else restored(one, other) for one, other in zip(stored, found, strict=True)]
+    return stored
+
+
+# The pod spec that an operator means after a write
+
+
+def intended(obj: ReadOnlyObject, request: Request | None, before: ReadOnlyObject | None) -> ReadOnlyObject:
+    """Return the pod spec that is meant after an accepted write.
+
+    `obj` is what was stored, `before` the manifest that was meant until then.
+    """
+    stored = _spec(obj)
+    if request is not None and request.media is None and not request.subresource:
+        return _restored(stored, _spec({**request.body, "kind": obj["kind"]}))
+    if before is None:
+        return stored
+    meant = _spec(before)
+    if request is None or request.subresource:
+        return _merged(meant, stored, {})
+    if isinstance(request.body, Mapping):
+        said = _spec({**request.body, "kind": obj["kind"]})
+        return _restored(_merged(meant, stored, said), said)
+    return _restored(stored, _operated(before, request)) if request.media is PatchType.JSON else stored
+
+
+def _spec(manifest: ReadOnlyObject) -> Object:
+    part = places.pod_spec(manifest)
+    return dict(part.value) if part is not None and isinstance(part.value, Mapping) else {}
+
+
+def _restored(stored: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
+    whole: ReadOnlyObject = restored(stored, _without_directives(wanted))
+    return whole
+
+
+def _without_directives(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_directives(one) for key, one in value.items() if not str(key).startswith("$")}
+    return [_without_directives(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _operated(before: ReadOnlyObject, request: Request) -> ReadOnlyObject:
+    """Return the pod spec after a JSON patch; what cannot be applied to what was meant changes nothing."""
+    try:
+        return dict(_spec(json_patch.apply(before, request.body)))
+    except (ApiError, KeyError, ValueError, TypeError):
+        return {}
+
+
+def _merged(meant: ReadOnlyObject, stored: ReadOnlyObject, said: ReadOnlyObject) -> ReadOnlyObject:
+    whole: ReadOnlyObject = _kept(meant, stored, said)
+    return whole
+
+
+def _kept(meant: Any, stored: Any, said: Any) -> Any:
+    """Return what is stored with everything that was meant before, is missing, and was not written anew."""
+    if isinstance(stored, Mapping) and isinstance(meant, Mapping):
+        words = said if isinstance(said, Mapping) else {}
+        gone = {key: value for key, value in meant.items() if key not in stored and key not in words}
+        return {key: _kept_at(meant, stored, words, key) for key in stored} | gone
+    return stored
+
+
+def _kept_at(meant: Mapping[str, Any], stored: Mapping[str, Any], words: Mapping[str, Any], key: str) -> Any:
+    if key not in meant or (key in words and not isinstance(words[key], Mapping)):
+        return stored[key]
+    if key == _TOLERATIONS:
+        return [*(stored[key] or ()), *lost_tolerations(meant, stored)]
+    if isinstance(stored[key], list) and key not in words:
+        return restored(stored[key], meant[key])
+    return _kept(meant[key], stored[key], words.get(key))
