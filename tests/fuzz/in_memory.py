@@ -60,11 +60,17 @@ class Connection:
         self._transport = MemoryTransport()
         self._protocol: RequestHandler = server()
         self._protocol.connection_made(self._transport)
+        self._requests = 0
 
     @property
     def open(self) -> bool:
         """Whether the server has left it open."""
         return not self._transport.is_closing()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no more than one request was sent on it."""
+        return self._requests <= 1
 
     def close(self) -> None:
         """End it, as a client does that goes away."""
@@ -74,6 +80,7 @@ class Connection:
     async def send(self, request: bytes, *, whole: bool = True) -> Answer:
         """Send a request and return its answer; with `whole=False` as soon as its first bytes of body are there."""
         transport = self._transport
+        self._requests += 1
         transport.written.clear()
         self._protocol.data_received(request)
         while (answer := _read(bytes(transport.written), whole=whole)) is None:

@@ -1,5 +1,6 @@
 """What the server measures of itself, under upstream's names."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -90,10 +91,18 @@ class Metrics:
         waiting.clear()
 
     def render(self) -> bytes:
-        """The text Prometheus scrapes."""
+        """Return the text Prometheus scrapes."""
+        self._count_all()
+        return render(self.registry)
+
+    async def render_in_thread(self) -> bytes:
+        """Return the same without holding the event loop: many series take a second to write."""
+        self._count_all()
+        return await asyncio.to_thread(render, self.registry)
+
+    def _count_all(self) -> None:
         for (labels, code), waiting in self._waiting.items():
             self._count(labels, code, waiting)
-        return render(self.registry)
 
 
 def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[State]) -> None:
