@@ -216,6 +216,9 @@ class Resource:
 
     def _record(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> Record:
         namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
+        if not body.startswith(self.head):  # a definition may have been given another kind than its objects have
+            renamed = {**encoding.loads(body), "kind": self.kind.kind, "apiVersion": self.api_version}
+            body, foreign = encoding.dumps(encoding.ordered(renamed)), True
         tail = body[len(self.head) :]
         return Record(key, name, namespace, revision, self.head, tail, self.index, foreign=foreign)
 

@@ -164,3 +164,21 @@ async def test_a_definition_whose_accepted_names_are_emptied_leaves_the_schema_t
     await api.patch(f"{path}/gaps.gaps.example/status", emptied)
     assert (await api.ask("GET", "/openapi/v3")).status == 200
     assert (await api.ask("GET", "/openapi/v2")).status == 200
+
+
+@pytest.mark.parametrize("kind", ["G", "MuchLongerThanThat"])
+async def test_objects_of_a_definition_that_is_given_another_kind_stay_readable(api: "Api", kind: str) -> None:
+    plural = f"renamed{len(kind)}s"
+    names = {"plural": plural, "singular": plural[:-1], "kind": "Renamed", "listKind": "RenamedList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {"group": f"{plural}.example", "scope": "Cluster", "names": names, "versions": [version]}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await api.create(definitions, {"metadata": {"name": f"{plural}.{plural}.example"}, "spec": spec})
+    path = f"/apis/{plural}.example/v1/{plural}"
+    given = {"apiVersion": f"{plural}.example/v1", "kind": "Renamed", "metadata": {"name": "one"}}
+    await api.create(path, given)
+    changed = {"status": {"acceptedNames": {**names, "kind": kind}}}
+    await api.patch(f"{definitions}/{plural}.{plural}.example/status", changed)
+    for _ in range(3):  # while the name is settled again
+        assert (await api.get(f"{path}/one"))["metadata"]["name"] == "one"
+        assert [one["metadata"]["name"] for one in (await api.get(path))["items"]] == ["one"]
