@@ -4,17 +4,21 @@ import contextlib
 import json
 import os
 import re
+import socket
 import ssl
 import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from mockkube.cli.options import directory_of, start_hint
 from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.cluster.kubeconfig import CONTEXT_PREFIX
+from mockkube.cluster.state import StateDirectory
 
 PAGE_MAX: Final = 500
 TIMEOUT_SECONDS: Final = 30.0
@@ -45,11 +49,55 @@ def read_kubeconfig(paths: list[Path], context: str | None) -> Login:
     return _login(cluster, user, path.parent)
 
 
+def kubeconfig_paths(kubeconfig: str | None, name: str | None, environment: Mapping[str, str]) -> list[Path]:
+    """Return the kubeconfig that was given, that of the named cluster, or those that kubectl reads.
+
+    Where kubectl reads none either, it is that of the cluster `default`. ConfigurationError if there is no such file.
+    """
+    if kubeconfig and name is not None:
+        raise ConfigurationError("--kubeconfig and --name: both say which cluster: leave one out")
+    if kubeconfig:
+        return [Path(kubeconfig).expanduser()]
+    if name is not None or environment.get("MOCKKUBE_NAME"):
+        return [_kubeconfig_of(directory_of(name))]
+    paths = default_paths(environment)
+    if any(path.exists() for path in paths) or environment.get("KUBECONFIG"):
+        return paths
+    return [_kubeconfig_of(directory_of("default"))]
+
+
+def _kubeconfig_of(directory: StateDirectory) -> Path:
+    if not directory.kubeconfig.exists():
+        raise ConfigurationError(f"there is no cluster {directory.name!r}: {start_hint(directory.name)}")
+    return directory.kubeconfig
+
+
 def default_paths(environment: Mapping[str, str]) -> list[Path]:
     """Return where kubectl looks."""
     if given := environment.get("KUBECONFIG"):
         return [Path(part).expanduser() for part in given.split(os.pathsep) if part]
     return [Path("~/.kube/config").expanduser()]
+
+
+def require_listener(url: str, context: str) -> None:
+    """Raise StartError if nothing listens where a kubeconfig leads; `context` is the one it was taken from."""
+    place = urlsplit(url)
+    try:
+        port = place.port or (443 if place.scheme == "https" else 80)
+        socket.create_connection((place.hostname or "", port), TIMEOUT_SECONDS).close()
+    except ConnectionRefusedError:
+        ours = context.startswith(CONTEXT_PREFIX)
+        other = "start that cluster, or name another with --kubeconfig or --name"
+        remedy = start_hint(context.removeprefix(CONTEXT_PREFIX)) if ours else other
+        raise StartError(f"nothing runs at {url}: {remedy}") from None
+    except (OSError, ValueError):
+        return  # the request that follows says it in full
+
+
+def current_context(paths: Sequence[Path]) -> str:
+    """Return the context that kubectl would use; empty if there is none."""
+    found = (_load(path).get("current-context") for path in paths if path.exists())
+    return next((str(name) for name in found if name), "")
 
 
 def _load(path: Path) -> dict[str, Any]:

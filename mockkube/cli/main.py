@@ -97,6 +97,9 @@ def run(arguments: list[str]) -> int:
     try:
         answer = mockkube.main(arguments, prog_name="mockkube", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return Exit.OK
     except click.ClickException as error:
         return _complain(error.format_message(), Exit.USAGE)
     except ConfigurationError as error:

@@ -22,6 +22,11 @@ def output_option(*formats: str) -> Decorator:
     )
 
 
+def start_hint(cluster: str) -> str:
+    """Return what to do about a cluster of mockkube that does not run."""
+    return f"start it with 'mockkube up{'' if cluster == 'default' else f' --name {cluster}'}'"
+
+
 def directory_of(name: str | None) -> StateDirectory:
     """Return the state directory of the cluster a command is about."""
     given = os.environ.get("MOCKKUBE_NAME") or "default" if name is None else name

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live import LiveCluster, default_paths, read_kubeconfig
+from mockkube.cli.live import LiveCluster, current_context, kubeconfig_paths, read_kubeconfig, require_listener
 from mockkube.cli.options import output_option
 from mockkube.cli.questions import capabilities_of, documents, gates_of, version_of
 from mockkube.cluster.errors import ConfigurationError
@@ -61,6 +61,7 @@ class Change:
 
 @click.command(short_help="Find what breaks without a gate, or at an older version.")
 @click.option("-f", "--filename", "files", multiple=True, metavar="PATH", help="Manifests instead of a cluster.")
+@click.option("--name", metavar="NAME", help="The cluster of mockkube to scan, by its name.")
 @click.option("--kubeconfig", metavar="PATH", help="The cluster to scan. [KUBECONFIG, or ~/.kube/config]")
 @click.option("--context", metavar="NAME", help="The context in it. [the current one]")
 @click.option("--gate", "gates", multiple=True, metavar="GATE", help="A gate that goes off. May be repeated.")
@@ -78,7 +79,7 @@ def command(components: tuple[str, ...], output: str, **asked: Any) -> Exit:
 
     Each line names the object, the field, and what happens at which component. The exit code is 1 if anything breaks.
     """
-    cluster = None if asked["files"] else _cluster(asked["kubeconfig"], asked["context"])
+    cluster = None if asked["files"] else _cluster(asked)
     change = _change(asked, cluster)
     objects = _of_cluster(cluster) if cluster else _of_files(asked["files"])
     findings = scan(objects, change, components or COMPONENTS)
@@ -116,9 +117,11 @@ def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Itera
         raise ConfigurationError(str(error)) from None
 
 
-def _cluster(kubeconfig: str | None, context: str | None) -> LiveCluster:
-    paths = [Path(kubeconfig).expanduser()] if kubeconfig else default_paths(os.environ)
-    return LiveCluster(read_kubeconfig(paths, context))
+def _cluster(asked: Mapping[str, Any]) -> LiveCluster:
+    paths = kubeconfig_paths(asked["kubeconfig"], asked["name"], os.environ)
+    login = read_kubeconfig(paths, asked["context"])
+    require_listener(login.url, asked["context"] or current_context(paths))
+    return LiveCluster(login)
 
 
 def _of_cluster(cluster: LiveCluster) -> Objects:
@@ -156,7 +159,9 @@ def _of_list(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _print(findings: Sequence[Finding], scanned: int, output: str) -> None:
     if output == "table":
-        click.echo(_table(findings) if findings else f"Nothing breaks in {scanned} objects.")
+        click.echo(
+            _table(findings) if findings else f"Nothing breaks in {scanned} {'object' if scanned == 1 else 'objects'}."
+        )
         return
     report = {"scanned": scanned, "findings": [asdict(one) for one in findings]}
     if output == "json":

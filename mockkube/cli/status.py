@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.options import directory_of, name_option, output_option
+from mockkube.cli.options import directory_of, name_option, output_option, start_hint
 from mockkube.cluster.errors import StartError
 from mockkube.cluster.state import RunningRecord, StateDirectory, Summary, state_root
 
@@ -55,7 +55,7 @@ def _show_loops(directory: StateDirectory, output: str) -> Exit:
 
     record = RunningRecord.read(directory)
     if record is None or record.pid != directory.holder():
-        raise StartError(f"cluster '{directory.name}' does not run: start it with 'mockkube up'")
+        raise StartError(f"cluster {directory.name!r} does not run: {start_hint(directory.name)}")
     found = loops_of(record)
     if output == "json":
         click.echo(json.dumps([asdict(loop) for loop in found], indent=2))
@@ -72,7 +72,7 @@ def status_of(directory: StateDirectory) -> Status:
     """Return what the state directory says."""
     pid = directory.holder()
     if pid is None:
-        return Status(directory.name, "Stopped" if directory.path.exists() else "Absent")
+        return Status(directory.name, "Stopped" if directory.is_durable() else "Absent")
     record = RunningRecord.read(directory)
     if record is None or record.pid != pid:
         return Status(directory.name, "Starting", pid=pid)
@@ -92,7 +92,8 @@ def _directories() -> list[StateDirectory]:
     root = state_root(os.environ)
     if not root.is_dir():
         return []
-    return [StateDirectory(path) for path in sorted(root.iterdir()) if path.is_dir()]
+    found = [StateDirectory(path) for path in sorted(root.iterdir()) if path.is_dir()]
+    return [one for one in found if one.is_durable() or one.holder() is not None]
 
 
 def _table(statuses: list[Status]) -> str:

@@ -15,6 +15,7 @@ from mockkube.cluster.errors import ConfigurationError, StartError
 if TYPE_CHECKING:
     from mockkube.scenario.playing import Manner, Run
     from mockkube.scenario.results import RunResult
+    from mockkube.scenario.scenario import Scenario
 
 __test__ = False  # it is none of pytest's
 
@@ -61,18 +62,37 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
 
 
 def _runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Run]":
-    """Return what is to be played; ConfigurationError for a mistake in any file."""
+    """Return what is to be played; ConfigurationError that names every file with a mistake."""
     from mockkube.scenario.errors import ScenarioError
-    from mockkube.scenario.loading import find, load
+    from mockkube.scenario.loading import find
     from mockkube.scenario.running import runs_of
 
     if not paths:
         raise click.UsageError("no scenarios: give files or directories of them")
     try:
-        scenarios = [scenario for path in find([Path(path) for path in paths]) for scenario in load(path)]
+        scenarios = _load(find([Path(path) for path in paths]))
         return runs_of(scenarios, name=options["scenario"], cell=options["cell"], seeds=options["seeds"])
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
+
+
+def _load(files: Sequence[Path]) -> "list[Scenario]":
+    from mockkube.scenario.errors import ScenarioError
+    from mockkube.scenario.loading import load
+
+    scenarios: list[Scenario] = []
+    mistakes: list[str] = []
+    for file in files:
+        try:
+            scenarios += load(file)
+        except ScenarioError as error:
+            mistakes.append(str(error))
+    if len(mistakes) > 1:
+        listed = "".join(f"\n  {one}" for one in mistakes)
+        raise ScenarioError(f"{len(mistakes)} of {len(files)} files cannot be played:{listed}")
+    if mistakes:
+        raise ScenarioError(mistakes[0])
+    return scenarios
 
 
 def _play(runs: "list[Run]", options: dict[str, Any]) -> Exit:

@@ -2,14 +2,18 @@
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockkube.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from mockkube.cluster.assembly import Running
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -76,13 +80,24 @@ def command(config: str | None, **flags: Any) -> Exit:
 
     from mockkube.cluster.foreground import run_in_foreground
 
-    def ready(url: str, kubeconfig: str) -> None:
-        click.echo(f"Cluster {configuration.name!r} (Kubernetes {configuration.version}) is ready at {url}")
-        click.echo(export_line(kubeconfig))
+    def ready(running: "Running") -> None:
+        click.echo(f"Cluster {running.name!r} (Kubernetes {configuration.version}) is ready at {running.url}")
+        click.echo(export_line(str(running.kubeconfig)))
+        if line := path_line(sys.argv[0], os.environ.get("PATH", "")):
+            click.echo(line)
         sys.stdout.flush()
 
     run_in_foreground(configuration, os.environ, ready=ready)
     return Exit.OK
+
+
+def path_line(program: str, path: str) -> str:
+    """Return what a user copies into the shell to call mockkube by its name; empty where the shell finds it."""
+    found = shutil.which("mockkube", path=path)
+    folder = os.path.dirname(os.path.abspath(program))
+    if found is not None or not os.access(os.path.join(folder, "mockkube"), os.X_OK):
+        return ""
+    return f'export PATH={shlex.quote(folder)}:"$PATH"'
 
 
 def export_line(kubeconfig: str) -> str:

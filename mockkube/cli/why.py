@@ -4,13 +4,12 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cli.live import default_paths
+from mockkube.cli.live import current_context, kubeconfig_paths, require_listener
 from mockkube.cli.options import output_option
 from mockkube.cluster.errors import ConfigurationError, StartError
 
@@ -20,6 +19,7 @@ _PODS: Final = ("", "pod", "pods", "po")
 @click.command(short_help="Say why a pod is where it is, or nowhere, or gone.")
 @click.argument("pod", metavar="[pod/]NAME")
 @click.option("-n", "--namespace", metavar="NAME", default="default", show_default=True, help="The pod's namespace.")
+@click.option("--name", "cluster", metavar="NAME", help="The cluster of mockkube, by its name.")
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster. [as kubectl finds it]")
 @click.option("--context", "context", metavar="NAME", default="", help="The context to use. [the current one]")
 @click.option("--config", metavar="FILE", help="Suppose this KubeSchedulerConfiguration. [the cluster's own]")
@@ -57,9 +57,10 @@ def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
     from mockkube.client import kubeconfig
     from mockkube.scheduler.configuration import ConfigurationError as Unusable
 
-    path = Path(given.pop("kubeconfig") or default_paths(os.environ)[0])
+    path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
     asked = Asked(name=name, path=path, **given)
     try:
+        require_listener(kubeconfig.read(path, asked.context).server, asked.context or current_context([path]))
         if kind:
             return asyncio.run(report_of_maker(asked, kind))
         report = None if asked.supposing else report_of_cluster(asked)

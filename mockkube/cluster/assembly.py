@@ -32,7 +32,14 @@ from mockkube.cluster.nodes import register
 from mockkube.cluster.parts import told
 from mockkube.cluster.readings import REAL, VIRTUAL
 from mockkube.cluster.servers import Server, Surroundings, build_api_server
-from mockkube.cluster.state import RunningRecord, StateDirectory, StateLock, unwritable, without_password
+from mockkube.cluster.state import (
+    AlreadyRunning,
+    RunningRecord,
+    StateDirectory,
+    StateLock,
+    unwritable,
+    without_password,
+)
 from mockkube.cluster.vault import FileVault, MemoryVault
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
@@ -43,6 +50,8 @@ if TYPE_CHECKING:
     from mockkube.cluster.fleet import Fleet
     from mockkube.cluster.interior import Interior
 
+UNNAMED_MAX: Final = 1000
+"""Ephemeral clusters without a name of their own that run at once."""
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
@@ -50,6 +59,7 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 class Running:
     """Where a cluster that answers is found."""
 
+    name: str
     url: str
     token: str
     kubeconfig: Path
@@ -102,12 +112,12 @@ class Cluster:
         await self._stack.aclose()
 
     async def _start(self, stack: AsyncExitStack) -> Running:
-        configuration, directory = self._configuration, self._directory
-        for notice, components in judge(configuration).items():
+        for notice, components in judge(self._configuration).items():
             level = logging.getLevelNamesMapping()[notice.severity.upper()]
             _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
-        told(configuration)
-        stack.enter_context(StateLock(directory))
+        told(self._configuration)
+        lock = self._lock(stack)
+        configuration, directory = self._configuration, self._directory
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
         credentials = Credentials.keep(configuration, directory, clock=self._machine, chance=self._chance)
@@ -126,7 +136,22 @@ class Cluster:
         if "kubelets" not in configuration.without:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             stack.callback(group.create_task(_define_stages(server), name="stages").cancel)
+        lock.keep()
         return running
+
+    def _lock(self, stack: AsyncExitStack) -> StateLock:
+        """Lock the state directory; ephemeral clusters that nobody named are `default`, `default-2`, and so on."""
+        free = self._configuration.ephemeral and "name" not in self._configuration.given
+        first = self._directory
+        for number in range(2, UNNAMED_MAX + 1):
+            try:
+                return stack.enter_context(StateLock(self._directory))
+            except AlreadyRunning:
+                if not free:
+                    raise
+            self._directory = StateDirectory(first.path.with_name(f"{first.name}-{number}"))
+            self._configuration = replace(self._configuration, name=self._directory.name)
+        return stack.enter_context(StateLock(self._directory))
 
     async def _open_store(self, stack: AsyncExitStack) -> Store:
         """Return the started store; it is closed after everything that uses it."""
@@ -211,7 +236,7 @@ async def _define_stages(server: Server) -> None:
 
 def _running(url: str, credentials: Credentials, directory: StateDirectory) -> Running:
     authority = None if credentials.certificates is None else credentials.certificates.authority
-    return Running(url, credentials.token, directory.kubeconfig, authority)
+    return Running(directory.name, url, credentials.token, directory.kubeconfig, authority)
 
 
 def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:

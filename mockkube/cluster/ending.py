@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.cluster.contexts import Contexts
 from mockkube.cluster.errors import StartError
-from mockkube.cluster.state import StateDirectory
+from mockkube.cluster.state import StateDirectory, StateLock
 from mockkube.runtime.clock import Clock
 
 POLL_SECONDS: Final = 0.02
@@ -22,6 +22,9 @@ async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -
     if pid is None:
         await Contexts(directory, clock).remove_all()
         directory.running.unlink(missing_ok=True)
+        if directory.path.exists():
+            with StateLock(directory):
+                pass  # leaving deletes what a killed ephemeral cluster has left
         return False
     _signal(directory, pid)
     deadline = clock.monotonic() + wait_seconds

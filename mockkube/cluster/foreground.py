@@ -16,7 +16,7 @@ from mockkube.cluster.state import StateDirectory
 from mockkube.cluster.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from mockkube.cluster.assembly import Cluster
+    from mockkube.cluster.assembly import Cluster, Running
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -25,9 +25,9 @@ _COLLECTIONS = (50_000, 20, 100)
 
 
 def run_in_foreground(
-    configuration: ClusterConfiguration, environment: Mapping[str, str], *, ready: Callable[[str, str], None]
+    configuration: ClusterConfiguration, environment: Mapping[str, str], *, ready: "Callable[[Running], None]"
 ) -> None:
-    """Run the cluster until SIGINT or SIGTERM; `ready` gets its URL and kubeconfig once it answers.
+    """Run the cluster until SIGINT or SIGTERM; `ready` learns where it is once it answers.
 
     Raises what `Cluster` raises. A signal that comes while it starts undoes what was begun. Where that or a later stop
     takes too long, a watchdog ends the process.
@@ -45,7 +45,7 @@ def run_in_foreground(
 
 
 async def _run(
-    configuration: ClusterConfiguration, directory: StateDirectory, ready: Callable[[str, str], None]
+    configuration: ClusterConfiguration, directory: StateDirectory, ready: "Callable[[Running], None]"
 ) -> None:
     _load_aiohttp_without_roots()
     from mockkube.cluster.assembly import Cluster
@@ -72,13 +72,13 @@ async def _run(
         watchdog.close()
 
 
-async def _serve(cluster: "Cluster", ready: Callable[[str, str], None]) -> None:
+async def _serve(cluster: "Cluster", ready: "Callable[[Running], None]") -> None:
     """Run the cluster until cancelled, also while it starts."""
     async with cluster as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
         gc.set_threshold(*_COLLECTIONS)
         gc.enable()
-        ready(running.url, str(running.kubeconfig))
+        ready(running)
         await asyncio.Event().wait()
 
 

@@ -14,6 +14,7 @@ from mockkube.cluster.errors import StartError
 from mockkube.cluster.files import PRIVATE, write_atomically
 from mockkube.runtime.clock import Clock
 
+CONTEXT_PREFIX: Final = "mockkube-"
 SECTIONS: Final = ("clusters", "users", "contexts")
 LOCK_ATTEMPTS_MAX: Final = 50  # then somebody else's lock is taken for a forgotten one, and the user is told
 LOCK_RETRY_SECONDS: Final = 0.02
@@ -38,7 +39,7 @@ class Access:
 
 def context_name(cluster: str) -> str:
     """Return what the entries of a cluster are called."""
-    return f"mockkube-{cluster}"
+    return f"{CONTEXT_PREFIX}{cluster}"
 
 
 def render(access: Access) -> str:

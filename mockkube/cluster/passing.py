@@ -3,11 +3,13 @@
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from mockkube.cluster.assembly import Cluster, Running
-from mockkube.cluster.configuration import ClusterConfiguration, resolve
+from mockkube.cluster.configuration import SETTINGS, ClusterConfiguration, resolve
+from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.state import StateDirectory
 
 
@@ -16,7 +18,16 @@ def configuration_of(settings: Mapping[str, Any]) -> ClusterConfiguration:
 
     `settings` are those of `mockkube up` by their names in Python; ConfigurationError for what cannot be meant.
     """
+    known = [setting.name for setting in SETTINGS]
+    if unknown := [name for name in settings if name not in known]:
+        raise ConfigurationError("; ".join(_explain_unknown(name, known) for name in unknown))
     return resolve({"ephemeral": True, "port": 0, **settings}, {})
+
+
+def _explain_unknown(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return f"unknown setting {name!r}: {remedy}"
 
 
 @asynccontextmanager

@@ -84,6 +84,10 @@ class StateDirectory:
         """Into which other kubeconfigs the cluster was merged."""
         return self.path / "merged.json"
 
+    def is_durable(self) -> bool:
+        """Return whether it holds more than keys: a database, or what is left to take out of other kubeconfigs."""
+        return any(path.exists() for path in (self.database, self.control, self.snapshots, self.merged))
+
     def kept_token(self) -> str | None:
         """Return the token drawn at an earlier start, if there was one."""
         with contextlib.suppress(FileNotFoundError):
@@ -147,33 +151,74 @@ class RunningRecord:
             return None
 
 
+class AlreadyRunning(StartError):
+    """A process runs the cluster of this name."""
+
+
 class StateLock:
-    """The right to run one cluster, held from entering to leaving; the system takes it back from a killed process."""
+    """The right to run one cluster, held from entering to leaving; the system takes it back from a killed process.
+
+    Leaving deletes what was made since entering, unless `keep` was called, and keys that no database belongs to.
+    """
 
     def __init__(self, directory: StateDirectory) -> None:
         self._directory = directory
         self._descriptor = -1
+        self._kept = False
 
-    def __enter__(self) -> StateDirectory:
+    def __enter__(self) -> Self:
+        while not self._lock():
+            pass
+        self._kept = self._directory.is_durable()
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        return self
+
+    def keep(self) -> None:
+        """Let the databases stay when the lock is left: the cluster has started."""
+        self._kept = True
+
+    def __exit__(self, *exc_info: object) -> None:
+        with contextlib.suppress(OSError):
+            self._directory.running.unlink(missing_ok=True)
+            if not self._kept or not self._directory.is_durable():
+                _delete_files(self._directory)
+        os.close(self._descriptor)
+
+    def _lock(self) -> bool:
+        """Lock the file; return whether it is still there, as its last holder may have deleted it meanwhile."""
         directory = self._directory
         try:
             make_private_directory(directory.path)
             self._descriptor = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:  # deleted between the two
+            return False
         except OSError as error:
             raise unwritable(directory.path, error) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._descriptor)
-            raise StartError(_taken(directory)) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-        return directory
-
-    def __exit__(self, *exc_info: object) -> None:
-        with contextlib.suppress(OSError):
-            self._directory.running.unlink(missing_ok=True)
+            raise AlreadyRunning(_taken(directory)) from None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._descriptor), directory.lock.stat()):
+                return True
         os.close(self._descriptor)
+        return False
+
+
+def _delete_files(directory: StateDirectory) -> None:
+    """Delete what mockkube has written there, and the directory if nothing else is in it."""
+    import shutil
+
+    for database in (directory.database, directory.control):
+        for path in database.parent.glob(f"{database.name}*"):  # SQLite keeps two more files beside each
+            path.unlink()
+    for path in (directory.snapshots, directory.certificates):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (directory.kubeconfig, directory.token, directory.running, directory.merged, directory.lock):
+        path.unlink(missing_ok=True)
+    directory.path.rmdir()
 
 
 def without_password(url: str) -> str:

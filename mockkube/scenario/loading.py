@@ -1,5 +1,7 @@
 """How a file becomes scenarios. Every mistake in it is found here, and told with file, line and remedy."""
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,13 +12,23 @@ from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.located import line_of, read_file, read_text
 from mockkube.scenario.scenario import Block, ClusterSetup, Operation, Scenario
-from mockkube.scenario.written import API_VERSION, CHAINSAW, CHAINSAW_KIND, KIND, ChainsawFile, ScenarioFile
+from mockkube.scenario.written import (
+    API_VERSION,
+    CHAINSAW,
+    CHAINSAW_KIND,
+    KIND,
+    PLAN_KIND,
+    ChainsawFile,
+    ScenarioFile,
+)
 
 _BLOCK: Final = ("try", "catch", "finally", "cleanup")
 _BESIDE: Final = ("description", "name")
 _IN_A_BLOCK: Final = ("name", "description", "bindings", "timeouts", "skipDelete", "template", *_BLOCK)
 _CHAINSAW_FILES: Final = ("chainsaw-test.yaml", "chainsaw-test.yml")
 _SUFFIXES: Final = (".yaml", ".yml")
+_KIND_LINE: Final = re.compile(rb"""(?:^|[{,]\s*)["']?kind["']?:\s*["']?%b\b""" % KIND.encode(), re.MULTILINE)
+_GROUP: Final = API_VERSION.partition("/")[0].encode()
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -24,8 +36,7 @@ def find(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            below = sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES and one.is_file())
-            found.update((one, None) for one in below if _holds_scenarios(one))
+            found.update((one, None) for one in _files_below(path) if _holds_scenarios(one))
         elif path.exists():
             found[path] = None
         else:
@@ -36,10 +47,21 @@ def find(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
+def _files_below(directory: Path) -> Iterator[Path]:
+    """Yield the YAML files below a directory, in order; hidden directories, like `.venv`, are left out."""
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder, name) for name in sorted(files) if name.endswith(_SUFFIXES))
+
+
 def _holds_scenarios(path: Path) -> bool:
-    """Whether a file in a directory is to be played: manifests lie beside scenarios."""
-    text = path.read_bytes()
-    return path.name in _CHAINSAW_FILES or b"kind: " + KIND.encode() in text or CHAINSAW.encode() in text
+    """Return whether a file found in a directory is to be played: plans, manifests and charts lie beside scenarios."""
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return False  # a link that leads nowhere
+    ours = _GROUP in text and _KIND_LINE.search(text) is not None
+    return ours or path.name in _CHAINSAW_FILES or CHAINSAW.encode() in text
 
 
 def load(path: Path) -> list[Scenario]:
@@ -64,6 +86,8 @@ def _scenarios(documents: Sequence[Any], path: Path) -> Iterator[Scenario]:
             yield _own(document, at, path)
         elif written == (CHAINSAW, CHAINSAW_KIND):
             yield _chainsaw(document, at, path)
+        elif written == (API_VERSION, PLAN_KIND):
+            raise ScenarioError(f"{path}: a rollout plan, not a scenario: explore it with 'mockkube explore {path}'")
         else:
             raise at.error(f"{written[0]} {written[1]} is no scenario: give {API_VERSION} {KIND}, or {CHAINSAW} Test")
 

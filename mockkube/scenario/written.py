@@ -10,6 +10,7 @@ from mockkube.scenario.scenario import Order, Settling
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "Scenario"
+PLAN_KIND: Final = "RolloutPlan"
 CHAINSAW: Final = "chainsaw.kyverno.io/v1alpha1"
 CHAINSAW_KIND: Final = "Test"
 DEFAULT_TIMEOUT: Final = Seconds(30.0)

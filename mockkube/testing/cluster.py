@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -35,6 +35,7 @@ class MockKube:
         self._running: Running | None = None
         self._stack = AsyncExitStack()
         self._thread: _Thread | None = None
+        self._activations = ExitStack()
 
     # Where it is
 
@@ -63,6 +64,16 @@ class MockKube:
         import os
 
         return {**(os.environ if base is None else base), "KUBECONFIG": str(self.kubeconfig)}
+
+    def activate(self) -> None:
+        """Set KUBECONFIG in this process to the cluster's, until the cluster ends.
+
+        Finds its way into the official Python clients, too, which read the variable only when they are imported.
+        """
+        from mockkube.testing.activation import activate
+
+        path = str(self.kubeconfig)
+        self._activations.enter_context(activate(path))
 
     def _present(self) -> "Running":
         if self._running is None:
@@ -114,6 +125,7 @@ class MockKube:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
+        self._activations.close()
         self._running = None
         await self._stack.aclose()
 

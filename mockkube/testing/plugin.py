@@ -26,6 +26,10 @@ def kube(request: pytest.FixtureRequest) -> "Iterator[MockKube]":
 
     settings: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers(_MARK))):
+        if mark.args:
+            raise pytest.UsageError(
+                f"@pytest.mark.{_MARK}: name each setting, like nodes=3, not {mark.args[0]!r} alone"
+            )
         settings |= mark.kwargs
     with MockKube(**settings) as cluster:
         yield cluster

@@ -59,6 +59,28 @@ def test_settings_that_cannot_be_meant_are_told_and_leave_nothing() -> None:
     assert "mockkube" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_unknown_settings_are_refused_with_what_may_have_been_meant() -> None:
+    with pytest.raises(ConfigurationError) as refused, MockKube(node=2, foo=3):
+        pass
+    first, second = str(refused.value).split("; ")
+    assert first == "unknown setting 'node': did you mean 'nodes'?"
+    assert second.startswith("unknown setting 'foo': known are name, bind, port")
+
+
+def test_an_active_cluster_is_what_clients_find_that_read_the_variable_at_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/elsewhere")
+    before = kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    with MockKube(nodes=1, without=["kubelets", "controllers", "scheduler"]) as kube:
+        kube.activate()
+        assert os.environ["KUBECONFIG"] == str(kube.kubeconfig)
+        with kubernetes.config.new_client_from_config() as client:
+            assert len(kubernetes.client.CoreV1Api(client).list_node().items) == 1
+    assert os.environ["KUBECONFIG"] == "/elsewhere"
+    assert before == kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+
+
 async def test_a_change_that_is_refused_is_raised() -> None:
     async with MockKube(without=["kubelets", "controllers", "scheduler"]) as kube:
         with pytest.raises(Invalid, match="feature is locked to true"):

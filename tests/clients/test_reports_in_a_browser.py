@@ -68,7 +68,7 @@ def of_runs() -> str:
     claims = (Claim(quote=text, source="KEP-1", outcome="harmful advice", observed=text),)
     steps = (
         StepResult("component", "", "", 3, Outcome.PASSED, "", 0.0, 0.0, (), {"name": "kubelet", "version": "1.35"}),
-        StepResult("assert", "", "", 9, Outcome.FAILED, "not so within 30 s:\n  a: expected 'b'", 0.0, 30.0),
+        StepResult("assert", "", "", 9, Outcome.FAILED, "not true within 30 s:\n  a: expected 'b'", 0.0, 30.0),
     )
     run = RunResult("evicted", "conformance/kep-5471/g4.yaml", 0, "", Outcome.PASSED, claims=claims, story=moments())
     lost = RunResult("lost", "g5.yaml", 0, "", Outcome.FAILED, claims=claims, steps=steps, story=moments(), digest="d")

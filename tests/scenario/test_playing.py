@@ -39,7 +39,7 @@ async def test_what_is_caught_is_played_after_a_failure_and_the_end_in_any_case(
         ("advance", "passed"),
     ]
     assert (result.outcome, result.virtual_seconds) == (Outcome.FAILED, 7.0)
-    assert "ConfigMap none: there is none" in result.message
+    assert "ConfigMap none: not found" in result.message
 
 
 async def test_a_pod_is_scheduled_and_runs_and_the_same_seed_does_the_same() -> None:

@@ -6,9 +6,9 @@ from typing import Any, Final
 from aiohttp import web
 
 from mockkube.api.catalogue import STATUS
-from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
+from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
 from mockkube.api.printers.catalogue import printer_of
-from mockkube.api.types import Object
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import bodies, handlers, rendering, tokens
 from mockkube.apiserver.http.asked import Asked
 from mockkube.apiserver.http.exchange import TEXT, status_success
@@ -91,17 +91,37 @@ async def read_log(asked: Asked) -> web.StreamResponse:
 async def connect(asked: Asked) -> web.StreamResponse:
     """Refuse to connect to a container: there is none."""
     await asked.resource.services.cache.fresh()
-    record = asked.resource.record(asked.call.namespace, asked.call.name)
+    name, port = asked.call.name, ""
+    if asked.call.subresource == "proxy":
+        name, port = split_name_port(name, asked.resource.plural.removesuffix("s"))
+    record = asked.resource.record(asked.call.namespace, name)
     if record is None:
-        raise NotFound.object("", asked.resource.plural, asked.call.name)
+        raise NotFound.object("", asked.resource.plural, name)
     obj = record.load()
+    if asked.resource.plural == "services" and port.isdigit() and not _has_port(obj, int(port)):
+        raise Unavailable(f'no service port {port} found for service "{name}"')
     if asked.resource.plural == "pods":
         logs.choose(obj, options.first(asked.exchange.query, "container"))
         if not obj["spec"].get("nodeName"):
-            raise BadRequest(f"pod {asked.call.name} does not have a host assigned")
+            raise BadRequest(f"pod {name} does not have a host assigned")
     raise BadRequest(
-        f"{asked.resource.plural} {asked.call.name}: nothing runs behind this object, so there is nothing to connect to"
+        f"{asked.resource.plural} {name}: nothing runs behind this object, so there is nothing to connect to"
     )
+
+
+def split_name_port(text: str, singular: str) -> tuple[str, str]:
+    """Split `name`, `name:port` or `scheme:name:port` of a proxied object into its name and port."""
+    # upstream 1.36: apimachinery/pkg/util/net/port_split.go
+    parts = text.split(":")
+    if len(parts) < 3:
+        parts = ["", *parts, ""][:3]
+    if len(parts) > 3 or parts[0] not in ("", "http", "https") or not parts[1]:
+        raise BadRequest(f'invalid {singular} request "{text}"')
+    return parts[1], parts[2]
+
+
+def _has_port(service: ReadOnlyObject, number: int) -> bool:
+    return any(port["port"] == number for port in service["spec"].get("ports") or ())
 
 
 async def read_page(asked: Asked) -> web.StreamResponse:

@@ -34,7 +34,8 @@ def lines(report: ReadOnlyObject) -> Iterator[str]:
 def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
     """Yield what `Making.as_json` says, line by line."""
     maker, pods = report["maker"], report["pods"]
-    yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {len(pods)} pods."
+    count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
+    yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {count}."
     yield from (f"The API server refuses pods of it: {one}" for one in report["refusals"])
     yield from (f"It wants no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
     if report["whatIf"]:

@@ -52,7 +52,7 @@ class Claim(Step):
 
         seconds = world.scene.timeout if self.timeout is None else self.timeout
         if not await world.until(holds, seconds):
-            raise Failure("\n".join([f"not so within {seconds:g} s:", *last]))
+            raise Failure("\n".join([f"not true within {seconds:g} s:", *last]))
 
     async def _wrong(self, world: World, client: Client, expected: Object) -> str:
         try:
@@ -91,7 +91,7 @@ class Assert(Claim):
     def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
         """One of them must match."""
         if not compared:
-            return f"{about}: there is none"
+            return f"{about}: not found"
         obj, least = min(compared, key=lambda pair: len(pair[1]))
         if not least:
             return ""
@@ -109,4 +109,7 @@ class Error(Claim):
     def wrong(self, about: str, compared: Sequence[tuple[ReadOnlyObject, list[Difference]]]) -> str:
         """None of them may match."""
         matching = [obj["metadata"]["name"] for obj, found in compared if not found]
-        return f"{about}: there is one like that: {', '.join(matching[:_SHOWN_MAX])}" if matching else ""
+        if not matching:
+            return ""
+        shown = ", ".join(matching[:_SHOWN_MAX])
+        return f"{about}: no object should match, but {shown} {'does' if len(matching) == 1 else 'do'}"

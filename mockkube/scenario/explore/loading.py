@@ -1,6 +1,6 @@
 """Rollout plans from files: what is written, checked, becomes a plan; a mistake names file, line and remedy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -30,9 +30,12 @@ from mockkube.scenario.explore.plan import (
 from mockkube.scenario.explore.written import ChangeEntry, DemandEntry, OrderEntry, PlanFile, SpecEntry
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.located import read_file, read_text
+from mockkube.scenario.written import CHAINSAW_KIND
+from mockkube.scenario.written import KIND as SCENARIO_KIND
 
 COMPONENTS_MAX: Final = 5
 """More have too many orders: of 5 there are 14,400 ways up and down."""
+_SCENARIOS: Final = (SCENARIO_KIND, CHAINSAW_KIND)
 _CLAIMS: Final = {"safe": True, "harmful": False, "none": None}
 
 
@@ -51,6 +54,8 @@ def _one(documents: Sequence[Any], file: str) -> Plan:
     if len(documents) != 1:
         raise ScenarioError(f"{file}: {len(documents)} documents: a plan is one document")
     at = Place(file)
+    if isinstance(documents[0], Mapping) and documents[0].get("kind") in _SCENARIOS:
+        raise ScenarioError(f"{file}: a scenario, not a rollout plan: play it with 'mockkube test {file}'")
     return _Reading(documents[0], at).plan(read(PlanFile, documents[0], at))
 
 

@@ -21,6 +21,7 @@ def lab(state: Path) -> StateDirectory:
     directory = StateDirectory(state / "lab")
     directory.path.mkdir(parents=True)
     directory.kubeconfig.write_text(render(Access("lab", "http://127.0.0.1:1")))
+    directory.database.write_text("")
     return directory
 
 
@@ -165,3 +166,17 @@ def test_down_of_a_cluster_that_never_was_makes_nothing(mockkube: Mockkube, stat
     answer = mockkube("down", "--name", "gone", "--delete")
     assert (answer.code, answer.out) == (0, "Cluster 'gone' was not running\n")
     assert not state.exists()
+
+
+def test_without_a_command_the_help_is_shown(mockkube: Mockkube) -> None:
+    answer = mockkube()
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == mockkube("--help").out
+
+
+def test_status_leaves_out_what_holds_no_cluster(mockkube: Mockkube, state: Path) -> None:
+    (state / "killed" / "certificates").mkdir(parents=True)
+    assert mockkube("status").out == "No clusters; start one with 'mockkube up'.\n"
+    assert json.loads(mockkube("status", "--name", "killed", "-o", "json").out)[0]["state"] == "Absent"
+    assert mockkube("down", "--name", "killed").out == "Cluster 'killed' was not running\n"
+    assert not (state / "killed").exists()

@@ -71,3 +71,11 @@ def test_a_mistake_in_a_plan_is_one_line(mockkube: Mockkube, plan: str) -> None:
     answer = mockkube("explore", plan)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert f"{plan}:18: " in answer.err
+
+
+def test_a_scenario_is_sent_to_test(mockkube: Mockkube, tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: x}\nspec: {steps: []}\n")
+    answer = mockkube("explore", str(path))
+    assert answer.code == 2
+    assert answer.err == f"mockkube: {path}: a scenario, not a rollout plan: play it with 'mockkube test {path}'\n"

@@ -221,7 +221,8 @@ def test_a_cluster_that_is_not_there_is_exit_code_3(mockkube: Mockkube, kubeconf
     answer = mockkube("scan", "--kubeconfig", kubeconfig("http://127.0.0.1:1"), "--gate", NUMERIC)
     assert (answer.code, answer.err) == (
         3,
-        "mockkube: http://127.0.0.1:1 does not answer: [Errno 111] Connection refused\n",
+        "mockkube: nothing runs at http://127.0.0.1:1: "
+        "start that cluster, or name another with --kubeconfig or --name\n",
     )
 
 

@@ -99,3 +99,29 @@ def test_an_interrupt_ends_what_scenarios_have_started(tmp_path: Path) -> None:
 def test_a_report_is_one_page(played, tmp_path: Path) -> None:
     played(SCENARIO % "v", "--report", str(tmp_path / "report.html"))
     assert (tmp_path / "report.html").read_text().lower().startswith("<!doctype html>")
+
+
+def test_every_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.yaml").write_text(SCENARIO % "v")
+    (tmp_path / "unknown.yaml").write_text((SCENARIO % "v").replace("cluster:", "clutser:"))
+    (tmp_path / "verb.yaml").write_text((SCENARIO % "v").replace("- create:", "- craete:"))
+    (tmp_path / "chart.yaml").write_text("{{ not: [yaml")
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "bad.yaml").write_text((SCENARIO % "v").replace("cluster:", "clutser:"))
+    assert run(["test", str(tmp_path), "--list"]) == 2
+    first, *listed = capsys.readouterr().err.splitlines()
+    assert first == "mockkube: 2 of 3 files cannot be played:"
+    assert [line.split(":")[0].strip() for line in listed] == [
+        str(tmp_path / "unknown.yaml"),
+        str(tmp_path / "verb.yaml"),
+    ]
+
+
+def test_a_rollout_plan_is_sent_to_explore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text("apiVersion: mockkube.dev/v1alpha1\nkind: RolloutPlan\nmetadata: {name: x}\n")
+    assert run(["test", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"mockkube: {path}: a rollout plan, not a scenario: explore it with 'mockkube explore {path}'\n"
+    )

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mockkube.cli.up import path_line
 from mockkube.cluster.files import write_atomically
 from mockkube.cluster.state import StateDirectory
 
@@ -146,9 +147,9 @@ def test_a_port_in_use_is_refused(start: Start) -> None:
 
 def test_a_second_cluster_of_the_name_is_refused_and_the_first_goes_on(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
-    first = start("--ready-file", str(path))
+    first = start("--ready-file", str(path), "--name", "default")
     said(first)
-    line = refused(start("--ready-file", str(path)))
+    line = refused(start("--ready-file", str(path), "--name", "default"))
     assert line.startswith(f"cluster 'default' is already running by process {first.pid}: stop it with 'mockkube down")
     assert ask(json.loads(path.read_text()), "/api/v1/nodes")["items"] == []
 
@@ -205,3 +206,27 @@ def test_a_token_given_on_the_command_line_is_not_in_the_process_list(start: Sta
     shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
     assert b"a-secret-of-mine" not in shown
     assert shown.count(b"\0") == len(process.args)
+
+
+def test_ephemeral_clusters_without_a_name_run_side_by_side_and_leave_nothing(start: Start, state: Path) -> None:
+    one, two = start("--without", "kubelets"), start("--without", "kubelets")
+    lines = [process.stdout.readline() for process in (one, two) if process.stdout is not None]
+    assert sorted(line.split()[1] for line in lines) == ["'default'", "'default-2'"]
+    for process in (one, two):
+        process.terminate()
+        assert process.wait(10) == 0
+    assert list(state.iterdir()) == []
+
+
+def test_a_start_that_is_refused_leaves_nothing(start: Start, state: Path) -> None:
+    assert "ready file" in refused(start("--ready-file", "/nowhere/ready", durable=True))
+    assert list(state.iterdir()) == []
+
+
+def test_the_path_is_shown_where_the_shell_does_not_find_the_command(tmp_path: Path) -> None:
+    program = tmp_path / "a b" / "mockkube"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    assert path_line(str(program), "/bin") == f"""export PATH='{program.parent}':"$PATH\""""
+    assert path_line(str(program), f"/bin:{program.parent}") == ""
+    assert path_line(str(tmp_path / "__main__.py"), "/bin") == ""

@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from mockkube.cluster.kubeconfig import Access, render
+from mockkube.cluster.listener import bind, url_of
+from mockkube.cluster.state import StateDirectory
 
 Mockkube = Callable[..., Any]
 TAINT = {"key": "sla", "value": "950", "effect": "NoSchedule"}
@@ -211,3 +213,28 @@ def test_a_cluster_that_does_not_answer_ends_with_3(mockkube: Mockkube, tmp_path
     path = tmp_path / "kubeconfig"
     path.write_text(render(Access("lab", "http://127.0.0.1:1")))
     assert mockkube("why", "pod/web", "--kubeconfig", str(path)).code == 3
+
+
+@pytest.mark.parametrize(
+    "arguments", [("why", "web"), ("why", "deployment/web"), ("scan", "--to", "1.35")], ids=" ".join
+)
+def test_a_cluster_that_is_stopped_is_named_with_the_remedy(
+    mockkube: Mockkube, state: Path, arguments: tuple[str, ...]
+) -> None:
+    directory = StateDirectory(state / "lab")
+    directory.path.mkdir(parents=True)
+    with bind("127.0.0.1", 0) as listening:
+        url = url_of(listening, tls=False)
+    directory.kubeconfig.write_text(render(Access("lab", url)))
+    answer = mockkube(*arguments, "--name", "lab")
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err == f"mockkube: nothing runs at {url}: start it with 'mockkube up --name lab'\n"
+
+
+@pytest.mark.parametrize("arguments", [("why", "web"), ("scan", "--to", "1.35")], ids=" ".join)
+def test_a_cluster_that_never_was_is_named(mockkube: Mockkube, arguments: tuple[str, ...]) -> None:
+    assert mockkube(*arguments, "--name", "lab").err == (
+        "mockkube: there is no cluster 'lab': start it with 'mockkube up --name lab'\n"
+    )
+    both = mockkube(*arguments, "--name", "lab", "--kubeconfig", "x")
+    assert both.err == "mockkube: --kubeconfig and --name: both say which cluster: leave one out\n"

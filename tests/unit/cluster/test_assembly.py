@@ -32,7 +32,9 @@ def directory(tmp_path: Path) -> StateDirectory:
 @pytest.fixture
 def cluster(directory: StateDirectory, build: Build) -> Fixture:
     def make(**fields: Any) -> Cluster:
-        configuration = ClusterConfiguration(**{"name": "lab", "port": 0, "db": MEMORY, **fields})
+        configuration = ClusterConfiguration(
+            **{"name": "lab", "port": 0, "db": MEMORY, "given": frozenset({"name"}), **fields}
+        )
         return Cluster(configuration, directory, build=build)
 
     return make
@@ -124,13 +126,17 @@ async def test_the_users_kubeconfig_has_the_context_while_it_runs(cluster: Fixtu
     assert yaml.safe_load(path.read_text())["contexts"] == []
 
 
-async def test_token_and_certificates_are_the_same_after_a_restart(cluster: Fixture) -> None:
+@pytest.mark.parametrize(("db", "count"), [(None, 1), (MEMORY, 2)], ids=["durable", "ephemeral"])
+async def test_token_and_certificates_of_a_durable_cluster_outlive_a_restart(
+    cluster: Fixture, directory: StateDirectory, db: str | None, count: int
+) -> None:
     seen = set()
     for _ in range(2):
-        async with cluster() as running:
+        async with cluster(db=db) as running:
             assert running.ca_file is not None
             seen.add((running.token, running.ca_file.read_bytes()))
-    assert len(seen) == 1
+    assert len(seen) == count
+    assert directory.path.exists() == (count == 1)
 
 
 async def test_nodes_are_registered_before_it_is_ready(cluster: Fixture, built: list[Any]) -> None:
@@ -153,8 +159,7 @@ async def test_a_port_in_use_is_named_and_nothing_is_written(
         with pytest.raises(StartError, match=f"port {port} on 127.0.0.1 is in use: stop what listens there, or give"):
             await cluster(port=port).__aenter__()
     assert built == []
-    assert tree(directory.path) == ["lock"]
-    assert directory.holder() is None
+    assert not directory.path.exists()
 
 
 async def test_a_second_cluster_of_the_name_is_refused_and_the_first_goes_on(cluster: Fixture) -> None:
@@ -162,6 +167,16 @@ async def test_a_second_cluster_of_the_name_is_refused_and_the_first_goes_on(clu
         with pytest.raises(StartError, match="cluster 'lab' is already running"):
             await cluster(tls=False).__aenter__()
         assert (await ask(running.url)).startswith("system:unsecured")
+
+
+async def test_an_ephemeral_cluster_that_nobody_named_takes_the_next_free_name(cluster: Fixture) -> None:
+    unnamed: frozenset[str] = frozenset()
+    async with cluster(tls=False) as first, cluster(tls=False, given=unnamed) as second:
+        async with cluster(tls=False, given=unnamed) as third:
+            assert [one.name for one in (first, second, third)] == ["lab", "lab-2", "lab-3"]
+            assert third.kubeconfig.parent.name == "lab-3"
+            assert "mockkube-lab-3" in third.kubeconfig.read_text()
+        assert not third.kubeconfig.parent.exists()
 
 
 async def test_an_address_of_another_machine_is_named(cluster: Fixture) -> None:

@@ -82,3 +82,42 @@ def test_the_token_is_kept(tmp_path: Path) -> None:
 )
 def test_a_database_is_shown_without_its_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+def test_keys_that_no_database_belongs_to_go_with_the_lock(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    with StateLock(directory) as lock:
+        lock.keep()
+        directory.token.write_text("abc")
+        directory.certificates.mkdir()
+        (directory.certificates / "ca.crt").write_text("")
+    assert not directory.path.exists()
+
+
+def test_a_cluster_that_has_started_keeps_its_database_and_keys(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    with StateLock(directory) as lock:
+        lock.keep()
+        directory.token.write_text("abc")
+        directory.control.write_text("")
+    assert directory.kept_token() == "abc"
+    assert directory.is_durable()
+
+
+def test_a_first_start_that_is_refused_leaves_nothing_of_ours(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    with StateLock(directory):
+        directory.database.write_text("")
+        directory.database.with_name("cluster.db-wal").write_text("")
+        directory.token.write_text("abc")
+        (directory.path / "notes.txt").write_text("mine")
+    assert [path.name for path in directory.path.iterdir()] == ["notes.txt"]
+
+
+def test_a_later_start_that_is_refused_leaves_what_there_was(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+    directory.path.mkdir()
+    directory.database.write_text("objects")
+    with StateLock(directory):
+        pass
+    assert directory.database.read_text() == "objects"

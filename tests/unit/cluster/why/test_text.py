@@ -99,7 +99,7 @@ def test_what_makes_no_pods_says_who_refuses_them() -> None:
         "whatIf": [remedy("gate", "kube-apiserver", "X=true")],
     }
     assert list(lines_of_maker(report)) == [
-        "DaemonSet default/d has 1 pods.",
+        "DaemonSet default/d has 1 pod.",
         "The API server refuses pods of it: spec: bad",
         "It wants no pod on n1: taint a:NoSchedule",
         "",
