@@ -51,8 +51,14 @@ def _numbers(claims: Sequence[ClaimResult]) -> str:
 
 def _groups(claims: Sequence[ClaimResult], file: Path) -> Iterator[str]:
     for group, members in _grouped(claims):
-        yield f"\n## {group}\n\n{_COLUMNS}"
+        yield f"\n## {group}\n\n{_introduction(members[0])}{_COLUMNS}"
         yield from (_line(one, file) for one in members)
+
+
+def _introduction(one: ClaimResult) -> str:
+    """Return the text of the README.md beside a scenario, if there is one."""
+    readme = Path(one.file).parent / "README.md"
+    return f"{readme.read_text(encoding='utf-8').strip()}\n\n" if readme.is_file() else ""
 
 
 def _grouped(claims: Sequence[ClaimResult]) -> Iterator[tuple[str, list[ClaimResult]]]:

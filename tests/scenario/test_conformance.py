@@ -76,7 +76,8 @@ def test_a_file_is_named_for_its_scenario(file: Path, runs: list[Run]) -> None:
     assert {run.scenario.name for run in runs} == {file.stem.lower()}
 
 
-def test_the_page_of_claims_is_current(first: list[RunResult]) -> None:
+def test_the_page_of_claims_is_current(first: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TOP)
     assert PAGE.read_text() == summary.render(_from_the_top(first), PAGE.relative_to(TOP)), "renew it: make claims"
 
 

@@ -1,5 +1,6 @@
 """The page of claims."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_a_row_links_to_its_scenario_from_where_the_page_lies_and_quotes_the_tex
 def test_a_row_shows_the_outcome_only_if_the_runs_confirm_it(outcome, runs: Outcome, shown: str) -> None:
     claim = Claim(claim="x", outcome=outcome, observed="so")
     assert f"{shown} so |" in render([run("a", runs, claim)], Path("docs/x.md"))
+
+
+def test_a_directory_is_introduced_by_its_readme(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("About these.\n")
+    page = render([replace(run("a"), file=str(tmp_path / "a.yaml"))], tmp_path / "page.md")
+    assert f"## {tmp_path.name}\n\nAbout these.\n\n| scenario |" in page
 
 
 def test_the_page_counts_claims_by_directory_and_outcome() -> None:
