@@ -25,6 +25,7 @@ COMMANDS: Final = (
     Entry("eval", "Ask what an expression, version, toleration or selector says."),
     Entry("scan", "Find what breaks without a gate, or at an older version."),
     Entry("test", "Play scenarios in virtual time."),
+    Entry("examples", "List and copy the scenarios and plans that ship."),
     Entry("explore", "Try every order of a rollout."),
     Entry("scheduler", "Run the scheduler alone, against any API server."),
     Entry("why", "Say why a pod is where it is, or nowhere."),

@@ -12,6 +12,7 @@ import click
 
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
+from mockkube.cli.shipped import find_shipped
 from mockkube.cluster.errors import ConfigurationError, StartError
 from mockkube.runtime.clock import RealClock
 
@@ -77,7 +78,7 @@ def _plan(path: str, seed: int | None) -> "Plan":
     from mockkube.scenario.explore.loading import load
 
     try:
-        plan = load(Path(path))
+        plan = load(find_shipped(path))
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
     return plan if seed is None else replace(plan, seed=seed)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockkube.cli.exits import Exit
+from mockkube.cli.shipped import find_shipped
 from mockkube.cluster.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Run]":
     if not paths:
         raise click.UsageError("no scenarios: give files or directories of them")
     try:
-        scenarios = _load(find([Path(path) for path in paths]))
+        scenarios = _load(find([find_shipped(path) for path in paths]))
         return runs_of(scenarios, name=options["scenario"], cell=options["cell"], seeds=options["seeds"])
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
