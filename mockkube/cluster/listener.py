@@ -17,6 +17,7 @@ HANDSHAKE_SECONDS_MAX: Final = 10.0
 IDLE_SECONDS_MAX: Final = 180.0
 LINE_BYTES_MAX: Final = 64 << 10  # long label selectors and continue tokens travel in the request line
 HEADER_BYTES_MAX: Final = 64 << 10
+HEADERS_MAX: Final = 1024  # who is impersonated may be in many groups, each a header
 STOP_SECONDS_MAX: Final = 0.5
 
 
@@ -68,6 +69,7 @@ class Listener:
             keepalive_timeout=IDLE_SECONDS_MAX,
             max_line_size=LINE_BYTES_MAX,
             max_field_size=HEADER_BYTES_MAX,
+            max_headers=HEADERS_MAX,
             auto_decompress=False,  # as upstream, which takes a body as it comes
         )
         self._server: asyncio.Server | None = None

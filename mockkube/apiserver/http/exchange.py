@@ -29,6 +29,7 @@ BODY_SECONDS_MAX: Final = 60.0
 # upstream 1.36: apiserver/pkg/server/config.go, RequestTimeout
 BODY_PAUSE_SECONDS_MAX: Final = 20.0
 """Longest pause of a client in the middle of a body."""
+_CONTINUE: Final = "100-continue"
 GZIP_BYTES_MIN: Final = 128 * 1024
 LARGE_BYTES_MIN: Final = 64 * 1024
 TEXT: Final = "text/plain; charset=utf-8"
@@ -73,6 +74,9 @@ class Exchange:
             return b""
         if (request.content_length or 0) > BODY_BYTES_MAX:
             raise _too_large()
+        if request.headers.get("Expect", "").lower() == _CONTINUE and request.version.minor:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
         parts, size = [], 0
         try:
             async with asyncio.timeout(BODY_PAUSE_SECONDS_MAX) as deadline:

@@ -19,6 +19,13 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 HEADER_SECONDS_MAX: Final = 32.0
 """Longest time for the head of a request, from the connection or its own first byte on."""
 # upstream 1.36: apiserver/pkg/server/secure_serving.go, ReadHeaderTimeout
+HEAD_BYTES_MAX: Final = (1 << 20) + 4096
+"""Largest head of a request."""
+# upstream 1.36: net/http, DefaultMaxHeaderBytes
+_HEAD_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
+)
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 
@@ -27,6 +34,7 @@ class RequestHandler(web.RequestHandler):
     """One connection. What its parser refuses is answered in upstream's words, and ends it."""
 
     _header_deadline: asyncio.TimerHandle | None = None
+    _head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serve the connection; it has a limited time for the head of its first request."""
@@ -39,18 +47,24 @@ class RequestHandler(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends; the head of a request that has begun must be complete in time."""
+        """Take what the client sends; the head of a request that has begun must be complete in time and bounds."""
         heads = self._request_count
         super().data_received(data)
         if self._request_count != heads:
             self._end_head()
-        elif self._header_deadline is None and self._waiter is not None and not self._waiter.done():
-            self._begin_head()
+        elif self._waiter is not None and not self._waiter.done():
+            if self._header_deadline is None:
+                self._begin_head()
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX and self.transport is not None:
+                self.transport.write(_HEAD_TOO_LARGE)
+                self.force_close()
 
     def _begin_head(self) -> None:
         self._header_deadline = self._loop.call_later(HEADER_SECONDS_MAX, self.force_close)
 
     def _end_head(self) -> None:
+        self._head_bytes = 0
         if self._header_deadline is not None:
             self._header_deadline.cancel()
             self._header_deadline = None

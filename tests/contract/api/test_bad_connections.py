@@ -270,3 +270,31 @@ async def test_clients_that_go_in_the_middle_of_their_bodies_are_no_errors(
             await api.ask("GET", "/readyz")
     await api.ask("GET", "/readyz")
     assert caplog.records == []
+
+
+async def test_many_headers_are_read(api: "Api") -> None:
+    async with connected(api) as connection:
+        await connection.send(READY[:-2] + b"".join(b"X-%d: a\r\n" % one for one in range(500)) + b"\r\n")
+        assert await connection.status() == 200
+
+
+async def test_a_head_that_is_too_large_as_a_whole_ends_the_connection(api: "Api") -> None:
+    async with connected(api) as connection:
+        try:
+            for number in range(100):
+                await connection.send((b"" if number else READY[:-2]) + b"X-%d: " % number + b"a" * 60_000 + b"\r\n")
+        except ConnectionError:
+            return
+        answer = await connection.rest()
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(api: "Api", lab: str) -> None:
+    body = b'{"metadata": {"name": "expected"}}'
+    head = f"POST {lab}/secrets HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+    async with connected(api) as connection:
+        await connection.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            assert await connection.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await connection.send(body)
+        assert await connection.status() == 201
