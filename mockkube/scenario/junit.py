@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from mockkube.scenario.claim_results import decide
+from mockkube.scenario.claim_results import conclude, decide
 from mockkube.scenario.claims import CLAIM_OUTCOMES
 from mockkube.scenario.results import Outcome, RunResult
 from mockkube.scenario.running import replay_of
@@ -16,7 +16,7 @@ _OUTCOMES: Final = (*CLAIM_OUTCOMES, _NOT_DECIDED)
 
 def render(results: Sequence[RunResult]) -> str:
     """Return one suite per file, one case per run."""
-    root = ElementTree.Element("testsuites", _counts(results))
+    root = ElementTree.Element("testsuites", {"name": conclude(results), **_counts(results)})
     for file in dict.fromkeys(result.file for result in results):
         mine = [result for result in results if result.file == file]
         suite = ElementTree.SubElement(root, "testsuite", {"name": file, **_counts(mine)})

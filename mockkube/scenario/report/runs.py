@@ -60,7 +60,8 @@ def _figures(results: Sequence[RunResult]) -> str:
     """Return how many runs ended how, and how many claims have which outcome."""
     runs = Counter(one.outcome for one in results)
     claims: Counter[str] = Counter(one.outcome or "not decided" for one in decide(results))
-    shown = [(runs[one], f"{one} runs" if one is not Outcome.PASSED else "runs as expected") for one in Outcome]
+    failed = [(runs[one], f"run{'s' * (runs[one] != 1)} {one}") for one in Outcome if one is not Outcome.PASSED]
+    shown = [*failed, (runs[Outcome.PASSED], "as expected")]
     shown += [(claims[one], f"claims: {one}") for one in (*CLAIM_OUTCOMES, "not decided")]
     items = "".join(f"<li><b>{count}</b> {escape(text)}</li>" for count, text in shown if count)
     return f'<ul class="figures">{items}</ul>'
@@ -89,15 +90,14 @@ def _about(results: Sequence[RunResult]) -> str:
 
 def _overview(results: Sequence[RunResult]) -> str:
     rows = [_row(index, one) for index, one in enumerate(results)]
-    heads = ("Run", "Result", "Claim", "Outcome of the claim", "Virtual time")
+    heads = ("Run", "Result", "Claims and their outcomes", "Virtual time")
     return table(heads, rows, "All runs, those that did not pass first")
 
 
 def _row(index: int, one: RunResult) -> list[str]:
     link = f'<a href="#run-{index}">{escape(one.title)}</a>'
-    claims = "<br>".join(html(each.claim.text) for each in decide([one]))
-    outcomes = "<br>".join(_claim_outcome(one, each) for each in decide([one]))
-    return [link, _result(one), claims, outcomes, f"{one.virtual_seconds:.0f} s"]
+    claims = "<br>".join(f"{_claim_outcome(one, each)} {html(each.claim.text)}" for each in decide([one]))
+    return [link, _result(one), claims, f"{one.virtual_seconds:.0f} s"]
 
 
 def _result(one: RunResult) -> str:
@@ -122,10 +122,10 @@ def _stopped(one: RunResult) -> str:
 
 def _run(index: int, one: RunResult) -> Iterator[str]:
     yield f'<h2 id="run-{index}">{escape(one.title)} {_result(one)}</h2>'
-    yield from (_claim(one, each) for each in decide([one]))
     bad = one.outcome not in _LAST
     if bad:
         yield box("What went wrong", "".join(evidence(one)), "bad")
+    yield from (_claim(one, each) for each in decide([one]))
     yield f'<p class="soft">File {escape(one.file)}. Run it again: <code>{escape(replay_of(one))}</code></p>'
     if one.steps:
         count = (
@@ -148,7 +148,8 @@ def _claim(run: RunResult, one: ClaimResult) -> str:
     if claim.place:
         parts.append(f'<span class="soft">{escape(claim.place)}</span>')
     parts.append(f"<b>Outcome:</b> {_claim_outcome(run, one)}")
-    parts += [f"<b>What happens:</b> {html(claim.observed)}"] if claim.observed else []
+    label = "Expected" if one.outcome is None else "What happens"
+    parts += [f"<b>{label}:</b> {html(claim.observed)}"] if claim.observed else []
     return f"<p>{'<br>'.join(parts)}</p>"
 
 

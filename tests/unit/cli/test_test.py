@@ -62,7 +62,7 @@ def test_gates_that_no_component_has_end_with_two(played) -> None:
 def test_junit_tells_of_every_run(played, tmp_path: Path) -> None:
     played(SCENARIO % "w", "--junit", str(tmp_path / "junit.xml"))
     text = (tmp_path / "junit.xml").read_text()
-    assert '<testsuites tests="1" failures="1" errors="0" skipped="0"' in text
+    assert '<testsuites name="1 run: 1 failed" tests="1" failures="1" errors="0" skipped="0"' in text
     assert "<failure message=" in text
 
 

@@ -21,6 +21,7 @@ RESULTS = (
 
 def test_junit_counts_and_names_every_run() -> None:
     root = ElementTree.fromstring(junit.render(RESULTS))
+    assert root.attrib.pop("name") == "4 runs: 1 failed, 1 broken, 1 skipped, 1 as expected"
     assert root.attrib == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "0.100"}
     assert [suite.get("name") for suite in root] == ["a.yaml", "b c.yaml"]
     assert [[child.tag for child in case] for case in root.iter("testcase")] == [
