@@ -131,17 +131,16 @@ class Fuzzer:
     async def _in_memory(self, data: bytes, request: Request) -> Answer:
         if self.connection is None or not self.connection.open:
             self.connection = Connection(self.server)
-        connection = self.connection
-        if request.method == "HEAD" or request.streams:
+        connection, whole = self.connection, not (request.method == "HEAD" or request.streams)
+        answer = await connection.send(data, whole=whole)
+        if not (answer.status or answer.body or connection.fresh):
+            # the server has closed the old one, as it may after any answer
+            self.connection = connection = Connection(self.server)
+            answer = await connection.send(data, whole=whole)
+        if not whole:
             self.connection = None
-            answer = await connection.send(data, whole=False)
             connection.close()
-            return answer
-        answer = await connection.send(data)
-        if answer.status or answer.body or connection.fresh:
-            return answer
-        self.connection = Connection(self.server)  # the server has closed the old one, as it may after any answer
-        return await self.connection.send(data)
+        return answer
 
     async def _over_socket(self, data: bytes) -> Answer:
         host, _, port = self.url.rpartition("/")[2].partition(":")

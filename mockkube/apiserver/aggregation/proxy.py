@@ -70,7 +70,7 @@ class Proxy:
             URL(where.url + request.raw_path, encoded=True),
             backend.spec,
             headers=_headers(exchange, where),
-            body=request.content if request.body_exists else None,
+            body=exchange.parts() if request.body_exists else None,
             seconds=DISCOVERY_SECONDS if discovering else None,
         )
         async with sent as response:

@@ -1,7 +1,8 @@
 """One request and the making of its answer: what every handler is given."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -74,25 +75,32 @@ class Exchange:
             return b""
         if (request.content_length or 0) > BODY_BYTES_MAX:
             raise _too_large()
+        parts, size = [], 0
+        async with aclosing(self.parts()) as coming:
+            async for part in coming:
+                size += len(part)
+                if size > BODY_BYTES_MAX:
+                    raise _too_large()
+                parts.append(part)
+        return b"".join(parts)
+
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        """The request body as it comes; Timeout if it pauses or takes too long, BadRequest if it breaks off."""
+        request = self.request
         if request.headers.get("Expect", "").lower() == _CONTINUE and request.version.minor:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(BODY_PAUSE_SECONDS_MAX) as deadline:
-                now = asyncio.get_running_loop().time
-                ends_at = now() + BODY_SECONDS_MAX
-                async for part in request.content.iter_any():
-                    deadline.reschedule(min(now() + BODY_PAUSE_SECONDS_MAX, ends_at))
-                    size += len(part)
-                    if size > BODY_BYTES_MAX:
-                        raise _too_large()
-                    parts.append(part)
-        except web.RequestPayloadError as error:
-            raise BadRequest("the body ends too soon") from error
-        except TimeoutError as error:
-            raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from error
-        return b"".join(parts)
+        now = asyncio.get_running_loop().time
+        ends_at = now() + BODY_SECONDS_MAX
+        while not request.content.at_eof():
+            try:
+                async with asyncio.timeout(min(BODY_PAUSE_SECONDS_MAX, ends_at - now())):
+                    part = await request.content.readany()
+            except web.RequestPayloadError as error:
+                raise BadRequest("the body ends too soon") from error
+            except TimeoutError as error:
+                raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from error
+            yield part
 
     def respond(self, body: bytes | Sequence[Bulk], *, status: int = 200, media: str = JSON) -> web.Response:
         """An answer with the headers every answer has, compressed when that is asked for and worth it."""
