@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims lock clean
+.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims mutants lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
+	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
 	@echo "make lock      renew the lock files (needs uv)"
 	@echo "make clean     remove what make has made, .venv included"
 
@@ -71,6 +72,9 @@ oracle: $(DEVELOPMENT)
 claims: $(DEVELOPMENT)
 	$(BIN)/mockkube test conformance --summary docs/conformance.md
 	$(BIN)/python tools/count_claims.py
+
+mutants: $(DEVELOPMENT)
+	$(BIN)/python tests/mutants/run.py $(ARGS)
 
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: install it, or give one with make UV=/path/to/uv" >&2; exit 1; }
