@@ -208,6 +208,27 @@ def test_the_fixture_takes_proposals(kube):
         assert json.load(answer)["label"] == "own"
 
 
+def test_openapi_documents_show_the_fields_of_the_version(file):
+    with MockKube(proposals=[file], without=["scheduler", "controllers"]) as kube:
+        paths = [("/openapi/v2", "definitions"), ("/openapi/v3/api/v1", "components.schemas")]
+        for path, way in paths:
+            document = _get(kube, path)
+            for step in way.split("."):
+                document = document[step]
+            shown = document["io.k8s.api.core.v1.PodSpec"]["properties"]["quiet"]
+            assert shown["description"] == "How quiet it has to be."
+            assert shown["properties"]["level"]["format"] == "int32"
+        kube.patch_component("kube-apiserver", version="1.35")
+        older = _get(kube, "/openapi/v2")["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]
+        assert "quiet" not in older
+
+
+def _get(kube, path):
+    request = urllib.request.Request(f"{kube.url}{path}", headers={"Authorization": f"Bearer {kube.token}"})
+    with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=kube.ca_file)) as answer:
+        return json.load(answer)
+
+
 PLAN = """
 apiVersion: mockkube.dev/v1alpha1
 kind: RolloutPlan
