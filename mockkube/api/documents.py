@@ -9,12 +9,15 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api import go_json
+from mockkube.api.errors import TooLarge
 
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 DEPTH_MAX: Final = 200
 """How deep a document may be nested: no kind comes near it, and what is stored can be written again."""
+CONTAINERS_MAX: Final = 200_000
+"""How many objects and lists a document may consist of."""
 ALIASED_MAX: Final = 100_000
 """How many values the aliases of a YAML text may stand for."""
 TOO_DEEP: Final = "exceeded max depth"
@@ -30,9 +33,30 @@ def read_json(body: bytes) -> Any:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
-    if body.count(b"{") + body.count(b"[") > DEPTH_MAX and _deeper_than(value, DEPTH_MAX):
+    opened = body.count(b"{") + body.count(b"[")
+    if opened > DEPTH_MAX and _deeper_than(value, DEPTH_MAX):
         raise Unreadable(f"json parse error: {TOO_DEEP}")
+    if opened > CONTAINERS_MAX:
+        check_containers(count_containers(value))
     return value
+
+
+def check_containers(count: int) -> None:
+    """Refuse a document of more objects and lists than can be worked on in little time and memory."""
+    # differs: upstream has no such limit; each of them may become a kilobyte once it is completed
+    if count > CONTAINERS_MAX:
+        raise TooLarge(f"Request entity too large: {count} objects and lists, the limit is {CONTAINERS_MAX}")
+
+
+def count_containers(value: Any) -> int:
+    """Return how many objects and lists a value consists of."""
+    match value:
+        case dict():
+            return 1 + sum([count_containers(one) for one in value.values() if isinstance(one, dict | list)])
+        case list():
+            return 1 + sum([count_containers(one) for one in value if isinstance(one, dict | list)])
+        case _:
+            return 0
 
 
 @dataclass(frozen=True, slots=True)

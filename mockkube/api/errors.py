@@ -234,6 +234,22 @@ class Internal(ApiError):
         super().__init__(f"Internal error occurred: {message}", details=details)
 
 
+class StorageTooLarge(ApiError):
+    """An object is larger than what can be stored."""
+
+    # upstream 1.36: etcd refuses requests beyond 1.5 MiB, its client those beyond 2 MiB
+    code, reason = 500, ""
+    BYTES_MAX: Final = 1536 * 1024
+    SENT_BYTES_MAX: Final = 2 * 1024 * 1024
+
+    def __init__(self, size: int) -> None:
+        message = "etcdserver: request is too large"
+        if size > self.SENT_BYTES_MAX:
+            sent = f"trying to send message larger than max ({size} vs. {self.SENT_BYTES_MAX})"
+            message = f"rpc error: code = ResourceExhausted desc = {sent}"
+        super().__init__(message)
+
+
 class Unavailable(ApiError):
     """The server cannot answer now."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Repeats, Unreadable, Yaml
+from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Repeats, Unreadable, Yaml, check_containers
 from mockkube.api.fields import quoted
 
 _INTEGER_MIN: Final = -(1 << 63)
@@ -34,7 +34,7 @@ def read(body: bytes) -> Yaml:
 
 def _check_extent(body: bytes) -> None:
     """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
-    total, aliased, opened = 0, 0, list[tuple[str | None, int]]()
+    total, aliased, containers, opened = 0, 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.DocumentEndEvent):
@@ -45,6 +45,7 @@ def _check_extent(body: bytes) -> None:
         elif isinstance(event, yaml.CollectionStartEvent):
             opened.append((event.anchor, total))
             total += 1
+            containers += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = opened.pop()
             if anchor is not None:
@@ -53,6 +54,7 @@ def _check_extent(body: bytes) -> None:
             total += 1
         if len(opened) > DEPTH_MAX:
             raise Unreadable(f"yaml: {TOO_DEEP}")
+        check_containers(containers)
         if aliased > ALIASED_MAX:
             raise Unreadable("yaml: document contains excessive aliasing")
 

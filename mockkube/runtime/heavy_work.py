@@ -1,12 +1,17 @@
 """Heavy work beside the event loop: what takes long runs in a thread, so that the loop keeps turning.
 
 A thread that runs Python code gives the interpreter away every few milliseconds, so the loop waits for moments, not for
-the end of the work. Light work stays where it is: to hand it over would cost more than to do it.
+the end of the work. Light work stays where it is: to hand it over would cost more than to do it. Work whose size says
+nothing of how long it takes tells so while it runs (`spend`), and is begun anew in a thread once it turns out heavy.
+
+While a thread works no garbage is searched for: to look at a million objects that are in use stops everybody. What is
+decoded from JSON has no cycles, and is freed when the work is done.
 """
 
 import asyncio
 import contextvars
 import ctypes
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -19,11 +24,39 @@ T = TypeVar("T")
 HEAVY_BYTES_MIN: Final = 16 * 1024
 """Work on so many bytes of JSON is heavy: one byte takes a microsecond or so, ten at the worst."""
 THREADS_MAX: Final = 2
+UNITS_MAX: Final = 50_000
+"""How much light work may spend before it turns out to be heavy: microseconds, about."""
 SECONDS_MAX: Final = 34.0
 """How long one piece of work may take. Upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go."""
+_LARGE_BYTES_MIN: Final = 512 * 1024
+"""Work on so many bytes leaves memory behind that is worth giving back."""
 _LOCAL: Final = threading.local()
+_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc's
 _SWITCH_SECONDS: Final = 0.002
 """How long a thread keeps the interpreter from the loop; five milliseconds is Python's own choice."""
+
+
+class _TooHeavy(BaseException):
+    """Light work turns out to be heavy."""
+
+
+def spend(units: int) -> None:
+    """Say that the work in hand takes so many microseconds; before they are spent, or after.
+
+    Ends light work that has spent too much: it is done again, from its beginning, in a thread.
+    """
+    left = allowance()
+    if left is None:
+        return
+    if units > left:
+        raise _TooHeavy
+    _LOCAL.left = left - units
+
+
+def allowance() -> int | None:
+    """Return how much the work in hand may still spend; None if it may take as long as it wants."""
+    left: int | None = getattr(_LOCAL, "left", None)
+    return left
 
 
 def in_worker_thread() -> bool:
@@ -37,8 +70,9 @@ class HeavyWork(Protocol):
     async def run(self, size: int, work: Callable[[], T]) -> T:
         """Return what `work` returns, or raise what it raises; `size` is how many bytes it works on.
 
-        Work must not touch the loop, and must bear that others read meanwhile what it reads. A caller who is cancelled
-        leaves it behind: it goes on to its end, and what comes of it is dropped.
+        Work must not touch the loop, must bear that others read meanwhile what it reads, and that it is begun anew if
+        it says what it spends. A caller who is cancelled leaves it behind: it goes on to its end, and the result is
+        dropped.
         """
 
 
@@ -60,18 +94,25 @@ class ThreadedWork:
     async def run(self, size: int, work: Callable[[], T]) -> T:
         """Do light work here, heavy work in a thread."""
         if size < HEAVY_BYTES_MIN:
-            return work()
+            before, _LOCAL.left = allowance(), UNITS_MAX
+            try:
+                return work()
+            except _TooHeavy:
+                pass
+            finally:
+                _LOCAL.left = before
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        job = _Job(loop, answer, work, contextvars.copy_context())
+        job = _Job(loop, answer, work, contextvars.copy_context(), size)
         _THREADS.submit(job)
         timer = loop.call_later(self._seconds_max, job.interrupt)
         try:
             return await answer
-        except _Interrupted as interrupted:
-            raise self._expired() from interrupted
+        except _Interrupted:
+            raise self._expired() from None
         finally:
             timer.cancel()
+            del answer, job, timer  # an error knows this frame, and must not be known by it
 
 
 class _Interrupted(Exception):
@@ -83,9 +124,11 @@ class _Job:
     """One piece of work, and who waits for it."""
 
     loop: asyncio.AbstractEventLoop
-    answer: "asyncio.Future[Any]"
+    answer: "asyncio.Future[Any] | None"
+    """Empty once it is told."""
     work: Callable[[], object]
     context: contextvars.Context
+    size: int
     thread: int = 0
     """The thread that does it; 0 before and after."""
     interrupted: bool = False
@@ -103,6 +146,8 @@ class _Job:
             self._tell(error)
         else:
             self._tell(None, result)
+        finally:
+            self.work = _nothing  # what it works on, and an error that knows this frame, are not to live on with it
 
     def interrupt(self) -> None:
         """Raise an error in the thread that does the work; what has not begun does not begin."""
@@ -111,11 +156,12 @@ class _Job:
             if self.thread:
                 _raise_in(self.thread, _Interrupted)
                 return
-        _settle(self.answer, _Interrupted(), None)
+        if self.answer is not None:
+            _settle(self.answer, _Interrupted(), None)
 
     def _begin(self) -> None:
         with self.lock:
-            if self.interrupted or self.answer.cancelled():
+            if self.interrupted or self.answer is None or self.answer.cancelled():
                 raise _Interrupted
             self.thread = threading.get_ident()
 
@@ -126,14 +172,19 @@ class _Job:
             self.thread = 0
 
     def _tell(self, error: BaseException | None, result: object = None) -> None:
+        answer, self.answer = self.answer, None
         try:
-            self.loop.call_soon_threadsafe(_settle, self.answer, error, result)
+            self.loop.call_soon_threadsafe(_settle, answer, error, result)
         except RuntimeError:  # the loop is closed: nobody waits any more
             return
 
 
-def _settle(answer: "asyncio.Future[Any]", error: BaseException | None, result: object) -> None:
-    if answer.done():
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _settle(answer: "asyncio.Future[Any] | None", error: BaseException | None, result: object) -> None:
+    if answer is None or answer.done():
         return
     if error is None:
         answer.set_result(result)
@@ -147,12 +198,20 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
+def _return_memory() -> None:
+    """Give memory back to the system that C's allocator keeps: each of its threads keeps what it once needed."""
+    if _TRIM is not None:
+        _TRIM(0)
+
+
 class _Threads:
     """The threads; they are started when needed and end with the process, whatever they do then."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._started = 0
+        self._working = 0
+        self._searches_garbage = False
         self._lock = threading.Lock()
 
     def submit(self, job: _Job) -> None:
@@ -169,7 +228,29 @@ class _Threads:
     def _run(self) -> None:
         _LOCAL.is_worker = True
         while True:
-            self._jobs.get().run()
+            self._do(self._jobs.get())
+
+    def _do(self, job: _Job) -> None:
+        self._begin()
+        try:
+            job.run()
+            if job.size >= _LARGE_BYTES_MIN:
+                _return_memory()
+        finally:
+            self._end()
+
+    def _begin(self) -> None:
+        with self._lock:
+            if not self._working:
+                self._searches_garbage = gc.isenabled()
+                gc.disable()
+            self._working += 1
+
+    def _end(self) -> None:
+        with self._lock:
+            self._working -= 1
+            if not self._working and self._searches_garbage:
+                gc.enable()
 
 
 _THREADS: Final = _Threads()

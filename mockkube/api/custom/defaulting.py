@@ -2,28 +2,58 @@
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/defaulting/algorithm.go
 
-from copy import deepcopy
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from mockkube.api.custom.structural import Structural
+from mockkube.api.errors import StorageTooLarge
+
+ADDED_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How much JSON defaults may add to one object: far more than can be stored, so nothing else is refused."""
 
 
 def fill_in(value: Any, schema: Structural) -> None:
-    """Give every field that is missing, or is a null it may not be, the default its schema has for it."""
-    match value:
-        case dict():
-            for name, each in schema.properties.items():
-                if each.default is not None and (name not in value or each.refuses_null(value[name])):
-                    value[name] = deepcopy(each.default)
-            for name, item in value.items():
-                child = schema.child(name)
-                if child is None:
-                    continue
-                if name not in schema.properties and child.refuses_null(item):
-                    item = value[name] = deepcopy(child.default)
-                fill_in(item, child)
-        case list() if schema.items is not None:
-            for index, item in enumerate(value):
-                if schema.items.refuses_null(item):
-                    item = value[index] = deepcopy(schema.items.default)
-                fill_in(item, schema.items)
+    """Give every field that is missing, or is a null it may not be, the default its schema has for it.
+
+    Raise StorageTooLarge when that makes the object many times as large as may be stored.
+    """
+    _Filling().fill_in(value, schema)
+
+
+class _Filling:
+    """Fills in the defaults of one object, and counts how much that adds."""
+
+    def __init__(self) -> None:
+        self._added_bytes = 0
+        self._written: dict[int, bytes] = {}
+
+    def _default(self, schema: Structural) -> Any:
+        """Return a default of which nobody else has a part."""
+        text = self._written.get(id(schema))
+        if text is None:
+            text = self._written[id(schema)] = orjson.dumps(schema.default)
+        self._added_bytes += len(text)
+        if self._added_bytes > ADDED_BYTES_MAX:
+            raise StorageTooLarge(self._added_bytes)
+        return orjson.loads(text)
+
+    def fill_in(self, value: Any, schema: Structural) -> None:
+        """Fill in what is missing in a value, and within it."""
+        match value:
+            case dict():
+                for name, each in schema.properties.items():
+                    if each.default is not None and (name not in value or each.refuses_null(value[name])):
+                        value[name] = self._default(each)
+                for name, item in value.items():
+                    child = schema.child(name)
+                    if child is None:
+                        continue
+                    if name not in schema.properties and child.refuses_null(item):
+                        item = value[name] = self._default(child)
+                    self.fill_in(item, child)
+            case list() if schema.items is not None:
+                for index, item in enumerate(value):
+                    if schema.items.refuses_null(item):
+                        item = value[index] = self._default(schema.items)
+                    self.fill_in(item, schema.items)

@@ -42,6 +42,11 @@ class CustomVersion:
         return found
 
     @cached_property
+    def size(self) -> int:
+        """How many bytes of JSON the schema has."""
+        return len(orjson.dumps(self.schema))
+
+    @cached_property
     def structural(self) -> Structural:
         """The schema for pruning and defaults; its defaults are pruned themselves."""
         root = read(self.schema)

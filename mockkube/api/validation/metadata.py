@@ -102,7 +102,7 @@ def _annotations_size(annotations: Mapping[str, str]) -> int:
 def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
     """Judge owner references: complete, of kinds that may own, at most one controller."""
     found: list[FieldError] = []
-    controller = ""
+    controller, shown = "", list[Any]()
     for owner in owners:
         found += _validate_owner(owner, at)
         if owner.get("controller"):
@@ -112,7 +112,8 @@ def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {this}"
                 )
-                found.append(invalid(at, [owner_form(each) for each in owners], text))
+                shown = shown or [owner_form(each) for each in owners]
+                found.append(invalid(at, shown, text))
             else:
                 controller = this
     return found

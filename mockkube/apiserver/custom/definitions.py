@@ -6,6 +6,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from mockkube.api.conditions import condition
@@ -27,13 +28,14 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.custom.patterns import found_in
 from mockkube.apiserver.custom.resource import CustomResource
 from mockkube.apiserver.custom.resources import resources_of
-from mockkube.apiserver.registry import deletion, updating
+from mockkube.apiserver.registry import deletion, encoding, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER
 from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Listener
 from mockkube.apiserver.registry.creation import DEFINITIONS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 GRACE_SECONDS: Final = 1.0
 """How long watches outlive what they were opened on."""
@@ -161,10 +163,11 @@ class Definitions:
         definition = Definition(obj, self._reader)
         if not (definition.plural and definition.kind):
             return  # a client has emptied the accepted names in the status; they are about to be settled again
+        size = len(encoding.dumps(obj))
+        resources = await self._registry.services.heavy.run(size, partial(self._resources, definition, obj))
         own = self._registry.stored(definition.group, definition.plural)
         if own is not None and not isinstance(own, CustomResource):
             return  # a built-in kind of that name comes first
-        resources = self._resources(definition, obj)
         if resources:
             home = resources[0]
             name = f"{definition.group}/{definition.plural}"
@@ -210,7 +213,8 @@ class Definitions:
             self._remember_group(change.record.load())
             return
         obj = change.record.load()
-        if name in self._served and is_true(obj, ESTABLISHED):
+        # what is large is compiled beside the loop, and served a moment later
+        if name in self._served and is_true(obj, ESTABLISHED) and len(change.record.tail) < HEAVY_BYTES_MIN:
             definition = Definition(obj, self._reader)
             if resources := self._resources(definition, obj):
                 self._install(definition, resources)

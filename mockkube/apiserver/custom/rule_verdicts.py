@@ -14,6 +14,7 @@ from mockkube.api.custom.outcomes import NOWHERE
 from mockkube.api.fields import OMITTED, ErrorType, FieldError, duplicate, forbidden, invalid, keyed, required
 from mockkube.apiserver.custom.cel_values import to_cel
 from mockkube.apiserver.custom.rules import OLD_SELF, SELF, Rule, Rules
+from mockkube.matching.cel.metered import evaluate
 
 CALL_COST_MAX: Final = 1_000_000
 BUDGET: Final = 10_000_000
@@ -125,7 +126,7 @@ class _Judge:
 
     def _evaluate(self, rule: Rule, case: _Case, kind: str, bound: dict[str, Any]) -> None:
         assert rule.compiled.program is not None, "a rule without an error has a program"
-        found = rule.compiled.program.evaluate(bound, CALL_COST_MAX)
+        found = evaluate(rule.compiled.program, bound, CALL_COST_MAX)
         if min(found.cost, CALL_COST_MAX + 1) > self._budget:
             self._out_of_budget(case, kind)
         self._budget -= found.cost
@@ -157,7 +158,7 @@ class _Judge:
         default = str(rule.raw.get("message") or "").strip() or f"failed rule: {rule.shown}"
         if rule.message is None or rule.message.program is None or rule.message_error:
             return default
-        found = rule.message.program.evaluate(bound, CALL_COST_MAX)
+        found = evaluate(rule.message.program, bound, CALL_COST_MAX)
         self._check_message(rule, case, kind, found)
         self._budget -= found.cost
         if not isinstance(found.value, str):

@@ -71,8 +71,12 @@ def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
         wanted = options.write_options(exchange.query, "CreateOptions")
         given = await bodies.decode_body(asked, text, wanted)
         _place(given["metadata"], target.namespace)
-        question = tracking.track(resource, asked.call, None, given, wanted)
-        return await asked.answer(_record(resource, answer(question, exchange.user)), status=201)
+
+        def answered() -> Record:
+            question = tracking.track(resource, asked.call, None, given, wanted)
+            return _record(resource, answer(question, exchange.user))
+
+        return await asked.answer(await asked.heavy(len(text), answered), status=201)
 
     return review
 

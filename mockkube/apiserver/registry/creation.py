@@ -127,7 +127,7 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
     _check_version(metadata.pop("resourceVersion", ""))
     services = home.services
     try:
-        entry = await services.store.create(key, encoding.to_stored(new, home.tag))
+        entry = await services.store.create(key, await home.to_stored(new))
     except store_errors.Conflict as conflict:
         raise _taken(home, home.read_entry(conflict.current) if conflict.current else None, name) from conflict
     await services.cache.reach(entry.revision)

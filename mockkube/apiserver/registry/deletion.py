@@ -230,7 +230,8 @@ async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) 
         kept = unstored(home, new, record.revision)
         kept.key, kept.revision = record.key, record.revision
         return kept
-    entry = await home.services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
+    value = encoding.to_stored(new, home.tag)
+    entry = await home.services.store.update(record.key, value, expected=record.revision)
     await home.services.cache.reach(entry.revision)
     return written(home, entry)
 

@@ -4,10 +4,12 @@ The version is only known once the write is committed, so it is spliced into the
 What comes out is what GET answers, LIST joins and every watcher gets: an object is encoded once.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
+from mockkube.api.errors import StorageTooLarge
 from mockkube.api.types import Object, ReadOnlyObject
 
 _HOLE: Final = b'"resourceVersion":""'
@@ -49,6 +51,16 @@ def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
 def to_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
     """The bytes to store, with a hole for the resourceVersion."""
     return tag + b"\n" + orjson.dumps(ordered(obj, resourceVersion=""))
+
+
+def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
+    """Return the bytes to store; raise StorageTooLarge if there are too many.
+
+    `message_size`: how large the object is as upstream stores it, which is asked only about large ones.
+    """
+    if len(value) > StorageTooLarge.BYTES_MAX and (size := message_size()) > StorageTooLarge.BYTES_MAX:
+        raise StorageTooLarge(size)
+    return value
 
 
 def read_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mockkube_storage.model import Entry
@@ -201,6 +201,18 @@ class Resource:
         return self.collection.records.get(self.key(namespace, name))
 
     # Reading what is stored
+
+    async def to_stored(self, obj: Object) -> bytes:
+        """The bytes to store for an object of the storage version; StorageTooLarge if there are too many."""
+        value = encoding.to_stored(obj, self.tag)
+        check = partial(encoding.check_size, value, partial(self._message_size, obj, len(value)))
+        return await self.services.heavy.run(len(value), check)
+
+    def _message_size(self, obj: Object, size: int) -> int:
+        """How large upstream's storage would find the object, of which the JSON has this size."""
+        protobuf = self.services.protobuf
+        speaks = not self.open_kind and protobuf.speaks(self.api_version, self.kind.kind)
+        return len(protobuf.write(obj)) if speaks else size
 
     def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
         """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""

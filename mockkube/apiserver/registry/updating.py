@@ -17,7 +17,7 @@ from mockkube.api.validation.metadata import (
     validate_native_metadata_update,
 )
 from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.registry import creation, encoding, tracking
+from mockkube.apiserver.registry import creation, tracking
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import place, unstored, written
 from mockkube.apiserver.registry.deletion import revision_after, take_along
@@ -176,7 +176,8 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
     if options.dry_run:
         return Updated(unstored(home, new, record.revision))
     services = home.services
-    entry = await services.store.update(record.key, encoding.to_stored(new, home.tag), expected=record.revision)
+    value = await home.to_stored(new)
+    entry = await services.store.update(record.key, value, expected=record.revision)
     await services.cache.reach(entry.revision)
     if services.service_stored is not None and (home.group, home.plural) == creation.SERVICES:
         await services.service_stored(new, old)

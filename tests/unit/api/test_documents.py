@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mockkube.api import documents
 from mockkube.api.documents import Unreadable
+from mockkube.api.errors import TooLarge
 
 keys = st.sampled_from(("a", "b", 'quo"te', "col:on", "back\\slash", ""))
 
@@ -140,3 +141,13 @@ pairs: st.SearchStrategy[Any] = st.recursive(
 def test_as_many_duplicates_are_found_as_there_are(value: Any) -> None:
     text = written(value).encode()
     assert sum(again for _, again in documents.repeats(text, json.loads(text)).fields) == repeats(value)
+
+
+def test_a_document_of_too_many_objects_and_lists_is_refused(monkeypatch):
+    monkeypatch.setattr(documents, "CONTAINERS_MAX", 5)
+    text = b'{"a": [{}, {}, []], "b": "[[[[[[[["}'
+    assert documents.read_json(text) == {"a": [{}, {}, []], "b": "[[[[[[[["}
+    assert documents.read_yaml(text).value["a"] == [{}, {}, []]
+    for read in (documents.read_json, documents.read_yaml):
+        with pytest.raises(TooLarge, match="6 objects and lists, the limit is 5"):
+            read(b'{"a": [{}, {}, [], []]}')

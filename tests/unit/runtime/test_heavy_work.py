@@ -1,11 +1,14 @@
 """Heavy work: light work stays on the loop, heavy work leaves it, and what takes too long ends."""
 
 import asyncio
+import contextlib
+import gc
 import threading
+import weakref
 
 import pytest
 
-from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN, THREADS_MAX, InlineWork, ThreadedWork
+from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN, THREADS_MAX, UNITS_MAX, InlineWork, ThreadedWork, spend
 
 
 class TooLongError(Exception):
@@ -66,3 +69,51 @@ async def test_work_that_is_cancelled_before_it_begins_is_not_done() -> None:
     await asyncio.gather(*blocking)
     await ThreadedWork().run(HEAVY_BYTES_MIN, lambda: None)
     assert not done
+
+
+async def test_light_work_that_spends_too_much_is_begun_anew_in_a_thread() -> None:
+    begun: list[int] = []
+
+    def work() -> str:
+        begun.append(threading.get_ident())
+        spend(UNITS_MAX // 2)
+        spend(UNITS_MAX)
+        return "done"
+
+    assert await ThreadedWork().run(0, work) == "done"
+    assert len(begun) == 2
+    assert begun[0] == threading.get_ident() != begun[1]
+
+
+async def test_what_one_piece_of_work_spends_is_not_taken_from_the_next() -> None:
+    here = [await ThreadedWork().run(0, lambda: (spend(UNITS_MAX), threading.get_ident())[1]) for _ in range(3)]
+    assert here == [threading.get_ident()] * 3
+
+
+async def test_work_in_a_simulation_and_outside_of_any_may_spend_what_it_wants() -> None:
+    spend(10 * UNITS_MAX)
+    assert await InlineWork().run(0, lambda: (spend(10 * UNITS_MAX), threading.get_ident())[1]) == threading.get_ident()
+
+
+async def test_no_garbage_is_searched_for_while_a_thread_works() -> None:
+    assert not await ThreadedWork().run(HEAVY_BYTES_MIN, gc.isenabled)
+
+
+async def test_an_error_keeps_nothing_alive_that_the_work_was_about() -> None:
+    class Large:
+        """Something to refer to."""
+
+    def fail() -> None:
+        large = Large()
+        known.append(weakref.ref(large))
+        raise ValueError(large.__class__.__name__)
+
+    known: list[weakref.ref[Large]] = []
+    gc.disable()
+    try:
+        with contextlib.suppress(ValueError):
+            await ThreadedWork().run(HEAVY_BYTES_MIN, fail)
+        await ThreadedWork().run(HEAVY_BYTES_MIN, lambda: None)
+        assert known[0]() is None
+    finally:
+        gc.enable()

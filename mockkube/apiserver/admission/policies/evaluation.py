@@ -14,6 +14,7 @@ from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.admission.policies.rights import names_of_rights
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.matching.cel.metered import evaluate
 
 CALL_COST_MAX: Final = 1_000_000
 """The most one expression may cost."""
@@ -72,7 +73,7 @@ class Variables(dict[str, Any]):
     def _computed(self, name: str, found: Compiled) -> Any:
         if found.program is None:
             return CelError(f'composited variable "{name}" fails to compile: {found.error}')
-        evaluation = found.program.evaluate(self._names, CALL_COST_MAX)
+        evaluation = evaluate(found.program, self._names, CALL_COST_MAX)
         self.cost += evaluation.cost
         if isinstance(evaluation.value, CelError):
             return CelError(f'composited variable "{name}" fails to evaluate: {evaluation.value.message}')
@@ -95,7 +96,7 @@ class Activation:
         """The value of an expression; Failed if it has none, OutOfBudget when that would cost too much."""
         if found.program is None:
             raise Failed(f"compilation error: {found.error}")
-        evaluation = found.program.evaluate(self.names, CALL_COST_MAX)
+        evaluation = evaluate(found.program, self.names, CALL_COST_MAX)
         budget.spend(self.variables.take_cost())
         budget.spend(evaluation.cost)
         if isinstance(evaluation.value, CelError):

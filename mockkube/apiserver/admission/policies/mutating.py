@@ -3,6 +3,7 @@
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from mockkube_cel.environment import Compiled
@@ -17,6 +18,7 @@ from mockkube.apiserver.admission.policies.expressions import BOOL, compiled, na
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.policies.mutations import Mutation
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.cache import Record
 
 _GATE: Final = "MutatingAdmissionPolicy"
 
@@ -98,7 +100,12 @@ class MutatingAdmissionPolicy(Plugin):
         records = configured(request, "mutatingadmissionpolicies")
         if not records or Subject(request).exempt or not request.resource.services.caps.enabled(_GATE):
             return False
-        before: Any = request.obj
+        play = partial(self._play, request, _State.of(request), records, again=again)
+        return await request.resource.decided(play, request.call.size)
+
+    def _play(self, request: Request, before: "_State", records: Sequence[Record], *, again: bool) -> bool:
+        """Play the policies on the request as it was before, however often this is begun."""
+        request.obj, request.reinvocable = before.obj, set(before.reinvocable)
         policies = [self._compiled.of(record) for record in records]
         bindings = [record.load() for record in configured(request, "mutatingadmissionpolicybindings")]
         # what is matched is the object as it came: policies are selected before any of them is played
@@ -115,7 +122,19 @@ class MutatingAdmissionPolicy(Plugin):
                 complaints += _played(request, policy, one, again=again)
         if complaints:
             raise _refusal(request, complaints)
-        return bool(request.obj != before)
+        return bool(request.obj != before.obj)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A request before any policy was played on it."""
+
+    obj: Any
+    reinvocable: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, request: Request) -> "_State":
+        return cls(request.obj, frozenset(request.reinvocable))
 
 
 def _played(request: Request, policy: Policy, one: Invocation, *, again: bool) -> list[Complaint]:
