@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
+from mockkube.runtime.text_cache import cache_of_texts
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -49,7 +49,7 @@ class Representation:
 PLAIN: Final = Representation()
 
 
-@lru_cache(maxsize=512)
+@cache_of_texts(maxsize=512)
 def clauses(accept: str) -> tuple[Clause, ...]:
     """The media types of an Accept header, the preferred first."""
     found = []
@@ -70,7 +70,7 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-@lru_cache(maxsize=512)
+@cache_of_texts(maxsize=512)
 def negotiate(
     accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False, tabular: bool = True
 ) -> Representation:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api import conversions
@@ -21,6 +20,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
+from mockkube.runtime.text_cache import cache_of_texts
 
 _MANAGER_MAX: Final = 128
 _FORM_BYTES_MAX: Final = 16 * 1024
@@ -92,7 +92,7 @@ class VersionConverter:
         return Typed(value, kind_of, version)
 
 
-@lru_cache(maxsize=256)
+@cache_of_texts(maxsize=256)
 def manager_of(field_manager: str, user_agent: str) -> str:
     """The name a write is remembered by: what the client says, else its user agent up to the first slash."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent
