@@ -30,13 +30,15 @@ def _renamed(names: dict[str, str]) -> Callable[[Object], Object]:
     return lambda obj: {names.get(key, key): value for key, value in obj.items()}
 
 
-def _events_from_core(obj: Object) -> Object:
+def events_from_core(obj: Object) -> Object:
+    """Return a core/v1 event in the form of events.k8s.io/v1."""
     converted = _renamed(_TO_EVENTS)(obj)
     converted.setdefault("eventTime", None)
     return converted
 
 
-def _core_from_events(obj: Object) -> Object:
+def core_from_events(obj: Object) -> Object:
+    """Return an events.k8s.io/v1 event in the form of core/v1."""
     converted = _renamed(_TO_CORE)(obj)
     for name, empty in (("involvedObject", {}), ("source", {}), ("firstTimestamp", None), ("lastTimestamp", None)):
         converted.setdefault(name, empty)
@@ -46,8 +48,8 @@ def _core_from_events(obj: Object) -> Object:
 
 
 _SPECIAL: Final[dict[tuple[str, str, str], Callable[[Object], Any]]] = {
-    ("Event", "v1", "events.k8s.io/v1"): _events_from_core,
-    ("Event", "events.k8s.io/v1", "v1"): _core_from_events,
+    ("Event", "v1", "events.k8s.io/v1"): events_from_core,
+    ("Event", "events.k8s.io/v1", "v1"): core_from_events,
     ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): versions.to_v1,
     ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): versions.to_v2,
 }

@@ -31,7 +31,7 @@ def default_job(job: Object, caps: Capabilities) -> None:
     if labels:
         # one map, as upstream: the labels that the strategy adds to the pods are those of the job too
         job["metadata"].setdefault("labels", labels)
-    _default_failure_policy(spec)
+    default_failure_policy(spec)
     default_template(template, caps)
 
 
@@ -43,11 +43,12 @@ def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
     job = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
-    _default_failure_policy(job)
+    default_failure_policy(job)
     default_template(job.setdefault("template", {}), caps)
 
 
-def _default_failure_policy(spec: Object) -> None:
+def default_failure_policy(spec: Object) -> None:
+    """Default the status of onPodConditions patterns to True."""
     for rule in spec.get("podFailurePolicy", {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):

@@ -10,7 +10,7 @@ def default_custom_resource_definition(definition: Object, caps: Capabilities) -
     spec = definition.setdefault("spec", {})
     _default_names(spec.setdefault("names", {}))
     conversion = spec.setdefault("conversion", {"strategy": "None"})
-    _default_service(conversion.get("webhook", {}).get("clientConfig", {}))
+    default_service_port(conversion.get("webhook", {}).get("clientConfig", {}))
     status = definition.setdefault("status", {})
     if not status.get("storedVersions"):
         stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
@@ -28,10 +28,11 @@ def _default_names(names: Object) -> None:
 def default_api_service(api_service: Object, caps: Capabilities) -> None:
     """Default the service port to 443."""
     # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/defaults.go
-    _default_service(api_service.get("spec", {}))
+    default_service_port(api_service.get("spec", {}))
 
 
-def _default_service(client: Object) -> None:
+def default_service_port(client: Object) -> None:
+    """Default the port of a service reference to 443."""
     service = client.get("service")
     if service is not None:
         service.setdefault("port", 443)

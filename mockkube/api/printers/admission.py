@@ -4,21 +4,21 @@ from collections.abc import Callable
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import elements, name, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, integer, text
+from mockkube.api.printers.reading import elements, name_of, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a webhook configuration."""
-    return [name(obj), len(elements(obj, "webhooks")), age(obj, now)]
+    return [name_of(obj), len(elements(obj, "webhooks")), age(obj, now)]
 
 
 def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
     """Return the table cells of a policy whose rules are under that key of the spec."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-        return [name(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
+        return [name_of(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
 
     return cells
 
@@ -32,7 +32,7 @@ def _parameter_kind(obj: ReadOnlyObject) -> str:
 
 def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a policy's binding."""
-    return [name(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
+    return [name_of(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
 
 
 def _parameter(obj: ReadOnlyObject) -> str:
@@ -60,16 +60,21 @@ def _printed_selector(selector: ReadOnlyObject) -> str:
     )
 
 
-_PARAMETER_KIND = text("ParamKind", "The kind of its parameters.")
+_PARAMETER_KIND = text_column("ParamKind", "The kind of its parameters.")
 
-WEBHOOK_CONFIGURATION = Printer((NAME, integer("Webhooks", "How many webhooks it has."), AGE), webhook_cells)
+WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "How many webhooks it has."), AGE), webhook_cells)
 VALIDATING_POLICY = Printer(
-    (NAME, integer("Validations", "How many rules it has."), _PARAMETER_KIND, AGE), _policy_cells("validations")
+    (NAME, integer_column("Validations", "How many rules it has."), _PARAMETER_KIND, AGE), _policy_cells("validations")
 )
 MUTATING_POLICY = Printer(
-    (NAME, integer("Mutations", "How many mutations it has."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
+    (NAME, integer_column("Mutations", "How many mutations it has."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
 )
 POLICY_BINDING = Printer(
-    (NAME, text("PolicyName", "The policy it puts into force."), text("ParamRef", "The parameters it uses."), AGE),
+    (
+        NAME,
+        text_column("PolicyName", "The policy it puts into force."),
+        text_column("ParamRef", "The parameters it uses."),
+        AGE,
+    ),
     policy_binding_cells,
 )

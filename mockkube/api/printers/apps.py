@@ -6,11 +6,11 @@ from datetime import datetime
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.labels import format_labels, format_selector, selector_text
 from mockkube.api.printers.lists import containers
-from mockkube.api.printers.reading import name, number, section, sections, string
-from mockkube.api.printers.table import AGE, NAME, NONE, SELECTOR, WORKLOAD, Cell, Printer, integer, text
+from mockkube.api.printers.reading import name_of, number, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, SELECTOR, WORKLOAD, Cell, Printer, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
-_READY = text("Ready", "Pods that are ready, of all that should run.")
+_READY = text_column("Ready", "Pods that are ready, of all that should run.")
 
 
 def _numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
@@ -29,7 +29,7 @@ def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Deployment; unlike other kinds it shows a missing selector as empty."""
     selector = selector_text(section(obj, "spec", "selector"))
     return [
-        name(obj),
+        name_of(obj),
         _ready(obj),
         *_numbers(obj, "status", "updatedReplicas", "availableReplicas"),
         age(obj, now),
@@ -40,7 +40,7 @@ def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
     current = _numbers(obj, "status", "replicas", "readyReplicas")
-    return [name(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
+    return [name_of(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
 
 
 def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -58,7 +58,7 @@ def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     scheduled = _numbers(obj, "status", "desiredNumberScheduled", "currentNumberScheduled")
     progress = _numbers(obj, "status", "numberReady", "updatedNumberScheduled", "numberAvailable")
     return [
-        name(obj),
+        name_of(obj),
         *scheduled,
         *progress,
         format_labels(section(obj, "spec", "template", "spec", "nodeSelector")),
@@ -70,12 +70,12 @@ def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a StatefulSet."""
-    return [name(obj), _ready(obj), age(obj, now), *_template(obj)]
+    return [name_of(obj), _ready(obj), age(obj, now), *_template(obj)]
 
 
 def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ControllerRevision."""
-    return [name(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
+    return [name_of(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
 
 
 def _controller(obj: ReadOnlyObject) -> str:
@@ -85,14 +85,14 @@ def _controller(obj: ReadOnlyObject) -> str:
         return NONE
     group, slash, _ = string(owner, "apiVersion").partition("/")
     kind = f"{string(owner, 'kind')}.{group}" if slash and group else string(owner, "kind")
-    return f"{kind.lower()}/{string(owner, 'name')}" if kind else string(owner, "name")
+    return f"{kind.lower()}/{string(owner, 'name_of')}" if kind else string(owner, "name")
 
 
 _REPLICAS = (
     NAME,
-    integer("Desired", "Pods that should run."),
-    integer("Current", "Pods there are."),
-    integer("Ready", "Pods that are ready."),
+    integer_column("Desired", "Pods that should run."),
+    integer_column("Current", "Pods there are."),
+    integer_column("Ready", "Pods that are ready."),
     AGE,
     *WORKLOAD,
     SELECTOR,
@@ -102,8 +102,8 @@ DEPLOYMENT = Printer(
     (
         NAME,
         _READY,
-        text("Up-to-date", "Pods made from the template as it is now."),
-        text("Available", "Pods that have been ready for long enough."),
+        text_column("Up-to-date", "Pods made from the template as it is now."),
+        text_column("Available", "Pods that have been ready for long enough."),
         AGE,
         *WORKLOAD,
         SELECTOR,
@@ -115,12 +115,12 @@ REPLICATION_CONTROLLER = Printer(_REPLICAS, replication_controller_cells)
 DAEMON_SET = Printer(
     (
         NAME,
-        integer("Desired", "Nodes that should run the pod."),
-        integer("Current", "Nodes that run it, and should."),
-        integer("Ready", "Nodes on which it is ready."),
-        integer("Up-to-date", "Nodes that run it as the template is now."),
-        integer("Available", "Nodes on which it has been ready for long enough."),
-        text("Node Selector", "The labels of the nodes that should run the pod."),
+        integer_column("Desired", "Nodes that should run the pod."),
+        integer_column("Current", "Nodes that run it, and should."),
+        integer_column("Ready", "Nodes on which it is ready."),
+        integer_column("Up-to-date", "Nodes that run it as the template is now."),
+        integer_column("Available", "Nodes on which it has been ready for long enough."),
+        text_column("Node Selector", "The labels of the nodes that should run the pod."),
         AGE,
         *WORKLOAD,
         SELECTOR,
@@ -131,8 +131,8 @@ STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD), stateful_set_cells)
 CONTROLLER_REVISION = Printer(
     (
         NAME,
-        text("Controller", "The object whose state is kept here."),
-        text("Revision", "The number of the state: the higher, the later."),
+        text_column("Controller", "The object whose state is kept here."),
+        text_column("Revision", "The number of the state: the higher, the later."),
         AGE,
     ),
     controller_revision_cells,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mockkube.api.printers.ages import UNKNOWN, age
-from mockkube.api.printers.reading import name, number, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, UNSET, Cell, Column, Printer, integer, text
+from mockkube.api.printers.reading import name_of, number, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, UNSET, Cell, Column, Printer, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 METRICS_SHOWN_MAX = 2
@@ -18,8 +18,8 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a HorizontalPodAutoscaler, of autoscaling/v2 or v1."""
     target = section(obj, "spec", "scaleTargetRef")
     return [
-        name(obj),
-        f"{string(target, 'kind')}/{string(target, 'name')}",
+        name_of(obj),
+        f"{string(target, 'kind')}/{string(target, 'name_of')}",
         _metrics(_asked(obj), _reported(obj)),
         string(obj, "spec", "minReplicas", missing=UNSET),
         number(obj, "spec", "maxReplicas"),
@@ -105,17 +105,17 @@ def _percent(value: int | None, missing: str) -> str:
 
 def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Scale."""
-    return [name(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age(obj, now)]
+    return [name_of(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age(obj, now)]
 
 
 HORIZONTAL_POD_AUTOSCALER = Printer(
     (
         NAME,
-        text("Reference", "What it scales."),
-        text("Targets", "What was measured, and what it aims at."),
-        text("MinPods", "The fewest pods it will run."),
-        text("MaxPods", "The most."),
-        text("Replicas", "How many there are."),
+        text_column("Reference", "What it scales."),
+        text_column("Targets", "What was measured, and what it aims at."),
+        text_column("MinPods", "The fewest pods it will run."),
+        text_column("MaxPods", "The most."),
+        text_column("Replicas", "How many there are."),
         AGE,
     ),
     autoscaler_cells,
@@ -123,8 +123,8 @@ HORIZONTAL_POD_AUTOSCALER = Printer(
 SCALE = Printer(
     (
         Column(NAME.name, description=NAME.description),
-        integer("Desired", "Pods that should run."),
-        integer("Available", "Pods there are."),
+        integer_column("Desired", "Pods that should run."),
+        integer_column("Available", "Pods there are."),
         AGE,
     ),
     scale_cells,

@@ -9,7 +9,7 @@ from mockkube.api.printers.reading import (
     elements,
     has_condition,
     is_deleting,
-    name,
+    name_of,
     number,
     section,
     string,
@@ -24,9 +24,9 @@ from mockkube.api.printers.table import (
     WORKLOAD,
     Cell,
     Printer,
-    boolean,
-    integer,
-    text,
+    boolean_column,
+    integer_column,
+    text_column,
 )
 from mockkube.api.types import ReadOnlyObject
 
@@ -34,7 +34,7 @@ from mockkube.api.types import ReadOnlyObject
 def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Job."""
     return [
-        name(obj),
+        name_of(obj),
         _status(obj),
         _completions(obj),
         _duration(obj, now),
@@ -78,7 +78,7 @@ def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     scheduled = value_at(obj, "status", "lastScheduleTime")
     job = section(obj, "spec", "jobTemplate", "spec")
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "schedule"),
         string(obj, "spec", "timeZone", missing=NONE),
         UNSET if suspend is None else str(bool(suspend)),
@@ -93,9 +93,9 @@ def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 JOB = Printer(
     (
         NAME,
-        text("Status", "What has become of the job."),
-        text("Completions", "Pods that succeeded, of those it takes."),
-        text("Duration", "How long the job took, or has been running."),
+        text_column("Status", "What has become of the job."),
+        text_column("Completions", "Pods that succeeded, of those it takes."),
+        text_column("Duration", "How long the job took, or has been running."),
         AGE,
         *WORKLOAD,
         SELECTOR,
@@ -105,11 +105,11 @@ JOB = Printer(
 CRON_JOB = Printer(
     (
         NAME,
-        text("Schedule", "When jobs are started, as in a crontab."),
-        text("Timezone", "Where the schedule's clock hangs."),
-        boolean("Suspend", "Whether no further jobs are started."),
-        integer("Active", "Jobs that run at present."),
-        text("Last Schedule", "How long ago a job was last started."),
+        text_column("Schedule", "When jobs are started, as in a crontab."),
+        text_column("Timezone", "Where the schedule's clock hangs."),
+        boolean_column("Suspend", "Whether no further jobs are started."),
+        integer_column("Active", "Jobs that run at present."),
+        text_column("Last Schedule", "How long ago a job was last started."),
         AGE,
         *WORKLOAD,
         SELECTOR,

@@ -8,7 +8,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final
 
-from mockkube.api.printers.reading import name, string
+from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import NAME, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 
@@ -16,7 +16,7 @@ _NEVER = "0001-01-01T00:00:00Z"
 
 
 def _default_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    return [name(obj), string(obj, "metadata", "creationTimestamp", missing=_NEVER)]
+    return [name_of(obj), string(obj, "metadata", "creationTimestamp", missing=_NEVER)]
 
 
 DEFAULT: Final = Printer(
@@ -98,8 +98,8 @@ class Printers(Mapping[tuple[str, str], Printer]):
     """Printers of the kinds that have their own, imported on first use."""
 
     def __getitem__(self, key: tuple[str, str]) -> Printer:
-        module, _, name = _PLACES[key].partition(".")
-        printer = getattr(import_module(f"mockkube.api.printers.{module}"), name)
+        module, _, name_of = _PLACES[key].partition(".")
+        printer = getattr(import_module(f"mockkube.api.printers.{module}"), name_of)
         assert isinstance(printer, Printer)
         return printer
 

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 from mockkube.api.printers.ages import age, human_duration
 from mockkube.api.printers.labels import format_labels
-from mockkube.api.printers.reading import name, number, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text
+from mockkube.api.printers.reading import name_of, number, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
-_SIGNER = text("SignerName", "Who is to sign.")
+_SIGNER = text_column("SignerName", "Who is to sign.")
 _OUTCOMES = ("Issued", "Denied", "Failed")
 
 
@@ -16,7 +16,7 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a CertificateSigningRequest."""
     seconds = value_at(obj, "spec", "expirationSeconds")
     return [
-        name(obj),
+        name_of(obj),
         age(obj, now),
         string(obj, "spec", "signerName") or NONE,
         string(obj, "spec", "username"),
@@ -38,7 +38,7 @@ def _progress(obj: ReadOnlyObject) -> str:
 
 def trust_bundle_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ClusterTrustBundle."""
-    return [name(obj), string(obj, "spec", "signerName") or NONE]
+    return [name_of(obj), string(obj, "spec", "signerName") or NONE]
 
 
 def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -46,7 +46,7 @@ def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     kinds = [string(found, "type") for found in sections(obj, "status", "conditions")]
     outcomes = [kind for kind in kinds if kind in _OUTCOMES]
     return [
-        name(obj),
+        name_of(obj),
         *[string(obj, "spec", key) for key in ("podName", "serviceAccountName", "nodeName", "signerName")],
         outcomes[-1] if outcomes else "Pending",
         format_labels(section(obj, "spec", "unverifiedUserAnnotations")),
@@ -58,9 +58,9 @@ CERTIFICATE_SIGNING_REQUEST = Printer(
         NAME,
         AGE,
         _SIGNER,
-        text("Requestor", "Who asks."),
-        text("RequestedDuration", "How long the certificate is to be valid."),
-        text("Condition", "What has become of the request."),
+        text_column("Requestor", "Who asks."),
+        text_column("RequestedDuration", "How long the certificate is to be valid."),
+        text_column("Condition", "What has become of the request."),
     ),
     signing_request_cells,
 )
@@ -68,12 +68,12 @@ CLUSTER_TRUST_BUNDLE = Printer((NAME, _SIGNER), trust_bundle_cells)
 POD_CERTIFICATE_REQUEST = Printer(
     (
         NAME,
-        text("PodName", "The pod it is for."),
-        text("ServiceAccountName", "The account of that pod."),
-        text("NodeName", "The node of that pod."),
+        text_column("PodName", "The pod it is for."),
+        text_column("ServiceAccountName", "The account of that pod."),
+        text_column("NodeName", "The node of that pod."),
         _SIGNER,
-        text("State", "What has become of the request."),
-        text("UnverifiedUserAnnotations", "What the pod adds, unchecked."),
+        text_column("State", "What has become of the request."),
+        text_column("UnverifiedUserAnnotations", "What the pod adds, unchecked."),
     ),
     pod_request_cells,
 )

@@ -3,29 +3,29 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import name, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def lease_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Lease."""
-    return [name(obj), string(obj, "spec", "holderIdentity"), age(obj, now)]
+    return [name_of(obj), string(obj, "spec", "holderIdentity"), age(obj, now)]
 
 
 def lease_candidate_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a LeaseCandidate."""
     shown = [string(obj, "spec", key) for key in ("leaseName", "binaryVersion", "emulationVersion")]
-    return [name(obj), *shown, age(obj, now)]
+    return [name_of(obj), *shown, age(obj, now)]
 
 
-LEASE = Printer((NAME, text("Holder", "Who holds it."), AGE), lease_cells)
+LEASE = Printer((NAME, text_column("Holder", "Who holds it."), AGE), lease_cells)
 LEASE_CANDIDATE = Printer(
     (
         NAME,
-        text("LeaseName", "The lease it stands for."),
-        text("BinaryVersion", "The version that runs."),
-        text("EmulationVersion", "The version that one behaves as."),
+        text_column("LeaseName", "The lease it stands for."),
+        text_column("BinaryVersion", "The version that runs."),
+        text_column("EmulationVersion", "The version that one behaves as."),
         AGE,
     ),
     lease_candidate_cells,

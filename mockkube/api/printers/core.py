@@ -3,29 +3,29 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import name, section, sections, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text
+from mockkube.api.printers.reading import name_of, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def namespace_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Namespace."""
-    return [name(obj), string(obj, "status", "phase"), age(obj, now)]
+    return [name_of(obj), string(obj, "status", "phase"), age(obj, now)]
 
 
 def config_map_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ConfigMap."""
-    return [name(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
+    return [name_of(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
 
 
 def secret_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Secret: the number of entries, never their content."""
-    return [name(obj), string(obj, "type"), len(section(obj, "data")), age(obj, now)]
+    return [name_of(obj), string(obj, "type"), len(section(obj, "data")), age(obj, now)]
 
 
 def plain_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the name and the age."""
-    return [name(obj), age(obj, now)]
+    return [name_of(obj), age(obj, now)]
 
 
 def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -36,29 +36,30 @@ def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     for resource, hard in sorted(section(obj, "status", "hard").items()):
         column = limits if resource.startswith("limits.") else requests
         column.append(f"{resource}: {string(used, resource, missing='0')}/{hard}")
-    return [name(obj), ", ".join(requests), ", ".join(limits), age(obj, now)]
+    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj, now)]
 
 
 def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ComponentStatus."""
     found = next((item for item in sections(obj, "conditions") if item.get("type") == "Healthy"), None)
     if found is None:
-        return [name(obj), "Unknown", "", ""]
+        return [name_of(obj), "Unknown", "", ""]
     status = "Healthy" if found.get("status") == "True" else "Unhealthy"
-    return [name(obj), status, string(found, "message"), string(found, "error")]
+    return [name_of(obj), status, string(found, "message"), string(found, "error")]
 
 
 PLAIN = Printer((NAME, AGE), plain_cells)
-NAMESPACE = Printer((NAME, text("Status", "Whether it is in use or going away."), AGE), namespace_cells)
-CONFIG_MAP = Printer((NAME, text("Data", "How many entries it has."), AGE), config_map_cells)
+NAMESPACE = Printer((NAME, text_column("Status", "Whether it is in use or going away."), AGE), namespace_cells)
+CONFIG_MAP = Printer((NAME, text_column("Data", "How many entries it has."), AGE), config_map_cells)
 SECRET = Printer(
-    (NAME, text("Type", "What its entries are for."), text("Data", "How many entries it has."), AGE), secret_cells
+    (NAME, text_column("Type", "What its entries are for."), text_column("Data", "How many entries it has."), AGE),
+    secret_cells,
 )
 RESOURCE_QUOTA = Printer(
     (
         NAME,
-        text("Request", "What is used, and what may be, of all but limits."),
-        text("Limit", "What the limits sum up to, and what they may."),
+        text_column("Request", "What is used, and what may be, of all but limits."),
+        text_column("Limit", "What the limits sum up to, and what they may."),
         AGE,
     ),
     resource_quota_cells,
@@ -66,9 +67,9 @@ RESOURCE_QUOTA = Printer(
 COMPONENT_STATUS = Printer(
     (
         NAME,
-        text("Status", "Whether the component is healthy."),
-        text("Message", "What it answered."),
-        text("Error", "What went wrong."),
+        text_column("Status", "Whether the component is healthy."),
+        text_column("Message", "What it answered."),
+        text_column("Error", "What went wrong."),
     ),
     component_status_cells,
 )

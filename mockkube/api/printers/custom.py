@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube.api.printers.ages import INVALID, since
 from mockkube.api.printers.jsonpath import Path, PathError, compile_path
-from mockkube.api.printers.reading import name, number, string
+from mockkube.api.printers.reading import name_of, number, string
 from mockkube.api.printers.table import NAME, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 
@@ -44,7 +44,7 @@ def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
     shown = _read(columns or [_AGE])
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-        return [name(obj), *[column.cell(obj, now) for column in shown]]
+        return [name_of(obj), *[column.cell(obj, now) for column in shown]]
 
     return Printer((NAME, *[column.heading for column in shown]), cells)
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mockkube.api.printers.ages import UNKNOWN, since
-from mockkube.api.printers.reading import name, number, section, string, value_at
-from mockkube.api.printers.table import NAME, Cell, Column, Printer, text, wide
+from mockkube.api.printers.reading import name_of, number, section, string, value_at
+from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -49,7 +49,7 @@ def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, shape.message).strip(),
         first,
         _count(obj, shape),
-        name(obj),
+        name_of(obj),
     ]
 
 
@@ -85,15 +85,15 @@ def _source(obj: ReadOnlyObject, shape: Shape) -> str:
 
 EVENT = Printer(
     (
-        text("Last Seen", "How long ago it was last seen."),
-        text("Type", "Whether it is as it should be."),
-        text("Reason", "What happened, in a word."),
-        text("Object", "What it happened to."),
-        wide("Subobject", "The part of that."),
-        wide("Source", "Who says so."),
-        text("Message", "What happened."),
-        wide("First Seen", "How long ago it was first seen."),
-        wide("Count", "How often it was seen."),
+        text_column("Last Seen", "How long ago it was last seen."),
+        text_column("Type", "Whether it is as it should be."),
+        text_column("Reason", "What happened, in a word."),
+        text_column("Object", "What it happened to."),
+        wide_column("Subobject", "The part of that."),
+        wide_column("Source", "Who says so."),
+        text_column("Message", "What happened."),
+        wide_column("First Seen", "How long ago it was first seen."),
+        wide_column("Count", "How often it was seen."),
         Column(NAME.name, NAME.type, NAME.format, NAME.description, priority=1),
     ),
     event_cells,

@@ -5,9 +5,9 @@ from datetime import datetime
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.lists import SHOWN_MAX
-from mockkube.api.printers.reading import elements, name, section, sections, string, value_at
+from mockkube.api.printers.reading import elements, name_of, section, sections, string, value_at
 from mockkube.api.printers.services import balancer_addresses
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
@@ -16,7 +16,7 @@ DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an Ingress."""
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "ingressClassName", missing=NONE),
         _hosts(obj),
         ",".join(balancer_addresses(obj)),
@@ -41,7 +41,7 @@ def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an IngressClass."""
     is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS) == "true"
     return [
-        f"{name(obj)} (default)" if is_default else name(obj),
+        f"{name_of(obj)} (default)" if is_default else name_of(obj),
         string(obj, "spec", "controller"),
         _parameters(obj),
         age(obj, now),
@@ -55,22 +55,22 @@ def _parameters(obj: ReadOnlyObject) -> str:
     kind = string(parameters, "kind")
     if parameters.get("apiGroup") is not None:
         kind += f".{parameters['apiGroup']}"
-    return f"{kind}/{string(parameters, 'name')}"
+    return f"{kind}/{string(parameters, 'name_of')}"
 
 
 def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a NetworkPolicy."""
-    return [name(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
+    return [name_of(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
 
 
 def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ServiceCIDR."""
-    return [name(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
+    return [name_of(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
 
 
 def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an IPAddress, with an age that has no column, as upstream."""
-    return [name(obj), _parent(obj), age(obj, now)]
+    return [name_of(obj), _parent(obj), age(obj, now)]
 
 
 def _parent(obj: ReadOnlyObject) -> str:
@@ -85,10 +85,10 @@ def _parent(obj: ReadOnlyObject) -> str:
 INGRESS = Printer(
     (
         NAME,
-        text("Class", "The class that says who serves it."),
-        text("Hosts", "The hosts its rules are for."),
-        text("Address", "Where the load balancer can be reached."),
-        text("Ports", "The ports it listens on."),
+        text_column("Class", "The class that says who serves it."),
+        text_column("Hosts", "The hosts its rules are for."),
+        text_column("Address", "Where the load balancer can be reached."),
+        text_column("Ports", "The ports it listens on."),
         AGE,
     ),
     ingress_cells,
@@ -96,12 +96,12 @@ INGRESS = Printer(
 INGRESS_CLASS = Printer(
     (
         NAME,
-        text("Controller", "Who serves ingresses of this class."),
-        text("Parameters", "An object with further settings."),
+        text_column("Controller", "Who serves ingresses of this class."),
+        text_column("Parameters", "An object with further settings."),
         AGE,
     ),
     ingress_class_cells,
 )
-NETWORK_POLICY = Printer((NAME, text("Pod-Selector", "The pods it is for."), AGE), network_policy_cells)
-SERVICE_CIDR = Printer((NAME, text("CIDRs", "The ranges of addresses."), AGE), service_cidr_cells)
-IP_ADDRESS = Printer((NAME, text("ParentRef", "The object the address belongs to.")), ip_address_cells)
+NETWORK_POLICY = Printer((NAME, text_column("Pod-Selector", "The pods it is for."), AGE), network_policy_cells)
+SERVICE_CIDR = Printer((NAME, text_column("CIDRs", "The ranges of addresses."), AGE), service_cidr_cells)
+IP_ADDRESS = Printer((NAME, text_column("ParentRef", "The object the address belongs to.")), ip_address_cells)

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import UNKNOWN, age
-from mockkube.api.printers.reading import name, section, sections, string, truth
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text, wide
+from mockkube.api.printers.reading import name_of, section, sections, string, truth
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -17,7 +17,7 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     kernel = string(info, "kernelVersion") or UNKNOWN
     architecture = string(info, "architecture")
     return [
-        name(obj),
+        name_of(obj),
         _status(obj),
         _roles(obj),
         age(obj, now),
@@ -56,22 +56,24 @@ def _address(obj: ReadOnlyObject, kind: str) -> str:
 
 def runtime_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a RuntimeClass."""
-    return [name(obj), string(obj, "handler"), age(obj, now)]
+    return [name_of(obj), string(obj, "handler"), age(obj, now)]
 
 
 NODE = Printer(
     (
         NAME,
-        text("Status", "Whether the node is ready, and takes pods."),
-        text("Roles", "What the node's labels say it is for."),
+        text_column("Status", "Whether the node is ready, and takes pods."),
+        text_column("Roles", "What the node's labels say it is for."),
         AGE,
-        text("Version", "The version of its kubelet."),
-        wide("Internal-IP", "Its address inside the cluster."),
-        wide("External-IP", "Its address outside."),
-        wide("OS-Image", "Its operating system."),
-        wide("Kernel-Version", "Its kernel and architecture."),
-        wide("Container-Runtime", "What runs its containers."),
+        text_column("Version", "The version of its kubelet."),
+        wide_column("Internal-IP", "Its address inside the cluster."),
+        wide_column("External-IP", "Its address outside."),
+        wide_column("OS-Image", "Its operating system."),
+        wide_column("Kernel-Version", "Its kernel and architecture."),
+        wide_column("Container-Runtime", "What runs its containers."),
     ),
     node_cells,
 )
-RUNTIME_CLASS = Printer((NAME, text("Handler", "The runtime configuration it stands for."), AGE), runtime_class_cells)
+RUNTIME_CLASS = Printer(
+    (NAME, text_column("Handler", "The runtime configuration it stands for."), AGE), runtime_class_cells
+)

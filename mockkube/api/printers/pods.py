@@ -11,7 +11,7 @@ from mockkube.api.printers.reading import (
     elements,
     has_condition,
     is_deleting,
-    name,
+    name_of,
     number,
     section,
     sections,
@@ -19,25 +19,25 @@ from mockkube.api.printers.reading import (
     truth,
     value_at,
 )
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, RowCondition, text, wide
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, RowCondition, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 COLUMNS = (
     NAME,
-    text("Ready", "Containers that are ready, of all that should run."),
-    text("Status", "How the pod as a whole is doing."),
-    text("Restarts", "How often containers were restarted, and when one was last."),
+    text_column("Ready", "Containers that are ready, of all that should run."),
+    text_column("Status", "How the pod as a whole is doing."),
+    text_column("Restarts", "How often containers were restarted, and when one was last."),
     AGE,
-    wide("IP", "The address of the pod."),
-    wide("Node", "The node the pod runs on."),
-    wide("Nominated Node", "The node kept free for the pod by preemption."),
-    wide("Readiness Gates", "Further conditions that hold, of those the pod waits for."),
+    wide_column("IP", "The address of the pod."),
+    wide_column("Node", "The node the pod runs on."),
+    wide_column("Nominated Node", "The node kept free for the pod by preemption."),
+    wide_column("Readiness Gates", "Further conditions that hold, of those the pod waits for."),
 )
 TEMPLATE_COLUMNS = (
     NAME,
-    text("Containers", "The containers of the template."),
-    text("Images", "The images those containers run."),
-    text("Pod Labels", "The labels pods get from the template."),
+    text_column("Containers", "The containers of the template."),
+    text_column("Images", "The images those containers run."),
+    text_column("Pod Labels", "The labels pods get from the template."),
 )
 _DONE = {
     "Succeeded": [RowCondition(type="Completed", status="True", reason="Succeeded",
@@ -191,7 +191,7 @@ def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
     summary = summarise(pod)
     total = len(elements(pod, "spec", "containers")) + len(_sidecars(pod))
     return [
-        name(pod),
+        name_of(pod),
         f"{summary.ready}/{total}",
         summary.reason,
         summary.restarts.text(now),
@@ -211,7 +211,7 @@ def pod_conditions(pod: ReadOnlyObject) -> Sequence[RowCondition]:
 def template_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a pod template."""
     template = section(obj, "template")
-    return [name(obj), *containers(template), format_labels(section(template, "metadata", "labels"))]
+    return [name_of(obj), *containers(template), format_labels(section(template, "metadata", "labels"))]
 
 
 POD = Printer(COLUMNS, pod_cells, pod_conditions)

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import name, section, sections, string
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text, wide
+from mockkube.api.printers.reading import name_of, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -13,13 +13,13 @@ def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     role = section(obj, "roleRef")
     subjects = sections(obj, "subjects")
     accounts = [
-        f"{string(subject, 'namespace')}/{string(subject, 'name')}"
+        f"{string(subject, 'namespace')}/{string(subject, 'name_of')}"
         for subject in subjects
         if subject.get("kind") == "ServiceAccount"
     ]
     return [
-        name(obj),
-        f"{string(role, 'kind')}/{string(role, 'name')}",
+        name_of(obj),
+        f"{string(role, 'kind')}/{string(role, 'name_of')}",
         age(obj, now),
         _named(subjects, "User"),
         _named(subjects, "Group"),
@@ -34,11 +34,11 @@ def _named(subjects: list[ReadOnlyObject], kind: str) -> str:
 BINDING = Printer(
     (
         NAME,
-        text("Role", "The role that is given."),
+        text_column("Role", "The role that is given."),
         AGE,
-        wide("Users", "The users it is given to."),
-        wide("Groups", "The groups."),
-        wide("ServiceAccounts", "The service accounts."),
+        wide_column("Users", "The users it is given to."),
+        wide_column("Groups", "The groups."),
+        wide_column("ServiceAccounts", "The service accounts."),
     ),
     binding_cells,
 )

@@ -53,7 +53,7 @@ def truth(obj: ReadOnlyObject, *path: str, missing: bool = False) -> bool:
     return found if isinstance(found, bool) else missing
 
 
-def name(obj: ReadOnlyObject) -> str:
+def name_of(obj: ReadOnlyObject) -> str:
     """Return the object's name."""
     return string(obj, "metadata", "name")
 

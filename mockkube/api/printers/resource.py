@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mockkube.api.printers.ages import age, since
-from mockkube.api.printers.reading import elements, is_deleting, name, number, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer, text
+from mockkube.api.printers.reading import elements, is_deleting, name_of, number, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 _DEVICE_COUNTS = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
@@ -13,7 +13,7 @@ _DEVICE_COUNTS = ("totalDevices", "availableDevices", "allocatedDevices", "unava
 
 def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourceClaim."""
-    return [name(obj), ",".join(_claim_states(obj)), age(obj, now)]
+    return [name_of(obj), ",".join(_claim_states(obj)), age(obj, now)]
 
 
 def _claim_states(obj: ReadOnlyObject) -> list[str]:
@@ -27,7 +27,7 @@ def _claim_states(obj: ReadOnlyObject) -> list[str]:
 def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourceSlice."""
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "nodeName"),
         string(obj, "spec", "driver"),
         string(obj, "spec", "pool", "name"),
@@ -39,7 +39,7 @@ def taint_rule_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a DeviceTaintRule: the taint, without its selector."""
     added = string(obj, "spec", "taint", "timeAdded")
     return [
-        name(obj),
+        name_of(obj),
         *[string(obj, "spec", "taint", key) for key in ("key", "value", "effect")],
         since(added, now) if added else "",
         age(obj, now),
@@ -58,7 +58,7 @@ def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourcePoolStatusRequest: sums over pools, once answered."""
     outcome = _outcome(obj, now)
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "driver"),
         *_sums(obj, outcome.status),
         number(obj, "status", "poolCount"),
@@ -90,13 +90,13 @@ def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
     return [*[str(sum(number(pool, key) for pool in pools)) for key in _DEVICE_COUNTS], str(errors)]
 
 
-RESOURCE_CLAIM = Printer((NAME, text("State", "Whether devices are allocated, and in use."), AGE), claim_cells)
+RESOURCE_CLAIM = Printer((NAME, text_column("State", "Whether devices are allocated, and in use."), AGE), claim_cells)
 RESOURCE_SLICE = Printer(
     (
         NAME,
-        text("Node", "The node the devices are on."),
-        text("Driver", "The driver that offers them."),
-        text("Pool", "The pool they belong to."),
+        text_column("Node", "The node the devices are on."),
+        text_column("Driver", "The driver that offers them."),
+        text_column("Pool", "The pool they belong to."),
         AGE,
     ),
     slice_cells,
@@ -104,10 +104,10 @@ RESOURCE_SLICE = Printer(
 DEVICE_TAINT_RULE = Printer(
     (
         NAME,
-        text("Key", "The key of the taint."),
-        text("Value", "Its value."),
-        text("Effect", "What it does to pods that do not tolerate it."),
-        text("TimeAdded", "How long it has been in force."),
+        text_column("Key", "The key of the taint."),
+        text_column("Value", "Its value."),
+        text_column("Effect", "What it does to pods that do not tolerate it."),
+        text_column("TimeAdded", "How long it has been in force."),
         AGE,
     ),
     taint_rule_cells,
@@ -115,15 +115,15 @@ DEVICE_TAINT_RULE = Printer(
 RESOURCE_POOL_STATUS_REQUEST = Printer(
     (
         NAME,
-        text("Driver", "The driver whose pools are asked for."),
-        text("Total", "All devices."),
-        text("Available", "Devices that are free."),
-        text("Allocated", "Devices in use."),
-        text("Unavailable", "Devices that cannot be used."),
-        text("Errors", "Pools that make no sense."),
-        integer("Pools", "How many pools there are."),
-        text("Status", "What has become of the request."),
-        text("Completed", "How long ago it was answered."),
+        text_column("Driver", "The driver whose pools are asked for."),
+        text_column("Total", "All devices."),
+        text_column("Available", "Devices that are free."),
+        text_column("Allocated", "Devices in use."),
+        text_column("Unavailable", "Devices that cannot be used."),
+        text_column("Errors", "Pools that make no sense."),
+        integer_column("Pools", "How many pools there are."),
+        text_column("Status", "What has become of the request."),
+        text_column("Completed", "How long ago it was answered."),
     ),
     pool_request_cells,
 )

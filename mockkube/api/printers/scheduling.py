@@ -3,15 +3,15 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import name, number, sections, string, truth, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, boolean, integer, text
+from mockkube.api.printers.reading import name_of, number, sections, string, truth, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, boolean_column, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 
 def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a PriorityClass."""
     return [
-        name(obj),
+        name_of(obj),
         number(obj, "value"),
         truth(obj, "globalDefault"),
         age(obj, now),
@@ -25,7 +25,7 @@ def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     template = value_at(obj, "spec", "podGroupTemplateRef")
     workload = string(obj, "spec", "podGroupTemplateRef", "workload", "workloadName")
     return [
-        name(obj),
+        name_of(obj),
         "Gang" if is_gang else "Basic",
         NONE if template is None else workload,
         _status(obj),
@@ -46,19 +46,19 @@ def _status(obj: ReadOnlyObject) -> str:
 PRIORITY_CLASS = Printer(
     (
         NAME,
-        integer("Value", "The priority: the higher, the sooner."),
-        boolean("Global-Default", "Whether pods without a class get this one."),
+        integer_column("Value", "The priority: the higher, the sooner."),
+        boolean_column("Global-Default", "Whether pods without a class get this one."),
         AGE,
-        text("PreemptionPolicy", "Whether its pods may push others out."),
+        text_column("PreemptionPolicy", "Whether its pods may push others out."),
     ),
     priority_class_cells,
 )
 POD_GROUP = Printer(
     (
         NAME,
-        text("Policy", "Whether pods are placed all at once."),
-        text("Workload", "The workload it was made from."),
-        text("Status", "How far scheduling is."),
+        text_column("Policy", "Whether pods are placed all at once."),
+        text_column("Workload", "The workload it was made from."),
+        text_column("Status", "How far scheduling is."),
         AGE,
     ),
     pod_group_cells,

@@ -5,8 +5,8 @@ from datetime import datetime
 from mockkube.api.printers.ages import UNKNOWN, age
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.lists import shortened
-from mockkube.api.printers.reading import elements, name, number, section, sections, string, value_at
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text, wide
+from mockkube.api.printers.reading import elements, name_of, number, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 
@@ -14,7 +14,7 @@ def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Service."""
     cluster_ips = elements(obj, "spec", "clusterIPs")
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "type"),
         str(cluster_ips[0]) if cluster_ips else NONE,
         _external(obj),
@@ -50,7 +50,7 @@ def _port(port: ReadOnlyObject) -> str:
 
 def endpoints_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of Endpoints."""
-    return [name(obj), _endpoints(obj), age(obj, now)]
+    return [name_of(obj), _endpoints(obj), age(obj, now)]
 
 
 def _endpoints(obj: ReadOnlyObject) -> str:
@@ -73,7 +73,7 @@ def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     ports = [_slice_port(port) for port in sections(obj, "ports")]
     addresses = [str(ip) for endpoint in sections(obj, "endpoints") for ip in elements(endpoint, "addresses")]
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "addressType"),
         shortened(ports, len(ports)),
         shortened(addresses, len(addresses)),
@@ -90,22 +90,22 @@ def _slice_port(port: ReadOnlyObject) -> str:
 SERVICE = Printer(
     (
         NAME,
-        text("Type", "How the service is exposed."),
-        text("Cluster-IP", "Its address inside the cluster."),
-        text("External-IP", "Its addresses outside."),
-        text("Port(s)", "Its ports, with those on the nodes."),
+        text_column("Type", "How the service is exposed."),
+        text_column("Cluster-IP", "Its address inside the cluster."),
+        text_column("External-IP", "Its addresses outside."),
+        text_column("Port(s)", "Its ports, with those on the nodes."),
         AGE,
-        wide("Selector", "The labels of the pods behind it."),
+        wide_column("Selector", "The labels of the pods behind it."),
     ),
     service_cells,
 )
-ENDPOINTS = Printer((NAME, text("Endpoints", "The addresses behind the service."), AGE), endpoints_cells)
+ENDPOINTS = Printer((NAME, text_column("Endpoints", "The addresses behind the service."), AGE), endpoints_cells)
 ENDPOINT_SLICE = Printer(
     (
         NAME,
-        text("AddressType", "The family of the addresses."),
-        text("Ports", "The ports of every endpoint."),
-        text("Endpoints", "The addresses of the endpoints."),
+        text_column("AddressType", "The family of the addresses."),
+        text_column("Ports", "The ports of every endpoint."),
+        text_column("Endpoints", "The addresses of the endpoints."),
         AGE,
     ),
     endpoint_slice_cells,

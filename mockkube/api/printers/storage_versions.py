@@ -4,8 +4,8 @@ from datetime import datetime
 
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.lists import shortened
-from mockkube.api.printers.reading import name, sections, string
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Column, Printer, text
+from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Column, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
 _PROGRESS = ("Running", "Failed", "Succeeded")
@@ -18,7 +18,7 @@ def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         for server in sections(obj, "status", "storageVersions")
     ]
     common = string(obj, "status", "commonEncodingVersion", missing=UNSET)
-    return [name(obj), common, shortened(servers, len(servers)), age(obj, now)]
+    return [name_of(obj), common, shortened(servers, len(servers)), age(obj, now)]
 
 
 def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -29,14 +29,14 @@ def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         for found in sections(obj, "status", "conditions")
         if found.get("status") == "True" and found.get("type") in _PROGRESS
     ]
-    return [name(obj), f"{resource}.{group}" if group else resource, holding[-1] if holding else "Unknown"]
+    return [name_of(obj), f"{resource}.{group}" if group else resource, holding[-1] if holding else "Unknown"]
 
 
 STORAGE_VERSION = Printer(
     (
         NAME,
-        text("CommonEncodingVersion", "The encoding all servers use."),
-        text("StorageVersions", "The encoding of each server."),
+        text_column("CommonEncodingVersion", "The encoding all servers use."),
+        text_column("StorageVersions", "The encoding of each server."),
         AGE,
     ),
     storage_version_cells,
@@ -44,8 +44,8 @@ STORAGE_VERSION = Printer(
 STORAGE_VERSION_MIGRATION = Printer(
     (
         Column(NAME.name, description=NAME.description),
-        text("Resource", "What is migrated."),
-        text("Status", "How far the migration is."),
+        text_column("Resource", "What is migrated."),
+        text_column("Status", "How far the migration is."),
     ),
     migration_cells,
 )

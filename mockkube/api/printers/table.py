@@ -59,30 +59,30 @@ class Printer:
         return Row(self.cells(obj, now), self.conditions(obj))
 
 
-def text(name: str, description: str = "") -> Column:
+def text_column(name: str, description: str = "") -> Column:
     """Return a column of text."""
     return Column(name, description=description)
 
 
-def integer(name: str, description: str = "") -> Column:
+def integer_column(name: str, description: str = "") -> Column:
     """Return a column of whole numbers."""
     return Column(name, "integer", description=description)
 
 
-def boolean(name: str, description: str = "") -> Column:
+def boolean_column(name: str, description: str = "") -> Column:
     """Return a column of booleans."""
     return Column(name, "boolean", description=description)
 
 
-def wide(name: str, description: str = "") -> Column:
+def wide_column(name: str, description: str = "") -> Column:
     """Return a column of text for `-o wide`."""
     return Column(name, description=description, priority=1)
 
 
 NAME = Column("Name", format="name", description="What the object is called; no other of its kind shares it here.")
-AGE = text("Age", "How long ago the object was created.")
+AGE = text_column("Age", "How long ago the object was created.")
 WORKLOAD = (
-    wide("Containers", "The containers of the pod template."),
-    wide("Images", "The images those containers run."),
+    wide_column("Containers", "The containers of the pod template."),
+    wide_column("Images", "The images those containers run."),
 )
-SELECTOR = wide("Selector", "The labels of the pods it looks after.")
+SELECTOR = wide_column("Selector", "The labels of the pods it looks after.")

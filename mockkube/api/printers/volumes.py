@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from mockkube.api.printers.ages import age
-from mockkube.api.printers.reading import elements, is_deleting, name, string, value_at
-from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text, wide
+from mockkube.api.printers.reading import elements, is_deleting, name_of, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
 from mockkube.api.types import ReadOnlyObject
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -15,7 +15,7 @@ def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a PersistentVolume."""
     claim = [string(obj, "spec", "claimRef", key) for key in ("namespace", "name")]
     return [
-        name(obj),
+        name_of(obj),
         string(obj, "spec", "capacity", "storage", missing="0"),
         _modes(obj, "spec"),
         string(obj, "spec", "persistentVolumeReclaimPolicy"),
@@ -33,7 +33,7 @@ def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Ce
     """Return the table cells of a PersistentVolumeClaim; capacity and modes appear once it is bound."""
     volume = string(obj, "spec", "volumeName")
     return [
-        name(obj),
+        name_of(obj),
         _phase(obj),
         volume,
         string(obj, "status", "capacity", "storage", missing="0") if volume else "",
@@ -62,30 +62,30 @@ def _storage_class(obj: ReadOnlyObject) -> str:
 PERSISTENT_VOLUME = Printer(
     (
         NAME,
-        text("Capacity", "How much fits in."),
-        text("Access Modes", "How it may be mounted."),
-        text("Reclaim Policy", "What happens to it when its claim goes."),
-        text("Status", "Whether it is bound."),
-        text("Claim", "The claim it is bound to, or kept for."),
-        text("StorageClass", "The class it belongs to."),
-        text("VolumeAttributesClass", "The class of its changeable attributes."),
-        text("Reason", "Why it is as it is."),
+        text_column("Capacity", "How much fits in."),
+        text_column("Access Modes", "How it may be mounted."),
+        text_column("Reclaim Policy", "What happens to it when its claim goes."),
+        text_column("Status", "Whether it is bound."),
+        text_column("Claim", "The claim it is bound to, or kept for."),
+        text_column("StorageClass", "The class it belongs to."),
+        text_column("VolumeAttributesClass", "The class of its changeable attributes."),
+        text_column("Reason", "Why it is as it is."),
         AGE,
-        wide("VolumeMode", "Whether it is a file system or a bare device."),
+        wide_column("VolumeMode", "Whether it is a file system or a bare device."),
     ),
     persistent_volume_cells,
 )
 PERSISTENT_VOLUME_CLAIM = Printer(
     (
         NAME,
-        text("Status", "Whether it is bound."),
-        text("Volume", "The volume it is bound to."),
-        text("Capacity", "How much fits into that."),
-        text("Access Modes", "How that may be mounted."),
-        text("StorageClass", "The class a volume is asked from."),
-        text("VolumeAttributesClass", "The class of the volume's changeable attributes."),
+        text_column("Status", "Whether it is bound."),
+        text_column("Volume", "The volume it is bound to."),
+        text_column("Capacity", "How much fits into that."),
+        text_column("Access Modes", "How that may be mounted."),
+        text_column("StorageClass", "The class a volume is asked from."),
+        text_column("VolumeAttributesClass", "The class of the volume's changeable attributes."),
         AGE,
-        wide("VolumeMode", "Whether a file system or a bare device is asked for."),
+        wide_column("VolumeMode", "Whether a file system or a bare device is asked for."),
     ),
     persistent_volume_claim_cells,
 )

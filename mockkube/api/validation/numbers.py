@@ -24,7 +24,7 @@ def positive(value: int | None, at: str) -> list[FieldError]:
     return [] if value is not None and value > 0 else [invalid(at, value or 0, "must be greater than 0")]
 
 
-def port(value: int | None, at: str) -> list[FieldError]:
+def validate_port(value: int | None, at: str) -> list[FieldError]:
     """Complain about what is no port number; absence is zero."""
     return in_range(value or 0, at, 1, 65535)
 
@@ -33,7 +33,7 @@ def port_or_name(value: int | str | None, at: str) -> list[FieldError]:
     """Complain about what is neither a port's number nor its name."""
     if isinstance(value, str):
         return [invalid(at, value, message) for message in names.port_name(value)]
-    return port(value, at)
+    return validate_port(value, at)
 
 
 def in_range(value: int, at: str, least: int, most: int) -> list[FieldError]:

@@ -7,7 +7,7 @@ from mockkube_cel.golang import gotime
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported
 from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -125,9 +125,9 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 PRINTER: Final = Printer(
     (
         NAME,
-        text("Mode", "Whether time passes by itself."),
-        text("Now", "What time it is as this is printed."),
-        text("Advance To", "The moment it was last moved to."),
+        text_column("Mode", "Whether time passes by itself."),
+        text_column("Now", "What time it is as this is printed."),
+        text_column("Advance To", "The moment it was last moved to."),
         AGE,
     ),
     _cells,

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api.errors import Conflict, Forbidden
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text, wide
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
@@ -135,7 +135,7 @@ class ComponentStrategy(StatusStrategy):
             asked.settings.judge()
         except FlagError as error:
             gates = spec.get("featureGates", {})
-            return [invalid("spec.featureGates", gates, text) for text in error.errors]
+            return [invalid("spec.featureGates", gates, text_column) for text_column in error.errors]
         if self._configuration.skew_policy == "enforce":
             return [forbidden("spec.version", reason) for reason in self._new_skews(asked)]
         return []
@@ -219,14 +219,14 @@ def _trouble(obj: ReadOnlyObject) -> str:
 PRINTER: Final = Printer(
     (
         NAME,
-        text("Version", "The Kubernetes version it is of."),
-        text("Gates", "The gates it is told; all others are as the version has them."),
+        text_column("Version", "The Kubernetes version it is of."),
+        text_column("Gates", "The gates it is told; all others are as the version has them."),
         Column("Running", description="Whether it runs."),
-        text("Skew", "How its version suits those beside it."),
-        text("Trouble", "What else is not as it should be; the conditions tell more."),
+        text_column("Skew", "How its version suits those beside it."),
+        text_column("Trouble", "What else is not as it should be; the conditions tell more."),
         AGE,
-        wide("Reason", "Why it runs, or does not."),
-        wide("URL", "Where an API server answers."),
+        wide_column("Reason", "Why it runs, or does not."),
+        wide_column("URL", "Where an API server answers."),
     ),
     _cells,
 )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer, text
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer_column, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.readings import check_component
@@ -127,11 +127,11 @@ def _injected(inject: ReadOnlyObject) -> str:
 PRINTER: Final = Printer(
     (
         NAME,
-        text("Match", "Which requests."),
-        text("Inject", "What goes wrong."),
-        text("Count", "How often at most."),
-        integer("Injected", "How often it went wrong so far."),
-        text("Phase", "Whether it still does."),
+        text_column("Match", "Which requests."),
+        text_column("Inject", "What goes wrong."),
+        text_column("Count", "How often at most."),
+        integer_column("Injected", "How often it went wrong so far."),
+        text_column("Phase", "Whether it still does."),
         AGE,
     ),
     _cells,

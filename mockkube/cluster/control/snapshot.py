@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer, text, wide
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column, text_column, wide_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.reading import condition_of
@@ -74,13 +74,13 @@ def _size(count: int) -> str:
 PRINTER: Final = Printer(
     (
         NAME,
-        text("Saved", "Whether the state is kept."),
-        integer("Objects", "How many objects it holds."),
-        text("Size", "How large it is."),
-        integer("Restored", "The spec.restore that was last carried out."),
+        text_column("Saved", "Whether the state is kept."),
+        integer_column("Objects", "How many objects it holds."),
+        text_column("Size", "How large it is."),
+        integer_column("Restored", "The spec.restore that was last carried out."),
         AGE,
-        wide("Revision", "The resourceVersion whose state it is."),
-        wide("Message", "What the last restoration came to."),
+        wide_column("Revision", "The resourceVersion whose state it is."),
+        wide_column("Message", "What the last restoration came to."),
     ),
     _cells,
 )

@@ -26,7 +26,7 @@ from mockkube.api.validation.internal_form import internal_form, selector_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 
 LEGACY_NAME: Final = "job-name"
-NAME: Final = "batch.kubernetes.io/job-name"
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 LEGACY_UID: Final = "controller-uid"
 UID: Final = "batch.kubernetes.io/controller-uid"
 _IMMUTABLE: Final = "field is immutable"
@@ -102,7 +102,7 @@ def _generate_selector(obj: Object) -> None:
     spec, name, uid = obj["spec"], obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     metadata = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = metadata.setdefault("labels", {})
-    for key, value in {LEGACY_NAME: name, NAME: name, LEGACY_UID: uid, UID: uid}.items():
+    for key, value in {LEGACY_NAME: name, JOB_NAME_LABEL: name, LEGACY_UID: uid, UID: uid}.items():
         labels.setdefault(key, value)
     selector = spec.get("selector") or {}
     spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
@@ -140,8 +140,8 @@ def _validate_generated(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list
     name, uid = obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     errors = [] if uid else [required("metadata.uid")]
     expected = {LEGACY_UID: uid, LEGACY_NAME: name}
-    if old is None or {NAME, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
-        expected |= {UID: uid, NAME: name}
+    if old is None or {JOB_NAME_LABEL, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
+        expected |= {UID: uid, JOB_NAME_LABEL: name}
     labels = template_labels(spec.get("template") or {}) or {}
     for key, value in expected.items():
         at, detail = keyed("spec.template.metadata.labels", key), f"must be '{value}'"

@@ -8,7 +8,7 @@ from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, reachable_ip
 from mockkube.api.validation.formats import formed, label, qualified, required_one_of
-from mockkube.api.validation.numbers import port
+from mockkube.api.validation.numbers import validate_port
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
@@ -75,7 +75,7 @@ def _validate_port(each: ReadOnlyObject, at: str, *, named: bool) -> list[FieldE
         errors += label(each["name"], f"{at}.name")
     elif named:
         errors.append(required(f"{at}.name"))
-    errors += port(each.get("port"), f"{at}.port")
+    errors += validate_port(each.get("port"), f"{at}.port")
     errors += required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
     if each.get("appProtocol") is not None:
         errors += qualified(each["appProtocol"], f"{at}.appProtocol")

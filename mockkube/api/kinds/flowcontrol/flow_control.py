@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
-from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA, PRIORITY_LEVEL
+from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
 from mockkube.api.kinds.internal_form import internal
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
@@ -80,7 +80,7 @@ class FlowSchemaStrategy(_FlowControlStrategy):
         errors = _validate_schema(spec, name)
         if name in _FIXED_SCHEMAS and spec != _FIXED_SCHEMAS[name]:
             detail = f"spec of '{name}' must equal the fixed value"
-            errors.append(invalid("spec", internal(spec, FLOW_SCHEMA), detail))
+            errors.append(invalid("spec", internal(spec, FLOW_SCHEMA_FORM), detail))
         return errors + _validate_status(obj)
 
 
@@ -94,7 +94,7 @@ class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
         if _PRESERVE_ZERO in (obj["metadata"].get("annotations") or {}):
             errors.append(forbidden("metadata.annotations", f"annotation '{_PRESERVE_ZERO}' is forbidden"))
         errors += _validate_level(spec, name)
-        shown = internal(spec, PRIORITY_LEVEL)
+        shown = internal(spec, PRIORITY_LEVEL_FORM)
         if name == "exempt" and {key: value for key, value in spec.items() if key != "exempt"} != {"type": "Exempt"}:
             detail = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
             errors.append(invalid("spec", shown, detail))

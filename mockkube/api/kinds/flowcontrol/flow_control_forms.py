@@ -27,7 +27,7 @@ _RULES: Final[Shape] = (
         optional((("Verbs", "verbs", None), ("NonResourceURLs", "nonResourceURLs", None))),
     ),
 )
-FLOW_SCHEMA: Final[Shape] = (
+FLOW_SCHEMA_FORM: Final[Shape] = (
     ("PriorityLevelConfiguration", "priorityLevelConfiguration", _NAME),
     ("MatchingPrecedence", "matchingPrecedence", 0),
     ("DistinguisherMethod", "distinguisherMethod", optional((("Type", "type", ""),))),
@@ -48,7 +48,7 @@ _EXEMPT: Final[Shape] = (
     ("NominalConcurrencyShares", "nominalConcurrencyShares", None),
     ("LendablePercent", "lendablePercent", None),
 )
-PRIORITY_LEVEL: Final[Shape] = (
+PRIORITY_LEVEL_FORM: Final[Shape] = (
     ("Type", "type", ""),
     ("Limited", "limited", optional(_LIMITED)),
     ("Exempt", "exempt", optional(_EXEMPT)),

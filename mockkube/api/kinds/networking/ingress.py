@@ -10,7 +10,7 @@ from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, parse_ip
 from mockkube.api.validation.formats import formed, subdomain
-from mockkube.api.validation.numbers import port
+from mockkube.api.validation.numbers import validate_port
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
@@ -155,7 +155,7 @@ def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> lis
     elif target.get("name"):
         errors += formed(target["name"], f"{at}.service.port.name", names.port_name)
     elif target.get("number"):
-        errors += port(target["number"], f"{at}.service.port.number")
+        errors += validate_port(target["number"], f"{at}.service.port.number")
     else:
         errors.append(required(at, "port name or number is required"))
     return errors

@@ -9,7 +9,7 @@ from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings, lenient_cidr, parse_cidr
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.numbers import port, port_or_name
+from mockkube.api.validation.numbers import validate_port, port_or_name
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TYPES: Final = ("Ingress", "Egress")
@@ -97,11 +97,11 @@ def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
         if end is not None:
             errors.append(invalid(f"{at}.endPort", end, "may not be specified when `port` is non-numeric"))
         return errors + port_or_name(number, f"{at}.port")
-    errors += port(number, f"{at}.port")
+    errors += validate_port(number, f"{at}.port")
     if end is not None:
         if end < number:
             errors.append(invalid(f"{at}.endPort", number, "must be greater than or equal to `port`"))
-        errors += port(end, f"{at}.endPort")
+        errors += validate_port(end, f"{at}.endPort")
     return errors
 
 

@@ -6,7 +6,7 @@ from mockkube.api.validation.numbers import (
     int_or_percent,
     nonnegative,
     nonnegatives,
-    port,
+    validate_port,
     port_or_name,
     positive,
 )
@@ -49,7 +49,7 @@ def test_the_amount_is_the_number_in_front(value, number):
 
 
 def test_ports_have_numbers_or_names():
-    assert port(None, "p")[0].detail == "must be between 1 and 65535, inclusive"
+    assert validate_port(None, "p")[0].detail == "must be between 1 and 65535, inclusive"
     assert port_or_name("http", "p") == []
     assert port_or_name(70000, "p")[0].value == 70000
     assert port_or_name("1", "p")[0].detail == "must contain at least one letter (a-z)"

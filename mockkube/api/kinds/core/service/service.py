@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_cidr, lenient_ip, parse_ip, reachable_ip
 from mockkube.api.validation.formats import label, one_of, qualified, required_one_of, subdomain
 from mockkube.api.validation.labels import validate_labels
-from mockkube.api.validation.numbers import port, port_or_name
+from mockkube.api.validation.numbers import validate_port, port_or_name
 
 HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 MODE: Final = "service.kubernetes.io/topology-mode"
@@ -155,7 +155,7 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
             seen.add(name)
         elif len(ports) > 1:
             errors.append(required(f"{at}.name"))
-        errors += port(each.get("port"), f"{at}.port")
+        errors += validate_port(each.get("port"), f"{at}.port")
         errors += required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
         errors += port_or_name(each.get("targetPort"), f"{at}.targetPort")
         if each.get("appProtocol") is not None:
@@ -276,7 +276,7 @@ def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
         errors = [invalid(at, policy, "may only be set for externally-accessible services")] if policy else []
     at, number = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
     if _needs_health_check(spec):
-        errors += port(number, at) if number else [required(at)]
+        errors += validate_port(number, at) if number else [required(at)]
     elif number:
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         errors.append(invalid(at, number, detail))
