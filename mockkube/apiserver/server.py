@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.fields import FieldError
-from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
@@ -43,7 +44,7 @@ from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
 from mockkube.apiserver.registry.bootstrap_rbac import bootstrap_rbac
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.registry import BUILT_IN, Family, Registry
+from mockkube.apiserver.registry.registry import KindSet, Registry, built_in
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.apiserver.service_account_reviewer import ServiceAccountReviewer
 from mockkube.apiserver.service_account_tokens import TokenIssuer
@@ -94,17 +95,17 @@ def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, 
 
 
 @lru_cache(maxsize=32)
-def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> Family:
+def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
     """The built-in kinds with what proposals add: the same for every server of that version."""
     extensions = extensions_for(version, trains)
-    hooks = Hooks(
+    dependencies = StrategyDependencies(
         device_expression=device_expression,
         policy_expression=policy_expression,
         custom_schema=_custom_schema,
         extensions=extensions,
         objects=object_rules_for(version, trains),
     )
-    return replace(BUILT_IN, strategies=strategies(hooks))
+    return built_in(Strategies(dependencies))
 
 
 class ApiServer:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.catalogue import KINDS, Kind
+from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import ListWatch
 
@@ -35,7 +35,7 @@ class ServedKind:
         return kind == self.kind and group == self.group and version in self.versions
 
 
-def _built_in(kind: Kind) -> ServedKind:
+def _built_in(kind: KindInfo) -> ServedKind:
     return ServedKind(kind.group, kind.kind, kind.plural, kind.namespaced, kind.versions)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from mockkube.api.defaults.pod_specs import default_template
 from mockkube.api.errors import Internal
+from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.sight import Sight
 from mockkube.controllers.revisions import Archive, by_number, data_of

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.fields import FieldError
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.proposals.places import POD_SPECS
 from mockkube.proposals.view import View, lost
 
 API_SERVER: Final = "kube-apiserver"

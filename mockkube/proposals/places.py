@@ -1,22 +1,12 @@
 """Where an object keeps the pods it is or makes, and in a pod what decides about nodes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.types import ReadOnlyObject
-
-POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Pod": ("spec",),
-    "PodTemplate": ("template", "spec"),
-    **dict.fromkeys(
-        ("ReplicationController", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"),
-        ("spec", "template", "spec"),
-    ),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-"""The way from an object of a kind to the spec of its pods."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """How one component, with its version and gates, sees objects: what it decodes, prepares and complains of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final
 
+from mockkube.api.catalogue import KINDS, KindInfo, load
 from mockkube.api.codec import Codec, Found
-from mockkube.api.defaults.catalogue import DEFAULTS
 from mockkube.api.fields import FieldError
-from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
@@ -17,6 +18,7 @@ from mockkube.proposals.lending import extensions_for, object_rules_for, schema_
 from mockkube.proposals.outside import trains_of
 
 _PLAIN: Final = Strategy()
+_KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): kind for kind in KINDS}
 
 
 class View:
@@ -28,12 +30,12 @@ class View:
         self.schema = schema_for(caps.version, trains)
         self._codec = Codec(self.schema)
         self._judge = Judge(caps, now)
-        hooks = Hooks(
+        dependencies = StrategyDependencies(
             device_expression=device_expression,
             extensions=extensions_for(caps.version, trains),
             objects=object_rules_for(caps.version, trains),
         )
-        self._strategies = strategies(hooks)
+        self._strategies = Strategies(dependencies)
 
     def knows(self, obj: ReadOnlyObject) -> bool:
         """Whether the version has the kind."""
@@ -47,7 +49,8 @@ class View:
         decoded = self._codec.decode(node, obj, Found())
         decoded["apiVersion"], decoded["kind"] = obj["apiVersion"], kind
         decoded.setdefault("metadata", {}).setdefault("name", "")
-        if default := DEFAULTS.get((group, version, kind)):
+        info = _KINDS.get((group, kind))
+        if info is not None and (default := load(group, kind).defaults.get(version)):
             default(decoded, self.caps)
         return decoded
 
@@ -68,7 +71,8 @@ class View:
 
     def _strategy(self, obj: ReadOnlyObject) -> Strategy:
         group, _, kind = _identity(obj)
-        return self._strategies.get((group, kind), _PLAIN)
+        info = _KINDS.get((group, kind))
+        return _PLAIN if info is None else self._strategies.of(info)
 
 
 def _identity(obj: ReadOnlyObject) -> tuple[str, str, str]:

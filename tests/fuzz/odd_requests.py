@@ -11,7 +11,7 @@ from urllib.parse import quote
 import odd_values as odd
 import yaml
 
-from mockkube.api.catalogue import KINDS, Kind, stable
+from mockkube.api.catalogue import KINDS, KindInfo, stable
 from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node, Schema
 from mockkube.features.versions import DEFAULT
@@ -89,7 +89,7 @@ class Request:
 class Target:
     """A kind in one of its versions, and where its objects are."""
 
-    kind: Kind
+    kind: KindInfo
     version: str
     node: Node
 

@@ -152,7 +152,7 @@ _VERSIONS: Final = (
     ),
     Mutation(
         "the API server accepts semver operators of volumes with the gate off",
-        "mockkube/api/validation/persistent_volume.py", "extensions.allowed(caps, (), terms)",
+        "mockkube/api/kinds/core/persistent_volume_validation.py", "extensions.allowed(caps, (), terms)",
         "frozenset(rule.gate for rule in extensions.node_selectors.values())",
         "kep-5721/alpha-restriction-volumes.yaml", P_5721, _T_VALIDATION,
     ),
@@ -202,7 +202,7 @@ _EXPRESSION: Final = (
         '.evaluate({"taint": bound}, 10**18,', "kep-5500/cost-limit-at-evaluation.yaml", P_5500, _T_5500, in_ci=True,
     ),
     Mutation(
-        "the API server accepts expressions with the gate off", "mockkube/api/validation/tolerations.py",
+        "the API server accepts expressions with the gate off", "mockkube/api/kinds/core/pod/tolerations.py",
         "check = field_rule.check if field_rule.gate in allowed else field_rule.refuse", "check = field_rule.check",
         "kep-5500/note-gate-off.yaml", P_5500, _T_VALIDATION,
     ),
@@ -276,17 +276,17 @@ _SPREADING: Final = (
         "caps.enabled(_POLICIES_GATE) or not", "True or not", "kep-3094/downgrade-ignored.yaml", P_3094, _T_SPREAD,
     ),
     Mutation(
-        "the API server keeps nodeTaintsPolicy with the gate off", "mockkube/api/validation/disabled_fields.py",
+        "the API server keeps nodeTaintsPolicy with the gate off", "mockkube/api/kinds/core/pod/disabled_fields.py",
         '("NodeInclusionPolicyInPodTopologySpread", _constraints, ("nodeTaintsPolicy",)),', "",
         "kep-3094/gate-guards-both-policies.yaml", P_3094, _T_VALIDATION,
     ),
     Mutation(
-        "the API server keeps nodeAffinityPolicy with the gate off", "mockkube/api/validation/disabled_fields.py",
+        "the API server keeps nodeAffinityPolicy with the gate off", "mockkube/api/kinds/core/pod/disabled_fields.py",
         '("NodeInclusionPolicyInPodTopologySpread", _constraints, ("nodeAffinityPolicy",)),', "",
         "kep-3094/gate-guards-both-policies.yaml", P_3094, _T_VALIDATION,
     ),
     Mutation(
-        "the API server accepts any policy", "mockkube/api/validation/topology_spread.py",
+        "the API server accepts any policy", "mockkube/api/kinds/core/pod/topology_spread.py",
         "if name in constraint and constraint[name] not in NODE_POLICIES:", "if False:",
         "kep-3094/configuration-errors.yaml", P_3094, _T_VALIDATION,
     ),
@@ -295,7 +295,7 @@ _SPREADING: Final = (
 # What the proposals share
 _SHARED: Final = (
     Mutation(
-        "the API server accepts operators with the gate off", "mockkube/api/validation/tolerations.py",
+        "the API server accepts operators with the gate off", "mockkube/api/kinds/core/pod/tolerations.py",
         "name: rule.check if rule.gate in allowed else rule.refuse for", "name: rule.check for",
         "kep-5471/alpha-restriction.yaml", EVERYWHERE, _T_VALIDATION, in_ci=True,
     ),
@@ -318,7 +318,7 @@ _SHARED: Final = (
         "kep-5471/note-non-numeric-taint.yaml", (*EVERYWHERE, "performance"), _T_5471, in_ci=True,
     ),
     Mutation(
-        "tolerations of pods may be changed", "mockkube/api/validation/tolerations.py",
+        "tolerations of pods may be changed", "mockkube/api/kinds/core/pod/tolerations.py",
         "if _without_seconds(toleration) not in kept:", "if False:", "values/V12-immutability.yaml", EVERYWHERE,
         _T_VALIDATION,
     ),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockkube.api.catalogue import SCALE, STATUS, Kind, Subresource
+from mockkube.api.catalogue import SCALE, STATUS, KindInfo, Subresource
 from mockkube.api.custom.kind import CustomKind
 from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.schemas import Schema, SchemaReader
@@ -133,7 +133,7 @@ class Definition:
         group, _, name = str(api_version or "").rpartition("/")
         return self.versions.get(name) if group == self.group else None
 
-    def kind_of(self, version: CustomVersion, *, ending: bool = False) -> Kind:
+    def kind_of(self, version: CustomVersion, *, ending: bool = False) -> KindInfo:
         """The kind at a version, for discovery and routing."""
         return CustomKind(
             self.group,

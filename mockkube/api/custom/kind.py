@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 
 
 @dataclass(frozen=True, slots=True)
-class CustomKind(Kind):
+class CustomKind(KindInfo):
     """As a built-in one; its lists are called, and its verbs shown, as the definition has it."""
 
     named_list: str = ""

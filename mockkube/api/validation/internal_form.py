@@ -3,18 +3,44 @@
 `internal.json` says of each type, in order: the name of a field in Go, its name in JSON, and its Go type.
 """
 
-# upstream 1.36: pkg/apis/core/types.go
-
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from mockkube.api.fields import go_json
 from mockkube.api.types import ReadOnlyObject
+
+Shape: TypeAlias = tuple[tuple[str, str, Any], ...]
+"""Go name, JSON name, and the zero value or the shape of what is inside."""
+
+
+def internal(obj: ReadOnlyObject | None, shape: Shape) -> dict[str, Any] | None:
+    """Return the object in its internal form; null stays null."""
+    if obj is None:
+        return None
+    return {go: _value(obj.get(name), inside) for go, name, inside in shape}
+
+
+def optional(shape: Shape) -> list[Shape]:
+    """Mark a shape as that of a pointer: null when absent."""
+    return [shape]
+
+
+def _value(value: Any, inside: Any) -> Any:
+    match inside:
+        case tuple():
+            return internal(value or {}, inside)
+        case [shape]:
+            if isinstance(value, list):
+                return [internal(item, shape) for item in value]
+            return internal(value, shape)
+        case _:
+            return inside if value is None else value
+
 
 _ZERO: Final = {"string": "", "int": 0, "bool": False, "Quantity": "0", "IntOrString": 0}
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")

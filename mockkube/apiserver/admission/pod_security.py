@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
@@ -19,15 +20,9 @@ _LABEL: Final = "pod-security.kubernetes.io/"
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
 _IGNORED: Final = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
 _TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("", "replicationcontrollers"): ("spec", "template"),
-    ("", "podtemplates"): ("template",),
-    ("apps", "replicasets"): ("spec", "template"),
-    ("apps", "deployments"): ("spec", "template"),
-    ("apps", "statefulsets"): ("spec", "template"),
-    ("apps", "daemonsets"): ("spec", "template"),
-    ("batch", "jobs"): ("spec", "template"),
-    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+    (kind.group, kind.plural): kind.pod_spec[:-1] for kind in KINDS if len(kind.pod_spec) > 1
 }
+"""Path to the pod template, by group and plural."""
 
 
 @dataclass(frozen=True, slots=True)

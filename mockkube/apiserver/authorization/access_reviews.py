@@ -1,15 +1,14 @@
 """Reviews of access: what is wrong with a question, what it asks the authorizer, and how the verdict is written."""
 
-# upstream 1.36: pkg/apis/authorization/validation, pkg/registry/authorization/util/helpers.go
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, required
-from mockkube.api.kinds.internal_form import Shape, internal
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors import labels as label_selectors
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.fields import Requirement
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import Shape, internal
 from mockkube.api.validation.labels import validate_label_name
 from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.authorization.rules import Attributes

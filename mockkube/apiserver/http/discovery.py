@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from mockkube.api.catalogue import STATUS, Kind, Subresource
+from mockkube.api.catalogue import STATUS, KindInfo, Subresource
 from mockkube.api.custom.kind import CustomKind
 from mockkube.api.custom.versions import preferred_first
 from mockkube.api.types import Object
@@ -39,17 +39,17 @@ class Discovery:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._edition = -1
-        self._groups: dict[str, dict[str, list[Kind]]] = {}
+        self._groups: dict[str, dict[str, list[KindInfo]]] = {}
 
     @property
-    def groups(self) -> dict[str, dict[str, list[Kind]]]:
+    def groups(self) -> dict[str, dict[str, list[KindInfo]]]:
         """The kinds by group and version, groups and versions in upstream's order."""
         if self._edition != self._registry.edition:
             self._edition, self._groups = self._registry.edition, self._found()
         return self._groups
 
-    def _found(self) -> dict[str, dict[str, list[Kind]]]:
-        found: dict[str, dict[str, list[Kind]]] = {}
+    def _found(self) -> dict[str, dict[str, list[KindInfo]]]:
+        found: dict[str, dict[str, list[KindInfo]]] = {}
         for kind, versions in self._registry.served_kinds():
             for version in versions:
                 found.setdefault(kind.group, {}).setdefault(version, []).append(kind)
@@ -68,7 +68,7 @@ class Discovery:
         ]
         return group != _FIRST, -max(told, default=0) or -group_priority(group), group
 
-    def _in_order(self, group: str, versions: dict[str, list[Kind]]) -> dict[str, list[Kind]]:
+    def _in_order(self, group: str, versions: dict[str, list[KindInfo]]) -> dict[str, list[KindInfo]]:
         """The versions of a group; where another server has some of them, by their priorities."""
         elsewhere = self._registry.elsewhere
         if not any((group, version) in elsewhere for version in versions):
@@ -121,7 +121,7 @@ class Discovery:
             whole["apiVersion"] = "v1"
         return {**whole, "resources": resources}
 
-    def _entries(self, kind: Kind) -> list[Object]:
+    def _entries(self, kind: KindInfo) -> list[Object]:
         entry: Object = {
             "name": kind.plural,
             "singularName": kind.singular or kind.kind.lower(),
@@ -138,7 +138,7 @@ class Discovery:
             entry["storageVersionHash"] = storage_version_hash(home.group, home.version, home.kind.kind)
         return [entry, *(self._subentry(kind, one) for one in self._subresources(kind))]
 
-    def _subentry(self, kind: Kind, sub: Subresource) -> Object:
+    def _subentry(self, kind: KindInfo, sub: Subresource) -> Object:
         entry: Object = {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": kind.namespaced}
         if sub.group_version:
             group, _, version = sub.group_version.rpartition("/")
@@ -162,7 +162,7 @@ class Discovery:
         resources = [self._aggregated(kind, version) for kind in kinds]
         return {"version": version, "resources": resources, "freshness": "Current"}
 
-    def _aggregated(self, kind: Kind, version: str) -> Object:
+    def _aggregated(self, kind: KindInfo, version: str) -> Object:
         own = isinstance(kind, CustomKind)
         response = {"group": kind.group if own else "", "version": version if own else "", "kind": kind.kind}
         entry: Object = {
@@ -180,14 +180,14 @@ class Discovery:
             entry["subresources"] = [_aggregated_sub(kind, one, response) for one in parts]
         return entry
 
-    def _subresources(self, kind: Kind) -> Sequence[Subresource]:
+    def _subresources(self, kind: KindInfo) -> Sequence[Subresource]:
         """What there is below objects of the kind; a status only if this version's has one."""
         if isinstance(kind, CustomKind):
             return kind.subresources
         parts = sorted(kind.subresources, key=lambda sub: sub.name)
         home = self._registry.stored(kind.group, kind.plural)
         without = home is not None and "status" not in home.node.fields
-        return [sub for sub in parts if not (without and sub is STATUS)]
+        return [sub for sub in parts if not (without and sub == STATUS)]
 
     def paths(self) -> list[str]:
         """What `/` lists of the API."""
@@ -198,12 +198,12 @@ class Discovery:
         return found
 
 
-def _aggregated_sub(kind: Kind, sub: Subresource, own: Object) -> Object:
+def _aggregated_sub(kind: KindInfo, sub: Subresource, own: Object) -> Object:
     """A subresource; `own` is the kind it shows where it has none itself."""
     group, _, version = sub.group_version.rpartition("/")
     response = {"group": group, "version": version, "kind": sub.kind} if sub.kind else own
     return {"subresource": sub.name, "responseKind": response, "verbs": sorted(sub.verbs)}
 
 
-def _verbs(kind: Kind) -> list[str]:
+def _verbs(kind: KindInfo) -> list[str]:
     return list(kind.listed_verbs) if isinstance(kind, CustomKind) else sorted(kind.verbs)

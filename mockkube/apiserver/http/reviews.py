@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from mockkube.api.catalogue import KINDS, Kind
+from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.api.strategy import Strategy
 from mockkube.api.times import render_time
@@ -58,7 +58,7 @@ def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticat
     return made
 
 
-def _review(registry: Registry, kind: Kind, answer: Answer) -> Review:
+def _review(registry: Registry, kind: KindInfo, answer: Answer) -> Review:
     node = registry.schema.kind(kind.group, "v1", kind.kind)
     assert node is not None, f"every version has {kind.kind}"
     resource = Resource(kind, "v1", node, Strategy, registry.services)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, Unavailable
-from mockkube.api.printers.catalogue import printer_of
+from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import bodies, handlers, rendering, tokens
 from mockkube.apiserver.http.asked import Asked
@@ -52,7 +52,7 @@ def _say_scale(asked: Asked, shown: Object) -> web.Response:
     representation = asked.representation
     if representation.transform == "Table":
         now = asked.resource.services.clock.now()
-        printer = printer_of("autoscaling", "Scale")
+        printer = SCALE_PRINTER
         shown = rendering.table_of(printer, shown, now, representation, asked.exchange.view())
     return asked.say(shown)
 
@@ -158,7 +158,7 @@ def handler_of(target: Target, resource: Resource) -> Handler:
     misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
     if sub is None and resource.open_kind:
         raise NotFound.object(resource.group, resource.plural, target.name)
-    if sub is STATUS and not resource.open_kind and "status" not in resource.node.fields:
+    if sub == STATUS and not resource.open_kind and "status" not in resource.node.fields:
         raise NotFound.path()  # a later version gave it one
     if sub is None or misplaced or (target.rest and sub.name != "proxy"):
         raise NotFound.path()

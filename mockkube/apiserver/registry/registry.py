@@ -2,23 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from mockkube_storage.store import Store
 
-from mockkube.api.catalogue import KINDS, Kind, stable
+from mockkube.api.catalogue import KINDS, KindInfo, load, stable
 from mockkube.api.codec import Codec
-from mockkube.api.defaults.catalogue import DEFAULTS, STAMPS
 from mockkube.api.errors import Timeout
-from mockkube.api.kinds.catalogue import STRATEGIES
-from mockkube.api.printers.catalogue import PRINTERS
-from mockkube.api.printers.table import Printer
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
-from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.chain import Chain, Plugin
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
@@ -31,25 +28,26 @@ from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.heavy_work import InlineWork, ThreadedWork
 
-PLAIN: Final = Strategy()
-
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """Kinds that are served together, and what each does beyond the generic."""
+class KindSet:
+    """Kinds that are served together; `load` and `strategy` return what each does beyond the generic."""
 
-    kinds: Sequence[Kind]
-    strategies: Mapping[tuple[str, str], Strategy]
-    defaults: Mapping[tuple[str, str, str], Callable[[Object, Capabilities], None]]
-    stamps: Mapping[tuple[str, str, str], Callable[[Object, datetime], None]] = field(default_factory=dict)
-    printers: Mapping[tuple[str, str], Printer] = field(default_factory=dict)
+    kinds: Sequence[KindInfo]
+    load: Callable[[KindInfo], Kind]
+    strategy: Callable[[KindInfo], Strategy]
     published: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
-    """The OpenAPI schema, by group, version and kind, of what Kubernetes does not publish."""
+    """OpenAPI schemas, by group, version and kind, of kinds that Kubernetes does not publish."""
     pages: Mapping[tuple[str, str, str], Callable[[Any], Any]] = field(default_factory=dict)
-    """What answers a GET, by group, plural and subresource, of a subresource that only this kind has."""
+    """Handlers of GET, by group, plural and subresource, for subresources of a single kind."""
 
 
-BUILT_IN: Final = Family(KINDS, STRATEGIES, DEFAULTS, STAMPS, PRINTERS)
+def built_in(strategies: Strategies) -> KindSet:
+    """Return the built-in kinds with the strategies of one server."""
+    return KindSet(KINDS, lambda kind: load(kind.group, kind.kind), strategies.of)
+
+
+BUILT_IN: Final = built_in(Strategies())
 
 
 @lru_cache(maxsize=32)
@@ -81,7 +79,7 @@ class Registry:
         plugins: Sequence[Plugin],
         allocators: Allocators,
         runtime_config: Mapping[str, bool],
-        family: Family = BUILT_IN,
+        family: KindSet = BUILT_IN,
         accounts: TokenIssuer | None = None,
     ) -> None:
         self.schema = schema
@@ -142,20 +140,18 @@ class Registry:
         """The registry that holds a group: an adopted one, else this."""
         return self._adopted.get(group, self)
 
-    def _add(self, kind: Kind, runtime_config: Mapping[str, bool]) -> None:
+    def _add(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
         existing = [version for version in kind.versions if self.schema.kind(kind.group, version, kind.kind)]
         if not existing or "get" not in kind.verbs:
             return
         family = self.family
-        key = (kind.group, kind.kind)
         home = self._stored.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.kind(kind.group, version, kind.kind)
             assert node is not None
-            resource = Resource(kind, version, node, lambda: family.strategies.get(key, PLAIN), self.services)
-            resource.stamp = family.stamps.get((kind.group, version, kind.kind))
-            resource.default = family.defaults.get((kind.group, version, kind.kind))
-            resource.printers = family.printers
+            resource = Resource(
+                kind, version, node, lambda: family.strategy(kind), self.services, lambda: family.load(kind)
+            )
             resource.home = home = home or resource
             if resource is home:
                 self._stored[kind.group, kind.plural] = resource
@@ -186,14 +182,14 @@ class Registry:
         """The served resources, in whatever version or group, that are stored as one kind with this."""
         return [one for one in self.resources.values() if one.home is resource.home]
 
-    def served_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
+    def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         """Every kind with its served versions, for discovery; kinds that only answer a POST included."""
         served = self._own_kinds()
         for _, resources in sorted(self._brought.items()):
             served += [(one.kind, (one.version,)) for one in resources]
         return served
 
-    def _own_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
+    def _own_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         served = []
         for kind in self.family.kinds:
             versions = tuple(

@@ -6,7 +6,7 @@ Verbs live beside it, one module each: creation, updating, deletion, listing, wa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,11 +17,12 @@ from mockkube_storage.model import Entry
 from mockkube_storage.store import Store
 
 from mockkube.api import complaints, conversions
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.codec import Codec, Found, Mismatch
 from mockkube.api.documents import NO_REPEATS, Repeats
 from mockkube.api.errors import ApiError, BadRequest
-from mockkube.api.printers.catalogue import DEFAULT, PRINTERS
+from mockkube.api.kind import Kind
+from mockkube.api.printers.plain import CREATED
 from mockkube.api.printers.table import Printer
 from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node
@@ -141,7 +142,13 @@ class Resource:
     """Whether the items of a list name their kind and version each."""
 
     def __init__(
-        self, kind: Kind, version: str, node: Node, strategy: Callable[[], Strategy], services: Services
+        self,
+        kind: KindInfo,
+        version: str,
+        node: Node,
+        strategy: Callable[[], Strategy],
+        services: Services,
+        load: Callable[[], Kind] | None = None,
     ) -> None:
         self.kind = kind
         self.group = kind.group
@@ -150,11 +157,9 @@ class Resource:
         self.api_version = f"{kind.group}/{version}" if kind.group else version
         self.node = node
         self._make_strategy = strategy
+        self._load = load
         self.services = services
         self.home: Resource = self
-        self.default: Callable[[Object, Capabilities], None] | None = None
-        self.stamp: Callable[[Object, datetime], None] | None = None
-        self.printers: Mapping[tuple[str, str], Printer] = PRINTERS
         self.head = encoding.head(kind.kind, self.api_version)
         self.tag = f"{services.caps.version}{services.codec.schema.overlay_digest}".encode()
         self._decode = services.codec.decoder(node)
@@ -165,9 +170,19 @@ class Resource:
         return self._make_strategy()
 
     @cached_property
+    def default(self) -> Callable[[Object, Capabilities], None] | None:
+        """Defaulting function of the version, if it has one."""
+        return None if self._load is None else self._load().defaults.get(self.version)
+
+    @cached_property
+    def stamp(self) -> Callable[[Object, datetime], None] | None:
+        """Function that fills in the present time, if the version has one."""
+        return None if self._load is None else self._load().stamps.get(self.version)
+
+    @cached_property
     def printer(self) -> Printer:
-        """How tables show the kind; read when the first is asked for."""
-        return self.printers.get((self.kind.group, self.kind.kind), DEFAULT)
+        """Printer of the kind's tables."""
+        return CREATED if self._load is None else self._load().printer
 
     @cached_property
     def collection(self) -> Collection:

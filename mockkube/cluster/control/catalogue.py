@@ -1,11 +1,15 @@
 """The control kinds, and what each does beyond the generic."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from mockkube.api.catalogue import STATUS, Kind, Subresource
-from mockkube.apiserver.registry.registry import Family
+from mockkube.api.catalogue import STATUS, KindInfo, Subresource
+from mockkube.api.kind import Default, Kind
+from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.printers.table import Printer
+from mockkube.api.strategy import Strategy
+from mockkube.apiserver.registry.registry import KindSet
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control import clock, component, fault, snapshot
 from mockkube.cluster.control.definitions import GROUP, VERSION, published
@@ -19,8 +23,8 @@ WHY: Final = "why"
 Pages = Mapping[str, Callable[[Any], Any]]
 
 
-def _kind(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, ...] = ()) -> Kind:
-    return Kind(
+def _info(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, ...] = ()) -> KindInfo:
+    return KindInfo(
         GROUP,
         kind,
         plural,
@@ -31,12 +35,13 @@ def _kind(kind: str, plural: str, *short_names: str, pages: tuple[Subresource, .
     )
 
 
-KINDS: Final = (
-    _kind("Clock", "clocks"),
-    _kind("Component", "components", "comp", pages=tuple(Subresource(name, "Component", _READ) for name in PAGES)),
-    _kind("Fault", "faults"),
-    _kind("Snapshot", "snapshots", "snap"),
+CLOCK: Final = _info("Clock", "clocks")
+COMPONENT: Final = _info(
+    "Component", "components", "comp", pages=tuple(Subresource(name, "Component", _READ) for name in PAGES)
 )
+FAULT: Final = _info("Fault", "faults")
+SNAPSHOT: Final = _info("Snapshot", "snapshots", "snap")
+KINDS: Final = (CLOCK, COMPONENT, FAULT, SNAPSHOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +54,36 @@ class Facts:
     """The newest revision of the cluster's store."""
 
 
-def family(facts: Facts, pages: Pages) -> Family:
+def family(facts: Facts, pages: Pages) -> KindSet:
     """Return the control kinds of one cluster; `pages` are those below a component or a pod, by their name."""
     configuration = facts.configuration
     time = clock.ClockStrategy(configuration.clock)
-    return Family(
-        kinds=KINDS,
-        strategies={
-            (GROUP, "Clock"): time,
-            (GROUP, "Component"): component.ComponentStrategy(configuration, facts.components),
-            (GROUP, "Fault"): fault.FaultStrategy(facts.revision),
-            (GROUP, "Snapshot"): snapshot.SnapshotStrategy(facts.revision),
-        },
-        defaults={
-            (GROUP, VERSION, "Clock"): lambda obj, _: time.default(obj),
-            (GROUP, VERSION, "Component"): component.Defaults(configuration, facts.components),
-        },
-        printers={
-            (GROUP, "Clock"): clock.PRINTER,
-            (GROUP, "Component"): component.PRINTER,
-            (GROUP, "Fault"): fault.PRINTER,
-            (GROUP, "Snapshot"): snapshot.PRINTER,
-        },
+    of_components = component.ComponentStrategy(configuration, facts.components)
+    defaults = component.Defaults(configuration, facts.components)
+    kinds = {
+        kind.kind: kind
+        for kind in (
+            _kind(CLOCK, time, clock.PRINTER, lambda obj, _: time.default(obj)),
+            _kind(COMPONENT, of_components, component.PRINTER, defaults),
+            _kind(FAULT, fault.FaultStrategy(facts.revision), fault.PRINTER),
+            _kind(SNAPSHOT, snapshot.SnapshotStrategy(facts.revision), snapshot.PRINTER),
+        )
+    }
+    dependencies = StrategyDependencies()
+    return KindSet(
+        KINDS,
+        load=lambda info: kinds[info.kind],
+        strategy=lambda info: kinds[info.kind].strategy(dependencies),
         pages={**{(GROUP, "components", name): pages[name] for name in PAGES}, (GROUP, "pods", WHY): pages[WHY]},
-        published={(GROUP, VERSION, kind.kind): published(kind.kind) for kind in KINDS},
+        published={(GROUP, VERSION, kind): published(kind) for kind in kinds},
+    )
+
+
+def _kind(info: KindInfo, strategy: Strategy, printer: Printer, default: Default | None = None) -> Kind:
+    names = {field.name: getattr(info, field.name) for field in fields(KindInfo)}
+    return Kind(
+        **names,
+        strategy=lambda _: strategy,
+        defaults={} if default is None else {VERSION: default},
+        printer=printer,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.trace import Write
 from mockkube.matching import taints
@@ -21,7 +22,7 @@ _DAEMON_TOLERATIONS: Final = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists"}
     for key in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
-_WORKLOADS: Final = frozenset(places.POD_SPECS) - {"PodTemplate"}
+_WORKLOADS: Final = frozenset(POD_SPECS) - {"PodTemplate"}
 _NO_STRATEGY: Final[ReadOnlyObject] = {}
 
 
@@ -346,7 +347,7 @@ def _shown(toleration: ReadOnlyObject) -> str:
 
 def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:
     """Return a manifest with another pod spec."""
-    *way, last = places.POD_SPECS[manifest["kind"]]
+    *way, last = POD_SPECS[manifest["kind"]]
     whole = dict(manifest)
     below = whole
     for step in way:

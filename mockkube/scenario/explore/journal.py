@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.errors import Invalid
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import (
@@ -19,7 +20,6 @@ from mockkube.client.protocol import (
     Watch,
 )
 from mockkube.cluster.laboratory import Laboratory
-from mockkube.proposals.places import POD_SPECS
 from mockkube.scenario.laboratory_world import LaboratoryWorld
 from mockkube.scenario.world import ADMINISTRATOR, Scene, Who
 

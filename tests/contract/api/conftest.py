@@ -18,7 +18,7 @@ from mockkube_storage.store import Store
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 from mockkube.cluster.assembly import Cluster, Server, Surroundings, build_api_server
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.state import StateDirectory
@@ -181,7 +181,7 @@ async def lab(api: Api) -> str:
     return f"/api/v1/namespaces/{name}"
 
 
-Minimal = Callable[[Kind, str, str], Object]
+Minimal = Callable[[KindInfo, str, str], Object]
 """Of a kind, a version and a namespace: the least that is valid."""
 
 
@@ -190,7 +190,7 @@ def minimal() -> Minimal:
     """Minimal valid objects, all of the name `contract` unless their kind asks for another."""
     text = Path(__file__).with_name("minimal.json").read_text()
 
-    def make(kind: Kind, version: str, namespace: str) -> Object:
+    def make(kind: KindInfo, version: str, namespace: str) -> Object:
         bodies: dict[str, Object] = orjson.loads(text.replace("{namespace}", namespace))
         body = bodies.get(f"{kind.group or 'core'}/{kind.kind}", {})
         api_version = f"{kind.group}/{version}" if kind.group else version

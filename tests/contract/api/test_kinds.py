@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mockkube.api.catalogue import KINDS, Kind, stable
+from mockkube.api.catalogue import KINDS, KindInfo, stable
 from mockkube.api.codec import Codec, Found
 from mockkube.api.protobuf.envelope import MEDIA, Protobuf
 from mockkube.api.schema import Schema
@@ -24,7 +24,7 @@ LATER: Final = {"csinodes/status"}
 """What only versions after the default one have."""
 
 
-def served(kind: Kind) -> tuple[str, ...]:
+def served(kind: KindInfo) -> tuple[str, ...]:
     """The stable versions of a kind that the default version of Kubernetes has."""
     found = (version for version in kind.versions if SCHEMA.kind(kind.group, version, kind.kind))
     return tuple(version for version in found if stable(version))
@@ -38,7 +38,7 @@ STORED: Final = [
 ]
 
 
-def path_of(kind: Kind, version: str, namespace: str) -> str:
+def path_of(kind: KindInfo, version: str, namespace: str) -> str:
     """Where objects of a kind are created."""
     root = f"/apis/{kind.group}/{version}" if kind.group else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
@@ -46,7 +46,7 @@ def path_of(kind: Kind, version: str, namespace: str) -> str:
 
 @pytest.mark.parametrize(("kind", "version"), STORED)
 async def test_every_kind_can_be_created_read_listed_watched_and_deleted(
-    api: "Api", lab: str, minimal: "Minimal", kind: Kind, version: str
+    api: "Api", lab: str, minimal: "Minimal", kind: KindInfo, version: str
 ) -> None:
     namespace = lab.rpartition("/")[2]
     path, body = path_of(kind, version, namespace), minimal(kind, version, namespace)
@@ -75,7 +75,7 @@ async def test_every_kind_can_be_created_read_listed_watched_and_deleted(
 
 @pytest.mark.parametrize(("kind", "version"), STORED)
 async def test_every_kind_says_the_same_in_protobuf_as_in_json(
-    api: "Api", lab: str, minimal: "Minimal", kind: Kind, version: str
+    api: "Api", lab: str, minimal: "Minimal", kind: KindInfo, version: str
 ) -> None:
     namespace = lab.rpartition("/")[2]
     path, body = path_of(kind, version, namespace), minimal(kind, version, namespace)
@@ -126,7 +126,7 @@ async def unhold(api: "Api", path: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "version"), STORED)
-async def test_every_kind_has_a_table(api: "Api", kind: Kind, version: str) -> None:
+async def test_every_kind_has_a_table(api: "Api", kind: KindInfo, version: str) -> None:
     accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
     answer = await api.ask("GET", path_of(kind, version, "default"), accept=accept)
     assert answer.status == 200
@@ -134,7 +134,7 @@ async def test_every_kind_has_a_table(api: "Api", kind: Kind, version: str) -> N
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.group or 'core'}/{kind.plural}") for kind in KINDS])
-async def test_every_kind_is_discovered_as_the_catalogue_says(api: "Api", kind: Kind) -> None:
+async def test_every_kind_is_discovered_as_the_catalogue_says(api: "Api", kind: KindInfo) -> None:
     for version in served(kind):
         root = f"/apis/{kind.group}/{version}" if kind.group else f"/api/{version}"
         resources = {one["name"]: one for one in (await api.get(root))["resources"]}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.catalogue import KINDS, Kind, stable
+from mockkube.api.catalogue import KINDS, KindInfo, stable
 from mockkube.api.schema import Node, Schema, Shape
 from mockkube.features.versions import DEFAULT
 
@@ -203,7 +203,7 @@ def served() -> list[Any]:
     ]
 
 
-def path_of(kind: Kind, version: str) -> str:
+def path_of(kind: KindInfo, version: str) -> str:
     """Where objects of a kind are created."""
     root = f"/apis/{kind.group}/{version}" if kind.group else f"/api/{version}"
     return f"{root}/namespaces/default/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
@@ -213,7 +213,7 @@ def path_of(kind: Kind, version: str) -> str:
 @settings(SETTINGS, max_examples=5)
 @given(data=st.data())
 async def test_no_object_of_any_kind_brings_out_a_bug(
-    api: "Api", minimal: "Minimal", kind: Kind, version: str, data: st.DataObject
+    api: "Api", minimal: "Minimal", kind: KindInfo, version: str, data: st.DataObject
 ) -> None:
     node = SCHEMA.kind(kind.group, version, kind.kind)
     assert node is not None

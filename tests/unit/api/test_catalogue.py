@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mockkube.api.catalogue import ALL, CREATE, KINDS, STATUS, Kind, stable
+from mockkube.api.catalogue import ALL, CREATE, KINDS, STATUS, KindInfo, stable
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version
 
@@ -25,7 +25,7 @@ def test_a_short_name_means_one_resource() -> None:
 
 
 @kinds
-def test_verbs_are_known_and_a_status_can_be_changed(kind: Kind) -> None:
+def test_verbs_are_known_and_a_status_can_be_changed(kind: KindInfo) -> None:
     assert set(kind.verbs) <= set(ALL)
     assert kind.plural == kind.plural.lower()
     for sub in kind.subresources:
@@ -35,7 +35,7 @@ def test_verbs_are_known_and_a_status_can_be_changed(kind: Kind) -> None:
 
 
 @kinds
-def test_versions_are_preferred_in_order(kind: Kind) -> None:
+def test_versions_are_preferred_in_order(kind: KindInfo) -> None:
     assert len(set(kind.versions)) == len(kind.versions)
     ages = [stable(version) for version in kind.versions]
     assert ages == sorted(ages, reverse=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockkube.api.catalogue import POD_SPECS
 from mockkube.proposals.impact import distinct, server_findings
-from mockkube.proposals.places import POD_SPECS
 
 NUMERIC = "TaintTolerationComparisonOperators"
 SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.kinds.catalogue import Hooks, strategies
+from mockkube.api.catalogue import load
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
+from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.strategy import Judge
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
@@ -23,7 +25,8 @@ AT = "spec.devices.requests[0].exactly.tolerations[0]"
 
 def complaints(toleration, *, version=V136, trains=BETA_IN_136, gates=None, kind="ResourceClaim"):
     caps = Capabilities(version, effective(version, gates or {}, trains))
-    strategy = strategies(Hooks(extensions=extensions_for(version, trains)))["resource.k8s.io", kind]
+    dependencies = StrategyDependencies(extensions=extensions_for(version, trains))
+    strategy = Strategies(dependencies).of(load("resource.k8s.io", kind))
     wish = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, "tolerations": [toleration]}
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": wish}]}}
     obj = {"metadata": {"name": "c"}, "spec": spec if kind == "ResourceClaim" else {"metadata": {}, "spec": spec}}

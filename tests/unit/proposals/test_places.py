@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockkube.proposals.places import POD_SPECS, device_tolerations, node_affinity, pod_spec, tolerations
+from mockkube.api.catalogue import POD_SPECS
+from mockkube.proposals.places import device_tolerations, node_affinity, pod_spec, tolerations
 
 
 @pytest.mark.parametrize("kind", [kind for kind in POD_SPECS if kind != "Pod"])

@@ -4,7 +4,9 @@ import re
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
@@ -13,7 +15,14 @@ from mockkube.api.kinds.admissionregistration.admission_rules import (
     validate_conditions,
     validate_match,
 )
+from mockkube.api.kinds.admissionregistration.columns import _PARAMETER_KIND, POLICY_BINDING, _policy_cells
+from mockkube.api.kinds.admissionregistration.defaults import (
+    default_policy,
+    default_policy_binding,
+    default_policy_binding_v1alpha1,
+)
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
+from mockkube.api.printers.table import AGE, NAME, Printer, integer_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation import conditions
@@ -348,3 +357,61 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
         if not warning.get("fieldRef", "").strip():
             errors.append(required(f"{at}[{index}].fieldRef"))
     return errors + conditions.validate_conditions(status.get("conditions"), "status.conditions")
+
+
+VALIDATING_POLICY = Printer(
+    (NAME, integer_column("Validations", "How many rules it has."), _PARAMETER_KIND, AGE), _policy_cells("validations")
+)
+MUTATING_POLICY = Printer(
+    (NAME, integer_column("Mutations", "How many mutations it has."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
+)
+
+MUTATING_ADMISSION_POLICY_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "MutatingAdmissionPolicy",
+    "mutatingadmissionpolicies",
+    namespaced=False,
+    categories=("api-extensions",),
+    versions=("v1", "v1beta1", "v1alpha1"),
+    strategy=lambda dependencies: MutatingAdmissionPolicyStrategy(dependencies.policy_expression),
+    defaults=dict.fromkeys(("v1", "v1beta1", "v1alpha1"), default_policy),
+    printer=MUTATING_POLICY,
+)
+MUTATING_ADMISSION_POLICY_BINDING_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "MutatingAdmissionPolicyBinding",
+    "mutatingadmissionpolicybindings",
+    namespaced=False,
+    categories=("api-extensions",),
+    versions=("v1", "v1beta1", "v1alpha1"),
+    strategy=lambda _: MutatingAdmissionPolicyBindingStrategy(),
+    defaults={
+        "v1": default_policy_binding,
+        "v1beta1": default_policy_binding,
+        "v1alpha1": default_policy_binding_v1alpha1,
+    },
+    printer=POLICY_BINDING,
+)
+VALIDATING_ADMISSION_POLICY_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    namespaced=False,
+    categories=("api-extensions",),
+    versions=("v1", "v1beta1"),
+    subresources=(STATUS,),
+    strategy=lambda dependencies: ValidatingAdmissionPolicyStrategy(dependencies.policy_expression),
+    defaults=dict.fromkeys(("v1", "v1beta1"), default_policy),
+    printer=VALIDATING_POLICY,
+)
+VALIDATING_ADMISSION_POLICY_BINDING_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    namespaced=False,
+    categories=("api-extensions",),
+    versions=("v1", "v1beta1"),
+    strategy=lambda _: AdmissionPolicyBindingStrategy(),
+    defaults=dict.fromkeys(("v1", "v1beta1"), default_policy_binding),
+    printer=POLICY_BINDING,
+)

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -14,6 +15,8 @@ from mockkube.api.kinds.admissionregistration.admission_rules import (
     validate_conditions,
     validate_rule,
 )
+from mockkube.api.kinds.admissionregistration.columns import WEBHOOK_CONFIGURATION
+from mockkube.api.kinds.admissionregistration.defaults import default_mutating_webhooks, default_validating_webhooks
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
@@ -142,3 +145,25 @@ def _leniency(new: ReadOnlyObject, old: ReadOnlyObject) -> _Leniency:
         names=len(set(known)) < len(known),
         labels=any(selector_is_invalid(hook.get(name)) for hook in before for name in _SELECTORS),
     )
+
+
+MUTATING_WEBHOOK_CONFIGURATION_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    namespaced=False,
+    categories=("api-extensions",),
+    strategy=lambda dependencies: MutatingWebhookConfigurationStrategy(dependencies.policy_expression),
+    defaults={"v1": default_mutating_webhooks},
+    printer=WEBHOOK_CONFIGURATION,
+)
+VALIDATING_WEBHOOK_CONFIGURATION_KIND: Final = Kind(
+    "admissionregistration.k8s.io",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+    categories=("api-extensions",),
+    strategy=lambda dependencies: WebhookConfigurationStrategy(dependencies.policy_expression),
+    defaults={"v1": default_validating_webhooks},
+    printer=WEBHOOK_CONFIGURATION,
+)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.custom import formats
 from mockkube.api.fields import (
     FieldError,
@@ -19,14 +20,39 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.apiextensions.crd_root_schemas import validate_root
 from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck, accept, validate_schema
 from mockkube.api.kinds.apiextensions.structural_schemas import properties
+from mockkube.api.kinds.apiregistration.api_service import default_service_port
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_true
 from mockkube.api.validation.formats import immutable, required_one_of
 from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
+from mockkube.features.capabilities import Capabilities
+
+
+def default_custom_resource_definition(definition: Object, caps: Capabilities) -> None:
+    """Derive names from the kind, set conversion None, and record the stored version."""
+    # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
+    spec = definition.setdefault("spec", {})
+    _default_names(spec.setdefault("names", {}))
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    default_service_port(conversion.get("webhook", {}).get("clientConfig", {}))
+    status = definition.setdefault("status", {})
+    if not status.get("storedVersions"):
+        stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
+        if stored:
+            status["storedVersions"] = stored[:1]
+
+
+def _default_names(names: Object) -> None:
+    kind = names.get("kind")
+    if kind:
+        names.setdefault("singular", kind.lower())
+        names.setdefault("listKind", f"{kind}List")
+
 
 APPROVAL: Final = "api-approved.kubernetes.io"
 SELECTABLE_MAX: Final = 8
@@ -438,3 +464,16 @@ def _approval_state(text: str) -> str:
     except ValueError:
         return "invalid"
     return "approved" if all(parts) else "invalid"
+
+
+KIND: Final = Kind(
+    "apiextensions.k8s.io",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=(STATUS,),
+    strategy=lambda dependencies: CustomResourceDefinitionStrategy(dependencies.custom_schema),
+    defaults={"v1": default_custom_resource_definition},
+)

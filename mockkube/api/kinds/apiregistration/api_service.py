@@ -1,14 +1,35 @@
 """APIService: who serves a version of a group."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import condition, name_of, section, string, value_at
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import one_of
 from mockkube.api.validation.status_metadata import restore
+from mockkube.features.capabilities import Capabilities
+
+
+def default_api_service(api_service: Object, caps: Capabilities) -> None:
+    """Default the service port to 443."""
+    # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/defaults.go
+    default_service_port(api_service.get("spec", {}))
+
+
+def default_service_port(client: Object) -> None:
+    """Default the port of a service reference to 443."""
+    service = client.get("service")
+    if service is not None:
+        service.setdefault("port", 443)
+
 
 _STATUSES: Final = ("True", "False", "Unknown")
 
@@ -92,3 +113,48 @@ def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
     if insecure and bundle:
         errors.append(invalid(at, True, "may not be true if caBundle is present"))
     return errors
+
+
+def api_service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of an APIService."""
+    # upstream 1.36: kube-aggregator/pkg/registry/apiservice/etcd
+    return [name_of(obj), _service(obj), _available(obj), age(obj, now)]
+
+
+def _service(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "service") is None:
+        return "Local"
+    service = section(obj, "spec", "service")
+    return f"{string(service, 'namespace')}/{string(service, 'name')}"
+
+
+def _available(obj: ReadOnlyObject) -> str:
+    """Return the availability, with the reason if it is not available."""
+    found = condition(obj, "Available")
+    if found is None:
+        return "Unknown"
+    status, reason = string(found, "status"), string(found, "reason")
+    return f"{status} ({reason})" if reason and status != "True" else status
+
+
+API_SERVICE = Printer(
+    (
+        NAME,
+        text_column("Service", "The service behind it."),
+        text_column("Available", "Whether it answers."),
+        AGE,
+    ),
+    api_service_cells,
+)
+
+KIND: Final = Kind(
+    "apiregistration.k8s.io",
+    "APIService",
+    "apiservices",
+    namespaced=False,
+    categories=("api-extensions",),
+    subresources=(STATUS,),
+    strategy=lambda _: APIServiceStrategy(),
+    defaults={"v1": default_api_service},
+    printer=API_SERVICE,
+)

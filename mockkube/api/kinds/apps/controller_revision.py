@@ -1,6 +1,13 @@
 """ControllerRevision: a state to go back to, which never changes."""
 
+from datetime import datetime
+from typing import Final
+
 from mockkube.api.fields import FieldError, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, number, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import immutable
@@ -22,3 +29,37 @@ class ControllerRevisionStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Refuse other data."""
         return nonnegative(new.get("revision"), "revision") + immutable(new, old, "data")
+
+
+def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ControllerRevision."""
+    return [name_of(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
+
+
+def _controller(obj: ReadOnlyObject) -> str:
+    owners = sections(obj, "metadata", "ownerReferences")
+    owner = next((owner for owner in owners if owner.get("controller") is True), None)
+    if owner is None:
+        return NONE
+    group, slash, _ = string(owner, "apiVersion").partition("/")
+    kind = f"{string(owner, 'kind')}.{group}" if slash and group else string(owner, "kind")
+    return f"{kind.lower()}/{string(owner, 'name')}" if kind else string(owner, "name")
+
+
+CONTROLLER_REVISION = Printer(
+    (
+        NAME,
+        text_column("Controller", "The object whose state is kept here."),
+        text_column("Revision", "The number of the state: the higher, the later."),
+        AGE,
+    ),
+    controller_revision_cells,
+)
+
+KIND: Final = Kind(
+    "apps",
+    "ControllerRevision",
+    "controllerrevisions",
+    strategy=lambda _: ControllerRevisionStrategy(),
+    printer=CONTROLLER_REVISION,
+)

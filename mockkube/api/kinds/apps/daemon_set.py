@@ -1,11 +1,16 @@
 """DaemonSet: a pod per node."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.apps.columns import _numbers, _template
 from mockkube.api.kinds.apps.deployment import selector_kept
 from mockkube.api.kinds.apps.pod_owners import (
     MISFIT,
+    REVISIONS_DEFAULT,
     PodOwnerStrategy,
     TemplateRules,
     empty_selector,
@@ -16,11 +21,30 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_always_running,
     validate_collisions,
 )
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.labels import format_labels, format_selector
+from mockkube.api.printers.reading import name_of, section
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, integer_column, text_column
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import Shape, internal, optional
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.features.capabilities import Capabilities
+
+
+def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
+    """Default to a rolling update of one pod at a time."""
+    spec = daemon_set.setdefault("spec", {})
+    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    strategy = spec.setdefault("updateStrategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    default_template(spec.setdefault("template", {}), caps)
+
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COUNTS: Final = (
@@ -121,3 +145,48 @@ def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[Fie
     elif not amount(missing) and not amount(surge):
         errors.append(required(f"{at}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
     return errors
+
+
+def daemon_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a DaemonSet."""
+    scheduled = _numbers(obj, "status", "desiredNumberScheduled", "currentNumberScheduled")
+    progress = _numbers(obj, "status", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    return [
+        name_of(obj),
+        *scheduled,
+        *progress,
+        format_labels(section(obj, "spec", "template", "spec", "nodeSelector")),
+        age(obj, now),
+        *_template(obj),
+        format_selector(section(obj, "spec", "selector")),
+    ]
+
+
+DAEMON_SET = Printer(
+    (
+        NAME,
+        integer_column("Desired", "Nodes that should run the pod."),
+        integer_column("Current", "Nodes that run it, and should."),
+        integer_column("Ready", "Nodes on which it is ready."),
+        integer_column("Up-to-date", "Nodes that run it as the template is now."),
+        integer_column("Available", "Nodes on which it has been ready for long enough."),
+        text_column("Node Selector", "The labels of the nodes that should run the pod."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    daemon_set_cells,
+)
+
+KIND: Final = Kind(
+    "apps",
+    "DaemonSet",
+    "daemonsets",
+    short_names=("ds",),
+    categories=("all",),
+    subresources=(STATUS,),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: DaemonSetStrategy(dependencies.extensions),
+    defaults={"v1": default_daemon_set},
+    printer=DAEMON_SET,
+)

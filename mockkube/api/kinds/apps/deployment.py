@@ -1,9 +1,14 @@
 """Deployment: a template, how many, and how one version takes the place of another."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.apps.columns import _READY, _numbers, _ready, _template
 from mockkube.api.kinds.apps.pod_owners import (
+    REVISIONS_DEFAULT,
     PodOwnerStrategy,
     TemplateRules,
     changed_template_warnings,
@@ -14,12 +19,32 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_replicas_template,
     validate_required_selector,
 )
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.labels import selector_text
+from mockkube.api.printers.reading import name_of, section
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, text_column
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.internal_form import Shape, internal, optional, selector_form
 from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
 from mockkube.api.validation.status_metadata import restore
+from mockkube.features.capabilities import Capabilities
+
+
+def default_deployment(deployment: Object, caps: Capabilities) -> None:
+    """Default to one replica and a rolling update of a quarter at a time."""
+    spec = deployment.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    strategy = spec.setdefault("strategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    default_template(spec.setdefault("template", {}), caps)
+
 
 _COUNTS: Final = (
     *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
@@ -121,3 +146,43 @@ def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[Fie
     if not amount(missing) and not amount(surge):
         errors.append(invalid(f"{at}.maxUnavailable", missing, "may not be 0 when `maxSurge` is 0"))
     return errors + at_most_100_percent(missing, f"{at}.maxUnavailable")
+
+
+def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Deployment; unlike other kinds it shows a missing selector as empty."""
+    selector = selector_text(section(obj, "spec", "selector"))
+    return [
+        name_of(obj),
+        _ready(obj),
+        *_numbers(obj, "status", "updatedReplicas", "availableReplicas"),
+        age(obj, now),
+        *_template(obj),
+        "<invalid>" if selector is None else selector,
+    ]
+
+
+DEPLOYMENT = Printer(
+    (
+        NAME,
+        _READY,
+        text_column("Up-to-date", "Pods made from the template as it is now."),
+        text_column("Available", "Pods that have been ready for long enough."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    deployment_cells,
+)
+
+KIND: Final = Kind(
+    "apps",
+    "Deployment",
+    "deployments",
+    short_names=("deploy",),
+    categories=("all",),
+    subresources=(SCALE, STATUS),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: DeploymentStrategy(dependencies.extensions),
+    defaults={"v1": default_deployment},
+    printer=DEPLOYMENT,
+)

@@ -20,6 +20,9 @@ from mockkube.api.validation.formats import label_map
 from mockkube.api.validation.internal_form import internal_form, metadata_form, selector_form
 from mockkube.api.validation.labels import validate_label_selector
 
+# upstream 1.36: pkg/apis/apps/v1/defaults.go
+REVISIONS_DEFAULT = 10
+
 MISFIT: Final = "`selector` does not match template `labels`"
 
 

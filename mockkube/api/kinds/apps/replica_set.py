@@ -1,8 +1,12 @@
 """ReplicaSet: a number of equal pods."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.apps.columns import _REPLICAS, _replica_cells
 from mockkube.api.kinds.apps.deployment import drop_terminating, selector_kept
 from mockkube.api.kinds.apps.pod_owners import (
     PodOwnerStrategy,
@@ -14,9 +18,22 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_replicas_template,
     validate_required_selector,
 )
+from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.labels import format_selector
+from mockkube.api.printers.reading import section
+from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.numbers import nonnegatives
+from mockkube.features.capabilities import Capabilities
+
+
+def default_replica_set(replica_set: Object, caps: Capabilities) -> None:
+    """Default to one replica."""
+    spec = replica_set.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    default_template(spec.setdefault("template", {}), caps)
+
 
 COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
 _BOUND: Final = "cannot be greater than status.replicas"
@@ -65,3 +82,24 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
     # upstream 1.36 speaks of a deployment here too
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
     return errors + validate_replicas_template(spec, before, rules)
+
+
+def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ReplicaSet."""
+    return _replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
+
+
+REPLICA_SET = Printer(_REPLICAS, replica_set_cells)
+
+KIND: Final = Kind(
+    "apps",
+    "ReplicaSet",
+    "replicasets",
+    short_names=("rs",),
+    categories=("all",),
+    subresources=(SCALE, STATUS),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: ReplicaSetStrategy(dependencies.extensions),
+    defaults={"v1": default_replica_set},
+    printer=REPLICA_SET,
+)

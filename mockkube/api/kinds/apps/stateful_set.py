@@ -1,11 +1,16 @@
 """StatefulSet: pods with names and volumes of their own."""
 
+from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.apps.columns import _READY, _ready, _template
 from mockkube.api.kinds.apps.pod_owners import (
     MISFIT,
+    REVISIONS_DEFAULT,
     PodOwnerStrategy,
     TemplateRules,
     changed_template_warnings,
@@ -17,16 +22,50 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_collisions,
     validate_required_selector,
 )
+from mockkube.api.kinds.core.persistent_volume_claim import default_claim
 from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_rules, validate_claim_spec
+from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of
+from mockkube.api.printers.table import AGE, NAME, WORKLOAD, Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import label
-from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.internal_form import Shape, internal, optional, selector_form
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.features.capabilities import Capabilities
+
+
+def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
+    """Default to one replica, ordered updates and retained claims."""
+    spec = stateful_set.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    _default_update_strategy(spec.setdefault("updateStrategy", {}), caps)
+    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    default_template(spec.setdefault("template", {}), caps)
+    for claim in spec.get("volumeClaimTemplates", ()):
+        # upstream 1.36: pkg/apis/apps/v1/conversion.go
+        claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
+        default_claim(claim, caps)
+
+
+def _default_update_strategy(strategy: Object, caps: Capabilities) -> None:
+    """Fill in a rolling update; a strategy named without details keeps none."""
+    if "type" not in strategy:
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("partition", 0)
+        if caps.enabled("MaxUnavailableStatefulSet"):
+            strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
+
 
 _COUNTS: Final = (
     *("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
@@ -219,3 +258,24 @@ def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:
     volumes += [volume for volume in pod.get("volumes") or [] if volume.get("name") not in own]
     kept = {name: value for name, value in pod.items() if name not in ("subdomain", "hostname", "volumes")}
     return {**template, "spec": {**kept, "volumes": volumes} if volumes else kept}
+
+
+def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a StatefulSet."""
+    return [name_of(obj), _ready(obj), age(obj, now), *_template(obj)]
+
+
+STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD), stateful_set_cells)
+
+KIND: Final = Kind(
+    "apps",
+    "StatefulSet",
+    "statefulsets",
+    short_names=("sts",),
+    categories=("all",),
+    subresources=(SCALE, STATUS),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: StatefulSetStrategy(dependencies.extensions),
+    defaults={"v1": default_stateful_set},
+    printer=STATEFUL_SET,
+)

@@ -1,13 +1,11 @@
 """The horizontal pod autoscaler between its versions: v1 knows one CPU target and keeps the rest in annotations."""
 
-# upstream 1.36: pkg/apis/autoscaling/v1/conversion.go
-
 from typing import Any, Final
 
 import orjson
 
-from mockkube.api.defaults.autoscaling import complete_spec
 from mockkube.api.kinds.autoscaling import v1_annotations
+from mockkube.api.kinds.autoscaling.defaults import complete_spec
 from mockkube.api.kinds.autoscaling.v1_annotations import Unreadable
 from mockkube.api.types import Object, ReadOnlyObject
 

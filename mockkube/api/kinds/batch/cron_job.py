@@ -1,18 +1,53 @@
 """CronJob: a job on a schedule."""
 
 import re
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings
 from mockkube.api.kinds.batch.cron_schedule import is_time_zone, schedule_complaint
-from mockkube.api.kinds.batch.job_spec import job_spec_warnings, validate_job_spec
+from mockkube.api.kinds.batch.job_spec import default_failure_policy, job_spec_warnings, validate_job_spec
+from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields
+from mockkube.api.printers.ages import age, since
+from mockkube.api.printers.labels import format_selector
+from mockkube.api.printers.lists import containers
+from mockkube.api.printers.reading import elements, name_of, section, string, value_at
+from mockkube.api.printers.table import (
+    AGE,
+    NAME,
+    NONE,
+    SELECTOR,
+    UNSET,
+    WORKLOAD,
+    Cell,
+    Printer,
+    boolean_column,
+    integer_column,
+    text_column,
+)
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import required_one_of
 from mockkube.api.validation.internal_form import selector_form
 from mockkube.api.validation.numbers import nonnegatives
+from mockkube.features.capabilities import Capabilities
+
+
+def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
+    """Allow concurrent jobs; the defaults of the jobs themselves apply when they are created."""
+    spec = cron_job.setdefault("spec", {})
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    job = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
+    default_failure_policy(job)
+    default_template(job.setdefault("template", {}), caps)
+
 
 NAME_LENGTH_MAX: Final = 52
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
@@ -115,3 +150,50 @@ def _validate_zone(zone: str) -> list[FieldError]:
         detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         errors.append(invalid(at, zone, detail))
     return errors if is_time_zone(zone) else [*errors, unknown]
+
+
+def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a CronJob."""
+    suspend = value_at(obj, "spec", "suspend")
+    scheduled = value_at(obj, "status", "lastScheduleTime")
+    job = section(obj, "spec", "jobTemplate", "spec")
+    return [
+        name_of(obj),
+        string(obj, "spec", "schedule"),
+        string(obj, "spec", "timeZone", missing=NONE),
+        UNSET if suspend is None else str(bool(suspend)),
+        len(elements(obj, "status", "active")),
+        NONE if scheduled is None else since(str(scheduled), now),
+        age(obj, now),
+        *containers(section(job, "template")),
+        format_selector(section(job, "selector")),
+    ]
+
+
+CRON_JOB = Printer(
+    (
+        NAME,
+        text_column("Schedule", "When jobs are started, as in a crontab."),
+        text_column("Timezone", "Where the schedule's clock hangs."),
+        boolean_column("Suspend", "Whether no further jobs are started."),
+        integer_column("Active", "Jobs that run at present."),
+        text_column("Last Schedule", "How long ago a job was last started."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    cron_job_cells,
+)
+
+KIND: Final = Kind(
+    "batch",
+    "CronJob",
+    "cronjobs",
+    short_names=("cj",),
+    categories=("all",),
+    subresources=(STATUS,),
+    pod_spec=("spec", "jobTemplate", "spec", "template", "spec"),
+    strategy=lambda dependencies: CronJobStrategy(dependencies.extensions),
+    defaults={"v1": default_cron_job},
+    printer=CRON_JOB,
+)

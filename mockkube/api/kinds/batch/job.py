@@ -1,10 +1,13 @@
 """Job: pods that end, and the selector it makes for itself."""
 
 import copy
+from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import (
     MISFIT,
     PodOwnerStrategy,
@@ -14,8 +17,14 @@ from mockkube.api.kinds.apps.pod_owners import (
     template_form,
     template_labels,
 )
-from mockkube.api.kinds.batch.job_spec import INDEXED, job_spec_warnings, validate_job_spec
+from mockkube.api.kinds.batch.job_spec import INDEXED, default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.batch.job_status import validate_job_status
+from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.ages import age, human_duration, parse_time
+from mockkube.api.printers.labels import format_selector
+from mockkube.api.printers.lists import containers
+from mockkube.api.printers.reading import has_condition, is_deleting, name_of, number, section, string, value_at
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, text_column
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge
@@ -24,6 +33,35 @@ from mockkube.api.validation.conditions import is_true
 from mockkube.api.validation.formats import label_map
 from mockkube.api.validation.internal_form import internal_form, selector_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+
+# upstream 1.36: pkg/apis/batch/v1/defaults.go
+_ENDLESS: Final = 2**31 - 1
+_REPLACEMENT_FOR_ALL: Final = Version(1, 37)
+"""First version without a gate for podReplacementPolicy."""
+
+
+def default_job(job: Object, caps: Capabilities) -> None:
+    """Default to one completion and a backoff limit of six."""
+    spec = job.setdefault("spec", {})
+    if "parallelism" not in spec:
+        spec["parallelism"] = 1
+        spec.setdefault("completions", 1)
+    spec.setdefault("backoffLimit", _ENDLESS if "backoffLimitPerIndex" in spec else 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    if caps.version >= _REPLACEMENT_FOR_ALL or caps.enabled("JobPodReplacementPolicy"):
+        spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+    template = spec.setdefault("template", {})
+    labels = template.get("metadata", {}).get("labels")
+    if labels:
+        # one map, as upstream: the labels that the strategy adds to the pods are those of the job too
+        job["metadata"].setdefault("labels", labels)
+    default_failure_policy(spec)
+    default_template(template, caps)
+
 
 LEGACY_NAME: Final = "job-name"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
@@ -276,3 +314,70 @@ def _with_resources(before: ReadOnlyObject, pod: ReadOnlyObject) -> ReadOnlyObje
             if container.get("name") == other.get("name"):
                 container["resources"] = other.get("resources", {})
     return result
+
+
+def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Job."""
+    return [
+        name_of(obj),
+        _status(obj),
+        _completions(obj),
+        _duration(obj, now),
+        age(obj, now),
+        *containers(section(obj, "spec", "template")),
+        format_selector(section(obj, "spec", "selector")),
+    ]
+
+
+def _status(obj: ReadOnlyObject) -> str:
+    """Return the most important condition; deletion ranks above conditions that can still change."""
+    if has_condition(obj, "Complete"):
+        return "Complete"
+    if has_condition(obj, "Failed"):
+        return "Failed"
+    if is_deleting(obj):
+        return "Terminating"
+    passing = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((kind for kind in passing if has_condition(obj, kind)), "Running")
+
+
+def _completions(obj: ReadOnlyObject) -> str:
+    succeeded = number(obj, "status", "succeeded")
+    if value_at(obj, "spec", "completions") is not None:
+        return f"{succeeded}/{number(obj, 'spec', 'completions')}"
+    parallelism = number(obj, "spec", "parallelism")
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _duration(obj: ReadOnlyObject, now: datetime) -> str:
+    started = parse_time(string(obj, "status", "startTime"))
+    if started is None:
+        return ""
+    ended = parse_time(string(obj, "status", "completionTime"))
+    return human_duration((ended or now) - started)
+
+
+JOB = Printer(
+    (
+        NAME,
+        text_column("Status", "What has become of the job."),
+        text_column("Completions", "Pods that succeeded, of those it takes."),
+        text_column("Duration", "How long the job took, or has been running."),
+        AGE,
+        *WORKLOAD,
+        SELECTOR,
+    ),
+    job_cells,
+)
+
+KIND: Final = Kind(
+    "batch",
+    "Job",
+    "jobs",
+    categories=("all",),
+    subresources=(STATUS,),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: JobStrategy(dependencies.extensions),
+    defaults={"v1": default_job},
+    printer=JOB,
+)

@@ -18,11 +18,20 @@ from mockkube.api.fields import (
 from mockkube.api.kinds.apps.pod_owners import TemplateRules
 from mockkube.api.kinds.batch.indexes import count_indexes
 from mockkube.api.kinds.core.pod.template import pod_template_warnings
-from mockkube.api.kinds.internal_form import Shape, internal, optional
 from mockkube.api.strategy import Judge
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import domain_prefixed_path, one_of, qualified
+from mockkube.api.validation.internal_form import Shape, internal, optional
 from mockkube.api.validation.numbers import nonnegatives
+
+
+def default_failure_policy(spec: Object) -> None:
+    """Default the status of onPodConditions patterns to True."""
+    for rule in spec.get("podFailurePolicy", {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            if not pattern.get("status"):
+                pattern["status"] = "True"
+
 
 INDEXED: Final = "Indexed"
 PARALLELISM_MAX: Final = 100_000

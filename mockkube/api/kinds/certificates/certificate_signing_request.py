@@ -2,14 +2,20 @@
 
 import base64
 import json
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cryptography import x509
 from cryptography.x509 import NameOID
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
-from mockkube.api.kinds.certificates.signer_names import validate_signer_name
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
+from mockkube.api.printers.ages import age, human_duration
+from mockkube.api.printers.reading import name_of, number, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -243,3 +249,51 @@ def _certificate_complaint(encoded: str) -> str | None:
     except ValueError:
         return "x509: malformed certificate"
     return None
+
+
+def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a CertificateSigningRequest."""
+    seconds = value_at(obj, "spec", "expirationSeconds")
+    return [
+        name_of(obj),
+        age(obj, now),
+        string(obj, "spec", "signerName") or NONE,
+        string(obj, "spec", "username"),
+        NONE if seconds is None else human_duration(timedelta(seconds=number(obj, "spec", "expirationSeconds"))),
+        _progress(obj),
+    ]
+
+
+def _progress(obj: ReadOnlyObject) -> str:
+    """Return the decision, denials first, and whether a certificate was issued."""
+    kinds = {string(found, "type") for found in sections(obj, "status", "conditions")}
+    words = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
+    if "Failed" in kinds:
+        words.append("Failed")
+    if string(obj, "status", "certificate"):
+        words.append("Issued")
+    return ",".join(words)
+
+
+CERTIFICATE_SIGNING_REQUEST = Printer(
+    (
+        NAME,
+        AGE,
+        SIGNER_COLUMN,
+        text_column("Requestor", "Who asks."),
+        text_column("RequestedDuration", "How long the certificate is to be valid."),
+        text_column("Condition", "What has become of the request."),
+    ),
+    signing_request_cells,
+)
+
+KIND: Final = Kind(
+    "certificates.k8s.io",
+    "CertificateSigningRequest",
+    "certificatesigningrequests",
+    namespaced=False,
+    short_names=("csr",),
+    subresources=(Subresource("approval", "CertificateSigningRequest", ("get", "patch", "update")), STATUS),
+    strategy=lambda _: CertificateSigningRequestStrategy(),
+    printer=CERTIFICATE_SIGNING_REQUEST,
+)

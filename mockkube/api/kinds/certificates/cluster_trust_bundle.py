@@ -4,13 +4,17 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from cryptography import x509
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, too_long
-from mockkube.api.kinds.certificates.signer_names import validate_signer_name
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import NAME, NONE, Cell, Printer
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import immutable
@@ -118,3 +122,21 @@ def _complaint(kind: str, has_headers: bool, content: bytes) -> str | None:
     except x509.ExtensionNotFound:
         is_authority = False
     return None if is_authority else "does not have the CA bit set"
+
+
+def trust_bundle_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ClusterTrustBundle."""
+    return [name_of(obj), string(obj, "spec", "signerName") or NONE]
+
+
+CLUSTER_TRUST_BUNDLE = Printer((NAME, SIGNER_COLUMN), trust_bundle_cells)
+
+KIND: Final = Kind(
+    "certificates.k8s.io",
+    "ClusterTrustBundle",
+    "clustertrustbundles",
+    namespaced=False,
+    versions=("v1", "v1beta1", "v1alpha1"),
+    strategy=lambda _: ClusterTrustBundleStrategy(),
+    printer=CLUSTER_TRUST_BUNDLE,
+)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, quoted, required, too_long
+from mockkube.api.printers.table import text_column
 
 _LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
 
@@ -33,3 +34,6 @@ def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> lis
         if complaints:
             return [invalid(at, text, f"validating label {quoted(part)}: {each}") for each in complaints]
     return []
+
+
+SIGNER_COLUMN = text_column("SignerName", "Who is to sign.")

@@ -1,10 +1,15 @@
 """Lease and LeaseCandidate: who leads, for how long, and who would."""
 
 import re
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable, qualified
@@ -109,3 +114,37 @@ def _parse(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
     identifiers = (match[4] or "")[1:].split(".") if match[4] else []
     ranked = [(int(part), "") if part.isdigit() else (2**63, part) for part in identifiers]
     return int(match[1]), int(match[2]), int(match[3]), not ranked, ranked
+
+
+def lease_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Lease."""
+    return [name_of(obj), string(obj, "spec", "holderIdentity"), age(obj, now)]
+
+
+def lease_candidate_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a LeaseCandidate."""
+    shown = [string(obj, "spec", key) for key in ("leaseName", "binaryVersion", "emulationVersion")]
+    return [name_of(obj), *shown, age(obj, now)]
+
+
+LEASE = Printer((NAME, text_column("Holder", "Who holds it."), AGE), lease_cells)
+LEASE_CANDIDATE = Printer(
+    (
+        NAME,
+        text_column("LeaseName", "The lease it stands for."),
+        text_column("BinaryVersion", "The version that runs."),
+        text_column("EmulationVersion", "The version that one behaves as."),
+        AGE,
+    ),
+    lease_candidate_cells,
+)
+
+LEASE_KIND: Final = Kind("coordination.k8s.io", "Lease", "leases", strategy=lambda _: LeaseStrategy(), printer=LEASE)
+LEASE_CANDIDATE_KIND: Final = Kind(
+    "coordination.k8s.io",
+    "LeaseCandidate",
+    "leasecandidates",
+    versions=("v1beta1", "v1alpha2"),
+    strategy=lambda _: LeaseCandidateStrategy(),
+    printer=LEASE_CANDIDATE,
+)

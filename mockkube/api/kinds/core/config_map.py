@@ -1,9 +1,14 @@
 """ConfigMap: keys, size, and what `immutable` freezes."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, keyed, too_long
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import formed
@@ -52,3 +57,20 @@ def formed_key(key: str, at: str) -> list[FieldError]:
 def decoded_bytes(base64: str | None) -> int:
     """Return how many bytes a base64 text stands for; null stands for none."""
     return 0 if base64 is None else len(base64) // 4 * 3 - base64.count("=", -2)
+
+
+def config_map_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ConfigMap."""
+    return [name_of(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
+
+
+CONFIG_MAP = Printer((NAME, text_column("Data", "How many entries it has."), AGE), config_map_cells)
+
+KIND: Final = Kind(
+    "",
+    "ConfigMap",
+    "configmaps",
+    short_names=("cm",),
+    strategy=lambda _: ConfigMapStrategy(),
+    printer=CONFIG_MAP,
+)

@@ -1,14 +1,29 @@
 """Endpoints: addresses and ports in subsets."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.reading import name_of, number, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, reachable_ip
 from mockkube.api.validation.formats import formed, label, qualified, required_one_of
 from mockkube.api.validation.numbers import validate_port
+from mockkube.features.capabilities import Capabilities
+
+
+def default_endpoints(endpoints: Object, caps: Capabilities) -> None:
+    """Default the protocol of ports to TCP."""
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
@@ -80,3 +95,37 @@ def _validate_port(each: ReadOnlyObject, at: str, *, named: bool) -> list[FieldE
     if each.get("appProtocol") is not None:
         errors += qualified(each["appProtocol"], f"{at}.appProtocol")
     return errors
+
+
+def endpoints_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of Endpoints."""
+    return [name_of(obj), _endpoints(obj), age(obj, now)]
+
+
+def _endpoints(obj: ReadOnlyObject) -> str:
+    """Return every address with every port of its subset; subsets without ports give bare addresses."""
+    subsets = sections(obj, "subsets")
+    found: list[str] = []
+    for subset in subsets:
+        addresses = [string(address, "ip") for address in sections(subset, "addresses")]
+        ports = sections(subset, "ports")
+        found += addresses if not ports else [_joined(ip, number(port, "port")) for port in ports for ip in addresses]
+    return shortened(found, len(found), empty="" if subsets else NONE)
+
+
+def _joined(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+ENDPOINTS = Printer((NAME, text_column("Endpoints", "The addresses behind the service."), AGE), endpoints_cells)
+
+KIND: Final = Kind(
+    "",
+    "Endpoints",
+    "endpoints",
+    short_names=("ep",),
+    deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    strategy=lambda _: EndpointsStrategy(),
+    defaults={"v1": default_endpoints},
+    printer=ENDPOINTS,
+)

@@ -5,12 +5,34 @@ from math import inf, nan
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import allows_overcommit, validate_resource_name
 from mockkube.api.quantity import Quantity, parse
+from mockkube.api.resource_lists import round_up
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import qualified
 from mockkube.api.validation.resource_names import validate_container_name
+from mockkube.features.capabilities import Capabilities
+
+
+def default_limit_range(limit_range: Object, caps: Capabilities) -> None:
+    """Derive container defaults from their bounds."""
+    for item in limit_range.get("spec", {}).get("limits") or ():
+        if item.get("type") == "Container":
+            _default_container_limits(item)
+        for amounts in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            round_up(item.get(amounts))
+
+
+def _default_container_limits(item: Object) -> None:
+    limits = item.get("max", {}) | item.get("default", {})
+    requests = item.get("min", {}) | limits | item.get("defaultRequest", {})
+    if limits:
+        item["default"] = limits
+    if requests:
+        item["defaultRequest"] = requests
+
 
 _TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _MILLI_MAX: Final = (2**63 - 1) // 1000
@@ -130,3 +152,13 @@ def _validate_overcommit(amounts: dict[str, Quantity], key: str, at: str) -> lis
         return []
     detail = f"default value {usual} must equal to defaultRequest value {asked} in {key}"
     return [invalid(keyed(f"{at}.defaultRequest", key), str(asked), detail)]
+
+
+KIND: Final = Kind(
+    "",
+    "LimitRange",
+    "limitranges",
+    short_names=("limits",),
+    strategy=lambda _: LimitRangeStrategy(),
+    defaults={"v1": default_limit_range},
+)

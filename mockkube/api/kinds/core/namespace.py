@@ -1,13 +1,30 @@
 """Namespace: the `kubernetes` finalizer it starts with, its phase, and the finalize subresource."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import formed
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
+from mockkube.features.capabilities import Capabilities
+
+
+# upstream 1.36: pkg/apis/core/v1/defaults.go
+def default_namespace(namespace: Object, caps: Capabilities) -> None:
+    """Label the namespace with its name, and set phase Active."""
+    metadata = namespace["metadata"]
+    if metadata.get("name"):
+        metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
+    namespace.setdefault("status", {}).setdefault("phase", "Active")
+
 
 KUBERNETES: Final = "kubernetes"
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -99,3 +116,24 @@ def _validate_phase(new: ReadOnlyObject) -> list[FieldError]:
     elif phase != "Terminating":
         return [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")]
     return []
+
+
+def namespace_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Namespace."""
+    return [name_of(obj), string(obj, "status", "phase"), age(obj, now)]
+
+
+NAMESPACE = Printer((NAME, text_column("Status", "Whether it is in use or going away."), AGE), namespace_cells)
+
+KIND: Final = Kind(
+    "",
+    "Namespace",
+    "namespaces",
+    namespaced=False,
+    short_names=("ns",),
+    verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    subresources=(Subresource("finalize", "Namespace", ("update",)), STATUS),
+    strategy=lambda _: NamespaceStrategy(),
+    defaults={"v1": default_namespace},
+    printer=NAMESPACE,
+)

@@ -1,17 +1,44 @@
 """Nodes: cluster-scoped, created with a status, changed by their kubelet through it."""
 
-# upstream 1.36: pkg/registry/core/node/strategy.go
-
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.node_validation import validate_node, validate_node_change
 from mockkube.api.kinds.core.pod.options import is_on
+from mockkube.api.printers.ages import UNKNOWN, age
+from mockkube.api.printers.reading import name_of, section, sections, string, truth
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
+from mockkube.api.resource_lists import round_up
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings
 from mockkube.api.validation.metadata import validate_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_node(node: Object, caps: Capabilities) -> None:
+    """Default allocatable to capacity."""
+    status = node.setdefault("status", {})
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))
+    round_up(status.get("capacity"))
+    round_up(status.get("allocatable"))
+    _match_ranges(node.setdefault("spec", {}))
+
+
+def _match_ranges(spec: Object) -> None:
+    """Align `podCIDR` and `podCIDRs`; if they differ, `podCIDR` wins."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go
+    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
+    if one and (not many or many[0] != one):
+        spec["podCIDRs"] = [one]
+    elif many and not one and many[0]:
+        spec["podCIDR"] = many[0]
 
 
 class NodeStrategy(Strategy):
@@ -76,3 +103,79 @@ def _drop_disabled(status: Object, judge: Judge) -> None:
     for gate, field in (("SupplementalGroupsPolicy", "features"), ("NodeDeclaredFeatures", "declaredFeatures")):
         if not is_on(judge.caps, gate):
             status.pop(field, None)
+
+
+ROLE_PREFIX = "node-role.kubernetes.io/"
+ROLE_LABEL = "kubernetes.io/role"
+
+
+def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Node."""
+    info = section(obj, "status", "nodeInfo")
+    kernel = string(info, "kernelVersion") or UNKNOWN
+    architecture = string(info, "architecture")
+    return [
+        name_of(obj),
+        _status(obj),
+        _roles(obj),
+        age(obj, now),
+        string(info, "kubeletVersion"),
+        _address(obj, "InternalIP"),
+        _address(obj, "ExternalIP"),
+        string(info, "osImage") or UNKNOWN,
+        f"{kernel} ({architecture})" if architecture else kernel,
+        string(info, "containerRuntimeVersion") or UNKNOWN,
+    ]
+
+
+def _status(obj: ReadOnlyObject) -> str:
+    """Return the last Ready condition, and whether the node is schedulable."""
+    ready = [found for found in sections(obj, "status", "conditions") if found.get("type") == "Ready"]
+    status = "Unknown"
+    if ready:
+        status = "Ready" if ready[-1].get("status") == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if truth(obj, "spec", "unschedulable") else status
+
+
+def _roles(obj: ReadOnlyObject) -> str:
+    roles = set()
+    for key, value in section(obj, "metadata", "labels").items():
+        if key.startswith(ROLE_PREFIX):
+            roles.add(key.removeprefix(ROLE_PREFIX))
+        elif key == ROLE_LABEL:
+            roles.add(str(value))
+    return ",".join(sorted(roles - {""})) or NONE
+
+
+def _address(obj: ReadOnlyObject, kind: str) -> str:
+    addresses = sections(obj, "status", "addresses")
+    return next((string(found, "address") for found in addresses if found.get("type") == kind), NONE)
+
+
+NODE = Printer(
+    (
+        NAME,
+        text_column("Status", "Whether the node is ready, and takes pods."),
+        text_column("Roles", "What the node's labels say it is for."),
+        AGE,
+        text_column("Version", "The version of its kubelet."),
+        wide_column("Internal-IP", "Its address inside the cluster."),
+        wide_column("External-IP", "Its address outside."),
+        wide_column("OS-Image", "Its operating system."),
+        wide_column("Kernel-Version", "Its kernel and architecture."),
+        wide_column("Container-Runtime", "What runs its containers."),
+    ),
+    node_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "Node",
+    "nodes",
+    namespaced=False,
+    short_names=("no",),
+    subresources=(Subresource("proxy", "NodeProxyOptions", ("create", "delete", "get", "patch", "update")), STATUS),
+    strategy=lambda _: NodeStrategy(),
+    defaults={"v1": default_node},
+    printer=NODE,
+)

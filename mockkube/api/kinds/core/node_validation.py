@@ -1,7 +1,5 @@
 """Nodes: taints, resources, address ranges, and where their kubelet's configuration came from."""
 
-# upstream 1.36: pkg/apis/core/validation/validation.go, ValidateNode and ValidateNodeUpdate
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +9,11 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
 from mockkube.api.go_json import complaint
 from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
+from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import lenient_cidr, parse_cidr
 from mockkube.api.validation.internal_form import internal_form
-from mockkube.api.validation.taints import validate_taints
+from mockkube.api.validation.labels import validate_label_name
 
 TAINTS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/taints"
 AVOID_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -203,4 +202,21 @@ def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
             found += [invalid(f"{at}.{name}", value, text) for text in check(value)]
         else:
             found.append(required(f"{at}.{name}"))
+    return found
+
+
+def validate_taints(taints: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+    """Judge taints: in form, and one for each key and effect."""
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for i, taint in enumerate(taints):
+        here, key, value, effect = f"{at}[{i}]", *(taint.get(name, "") for name in ("key", "value", "effect"))
+        found += validate_label_name(key, f"{here}.key")
+        if texts := names.label_value(value):
+            found.append(invalid(f"{here}.value", value, ";".join(texts)))
+        found += validate_taint_effect(effect, f"{here}.effect") if effect else [required(f"{here}.effect")]
+        if (effect, key) in seen:
+            text = "taints must be unique by key and effect pair"
+            found.append(duplicate(here, internal_form("Taint", taint), text))
+        seen.add((effect, key))
     return found

@@ -1,9 +1,12 @@
 """Persistent volumes: pending until somebody reports on them, fixed to where their data lies."""
 
-# upstream 1.36: pkg/registry/core/persistentvolume/strategy.go
+from datetime import datetime
+from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import attributes_class_enabled
 from mockkube.api.kinds.core.persistent_volume_validation import (
     VolumeRules,
@@ -13,11 +16,30 @@ from mockkube.api.kinds.core.persistent_volume_validation import (
     validate_volume_spec,
     volume_rules,
 )
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source
+from mockkube.api.kinds.core.volume_columns import _modes, _phase, _storage_class
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
+from mockkube.api.resource_lists import round_up
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.metadata import validate_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_persistent_volume(volume: Object, caps: Capabilities) -> None:
+    """Default to a retained file system volume in phase Pending."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolume
+    volume.setdefault("status", {}).setdefault("phase", "Pending")
+    spec = volume.setdefault("spec", {})
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    round_up(spec.get("capacity"))
+    default_persistent_source(spec)
+
 
 _CLASS = "volumeAttributesClassName"
 
@@ -78,3 +100,51 @@ def _date_phase(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
             status["lastPhaseTransitionTime"] = stored
     elif since is None or since == stored:
         status["lastPhaseTransitionTime"] = render_time(judge.now)
+
+
+def persistent_volume_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PersistentVolume."""
+    claim = [string(obj, "spec", "claimRef", key) for key in ("namespace", "name")]
+    return [
+        name_of(obj),
+        string(obj, "spec", "capacity", "storage", missing="0"),
+        _modes(obj, "spec"),
+        string(obj, "spec", "persistentVolumeReclaimPolicy"),
+        _phase(obj),
+        "" if value_at(obj, "spec", "claimRef") is None else "/".join(claim),
+        _storage_class(obj),
+        string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
+        string(obj, "status", "reason"),
+        age(obj, now),
+        string(obj, "spec", "volumeMode", missing=UNSET),
+    ]
+
+
+PERSISTENT_VOLUME = Printer(
+    (
+        NAME,
+        text_column("Capacity", "How much fits in."),
+        text_column("Access Modes", "How it may be mounted."),
+        text_column("Reclaim Policy", "What happens to it when its claim goes."),
+        text_column("Status", "Whether it is bound."),
+        text_column("Claim", "The claim it is bound to, or kept for."),
+        text_column("StorageClass", "The class it belongs to."),
+        text_column("VolumeAttributesClass", "The class of its changeable attributes."),
+        text_column("Reason", "Why it is as it is."),
+        AGE,
+        wide_column("VolumeMode", "Whether it is a file system or a bare device."),
+    ),
+    persistent_volume_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "PersistentVolume",
+    "persistentvolumes",
+    namespaced=False,
+    short_names=("pv",),
+    subresources=(STATUS,),
+    strategy=lambda dependencies: PersistentVolumeStrategy(dependencies.extensions),
+    defaults={"v1": default_persistent_volume},
+    printer=PERSISTENT_VOLUME,
+)

@@ -1,11 +1,12 @@
 """Persistent volume claims: what is claimed stays, but for growth."""
 
-# upstream 1.36: pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/api/persistentvolumeclaim/util.go
-
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     CLASS_ANNOTATION,
     attributes_class_enabled,
@@ -15,9 +16,32 @@ from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     validate_claim_status,
 )
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
+from mockkube.api.kinds.core.volume_columns import _modes, _phase, _storage_class
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
+from mockkube.api.resource_lists import round_up, round_up_resources
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_claim(claim: Object, caps: Capabilities) -> None:
+    """Default to a file system volume and phase Pending."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim
+    status = claim.setdefault("status", {})
+    status.setdefault("phase", "Pending")
+    round_up(status.get("capacity"))
+    round_up(status.get("allocatedResources"))
+    default_claim_spec(claim.setdefault("spec", {}))
+
+
+def default_claim_spec(spec: Object) -> None:
+    """Fill in the spec."""
+    spec.setdefault("volumeMode", "Filesystem")
+    round_up_resources(spec.get("resources"))
+
 
 _CLASS: Final = "volumeAttributesClassName"
 _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
@@ -100,3 +124,46 @@ def _drop_disabled_status(status: Object, before: ReadOnlyObject, judge: Judge) 
     for field in ("currentVolumeAttributesClassName", "modifyVolumeStatus"):
         if field not in before:
             status.pop(field, None)
+
+
+def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PersistentVolumeClaim; capacity and modes appear once it is bound."""
+    volume = string(obj, "spec", "volumeName")
+    return [
+        name_of(obj),
+        _phase(obj),
+        volume,
+        string(obj, "status", "capacity", "storage", missing="0") if volume else "",
+        _modes(obj, "status") if volume else "",
+        _storage_class(obj),
+        string(obj, "spec", "volumeAttributesClassName", missing=UNSET),
+        age(obj, now),
+        string(obj, "spec", "volumeMode", missing=UNSET),
+    ]
+
+
+PERSISTENT_VOLUME_CLAIM = Printer(
+    (
+        NAME,
+        text_column("Status", "Whether it is bound."),
+        text_column("Volume", "The volume it is bound to."),
+        text_column("Capacity", "How much fits into that."),
+        text_column("Access Modes", "How that may be mounted."),
+        text_column("StorageClass", "The class a volume is asked from."),
+        text_column("VolumeAttributesClass", "The class of the volume's changeable attributes."),
+        AGE,
+        wide_column("VolumeMode", "Whether a file system or a bare device is asked for."),
+    ),
+    persistent_volume_claim_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "PersistentVolumeClaim",
+    "persistentvolumeclaims",
+    short_names=("pvc",),
+    subresources=(STATUS,),
+    strategy=lambda _: PersistentVolumeClaimStrategy(),
+    defaults={"v1": default_claim},
+    printer=PERSISTENT_VOLUME_CLAIM,
+)

@@ -1,11 +1,26 @@
 """PodTemplate: a template by itself."""
 
+from datetime import datetime
+from typing import Final
+
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import TemplateRules
+from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields, pod_template_warnings
+from mockkube.api.printers.labels import format_labels
+from mockkube.api.printers.lists import containers
+from mockkube.api.printers.reading import name_of, section
+from mockkube.api.printers.table import NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+from mockkube.features.capabilities import Capabilities
+
+
+def default_pod_template(template: Object, caps: Capabilities) -> None:
+    """Fill in the template."""
+    default_template(template.setdefault("template", {}), caps)
 
 
 class PodTemplateStrategy(Strategy):
@@ -42,3 +57,30 @@ class PodTemplateStrategy(Strategy):
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn once the template changes."""
         return [] if new.get("template") == old.get("template") else self.warn_create(new, judge)
+
+
+TEMPLATE_COLUMNS = (
+    NAME,
+    text_column("Containers", "The containers of the template."),
+    text_column("Images", "The images those containers run."),
+    text_column("Pod Labels", "The labels pods get from the template."),
+)
+
+
+def template_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a pod template."""
+    template = section(obj, "template")
+    return [name_of(obj), *containers(template), format_labels(section(template, "metadata", "labels"))]
+
+
+POD_TEMPLATE = Printer(TEMPLATE_COLUMNS, template_cells)
+
+KIND: Final = Kind(
+    "",
+    "PodTemplate",
+    "podtemplates",
+    pod_spec=("template", "spec"),
+    strategy=lambda dependencies: PodTemplateStrategy(dependencies.extensions),
+    defaults={"v1": default_pod_template},
+    printer=POD_TEMPLATE,
+)

@@ -1,7 +1,13 @@
 """ReplicationController: a number of equal pods, found by labels alone."""
 
+from datetime import datetime
+from typing import Final
+
 from mockkube.api import names
+from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, invalid, not_found, required
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.apps.columns import _REPLICAS, _replica_cells
 from mockkube.api.kinds.apps.pod_owners import (
     MISFIT,
     PodOwnerStrategy,
@@ -13,10 +19,30 @@ from mockkube.api.kinds.apps.pod_owners import (
     validate_at_most,
 )
 from mockkube.api.kinds.apps.replica_set import BOUNDS, COUNTS
+from mockkube.api.kinds.core.pod.defaults import default_template
+from mockkube.api.printers.labels import format_labels
+from mockkube.api.printers.reading import section
+from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import label_map
 from mockkube.api.validation.numbers import nonnegatives
+from mockkube.features.capabilities import Capabilities
+
+
+def default_replication_controller(controller: Object, caps: Capabilities) -> None:
+    """Default to one replica; take selector and labels from the template."""
+    spec = controller.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    template = spec.get("template")
+    if template is None:
+        return
+    labels = template.get("metadata", {}).get("labels")
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        controller["metadata"].setdefault("labels", dict(labels))
+    default_template(template, caps)
+
 
 _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
@@ -90,3 +116,24 @@ def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Field
             selector = label_map(new["spec"].get("selector"))
             errors.append(invalid("spec.selector", selector, "cannot update non-convertible selector"))
     return errors
+
+
+def replication_controller_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ReplicationController, whose selector is a plain map."""
+    return _replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
+
+
+REPLICATION_CONTROLLER = Printer(_REPLICAS, replication_controller_cells)
+
+KIND: Final = Kind(
+    "",
+    "ReplicationController",
+    "replicationcontrollers",
+    short_names=("rc",),
+    categories=("all",),
+    subresources=(SCALE, STATUS),
+    pod_spec=("spec", "template", "spec"),
+    strategy=lambda dependencies: ReplicationControllerStrategy(dependencies.extensions),
+    defaults={"v1": default_replication_controller},
+    printer=REPLICATION_CONTROLLER,
+)

@@ -1,15 +1,32 @@
 """ResourceQuota: hard limits, and the scopes they apply to."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, keyed, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.quantity import parse
+from mockkube.api.resource_lists import round_up
 from mockkube.api.strategy import Judge, StatusStrategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import Shape, internal, optional
 from mockkube.api.validation.resource_names import is_quota, validate_quota_name
+from mockkube.features.capabilities import Capabilities
+
+
+def default_resource_quota(quota: Object, caps: Capabilities) -> None:
+    """Round the quantities."""
+    round_up(quota.get("spec", {}).get("hard"))
+    status = quota.get("status", {})
+    round_up(status.get("hard"))
+    round_up(status.get("used"))
+
 
 _COMPUTE: Final = ("cpu", "memory")
 _POD_RESOURCES: Final = frozenset(
@@ -145,3 +162,36 @@ def _validate_operator(each: ReadOnlyObject, scope: str, at: str) -> list[FieldE
         case _:
             errors.append(invalid(f"{at}.operator", operator, "not a valid selector operator"))
     return errors
+
+
+def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ResourceQuota: usage by resource, limits apart from requests."""
+    used = section(obj, "status", "used")
+    requests: list[str] = []
+    limits: list[str] = []
+    for resource, hard in sorted(section(obj, "status", "hard").items()):
+        column = limits if resource.startswith("limits.") else requests
+        column.append(f"{resource}: {string(used, resource, missing='0')}/{hard}")
+    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj, now)]
+
+
+RESOURCE_QUOTA = Printer(
+    (
+        NAME,
+        text_column("Request", "What is used, and what may be, of all but limits."),
+        text_column("Limit", "What the limits sum up to, and what they may."),
+        AGE,
+    ),
+    resource_quota_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "ResourceQuota",
+    "resourcequotas",
+    short_names=("quota",),
+    subresources=(STATUS,),
+    strategy=lambda _: ResourceQuotaStrategy(),
+    defaults={"v1": default_resource_quota},
+    printer=RESOURCE_QUOTA,
+)

@@ -2,14 +2,30 @@
 
 import base64
 import json
+from base64 import b64encode
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import go_json
 from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_bytes, formed_key, frozen
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable
+from mockkube.features.capabilities import Capabilities
+
+
+def default_secret(secret: Object, caps: Capabilities) -> None:
+    """Default to type Opaque, and move `stringData` to `data`."""
+    secret.setdefault("type", "Opaque")
+    # upstream 1.36: pkg/apis/core/v1/conversion.go
+    for name, text in secret.pop("stringData", {}).items():
+        secret.setdefault("data", {})[name] = b64encode(text.encode()).decode()
+
 
 SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 TLS: Final = "kubernetes.io/tls"
@@ -103,3 +119,23 @@ def json_object_complaint(text: bytes) -> str | None:
 
 def _decoded(data: ReadOnlyObject, key: str) -> bytes:
     return base64.b64decode(data.get(key) or "")
+
+
+def secret_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Secret: the number of entries, never their content."""
+    return [name_of(obj), string(obj, "type"), len(section(obj, "data")), age(obj, now)]
+
+
+SECRET = Printer(
+    (NAME, text_column("Type", "What its entries are for."), text_column("Data", "How many entries it has."), AGE),
+    secret_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "Secret",
+    "secrets",
+    strategy=lambda _: SecretStrategy(),
+    defaults={"v1": default_secret},
+    printer=SECRET,
+)

@@ -2,7 +2,10 @@
 
 from typing import Final
 
+from mockkube.api.catalogue import Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
+from mockkube.api.printers.plain import PLAIN
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -39,3 +42,14 @@ class ServiceAccountStrategy(Strategy):
 
 def _enforces(obj: ReadOnlyObject) -> bool:
     return ENFORCE_MOUNTABLE_SECRETS in (obj["metadata"].get("annotations") or {})
+
+
+KIND: Final = Kind(
+    "",
+    "ServiceAccount",
+    "serviceaccounts",
+    short_names=("sa",),
+    subresources=(Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io/v1"),),
+    strategy=lambda _: ServiceAccountStrategy(),
+    printer=PLAIN,
+)

@@ -1,15 +1,31 @@
 """EndpointSlice: some of the endpoints of a service."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, internal, invalid, keyed, not_supported, required, too_many
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.reading import elements, name_of, number, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, is_ipv6, lenient_ip, reachable_ip, strict_ip
 from mockkube.api.validation.formats import formed, immutable, label, qualified, required_one_of, subdomain
 from mockkube.api.validation.labels import validate_labels
+from mockkube.features.capabilities import Capabilities
+
+
+def default_endpoint_slice(endpoint_slice: Object, caps: Capabilities) -> None:
+    """Default port names to the empty name, protocols to TCP."""
+    # upstream 1.36: pkg/apis/discovery/v1/defaults.go
+    for port in endpoint_slice.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
 
 ENDPOINTS_MAX: Final = 1000
 ADDRESSES_MAX: Final = 100
@@ -201,3 +217,43 @@ def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
             seen.add(value)
             errors += formed(value, here, rule)
     return errors
+
+
+def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of an EndpointSlice."""
+    ports = [_slice_port(port) for port in sections(obj, "ports")]
+    addresses = [str(ip) for endpoint in sections(obj, "endpoints") for ip in elements(endpoint, "addresses")]
+    return [
+        name_of(obj),
+        string(obj, "addressType"),
+        shortened(ports, len(ports)),
+        shortened(addresses, len(addresses)),
+        age(obj, now),
+    ]
+
+
+def _slice_port(port: ReadOnlyObject) -> str:
+    if value_at(port, "port") is not None:
+        return str(number(port, "port"))
+    return string(port, "name", missing="*")
+
+
+ENDPOINT_SLICE = Printer(
+    (
+        NAME,
+        text_column("AddressType", "The family of the addresses."),
+        text_column("Ports", "The ports of every endpoint."),
+        text_column("Endpoints", "The addresses of the endpoints."),
+        AGE,
+    ),
+    endpoint_slice_cells,
+)
+
+KIND: Final = Kind(
+    "discovery.k8s.io",
+    "EndpointSlice",
+    "endpointslices",
+    strategy=lambda _: EndpointSliceStrategy(),
+    defaults={"v1": default_endpoint_slice},
+    printer=ENDPOINT_SLICE,
+)

@@ -1,15 +1,56 @@
 """FlowSchema and PriorityLevelConfiguration: which requests wait, and how long the queues are."""
 
+from datetime import datetime
 from math import ceil, log2
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
-from mockkube.api.kinds.internal_form import internal
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import condition, name_of, number, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.internal_form import internal
+from mockkube.features.capabilities import Capabilities
+
+
+# upstream 1.36: pkg/apis/flowcontrol/v1/defaults.go
+def default_flow_schema(schema: Object, caps: Capabilities) -> None:
+    """Default the matching precedence to 1000."""
+    spec = schema.setdefault("spec", {})
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+def default_priority_level(level: Object, caps: Capabilities) -> None:
+    """Fill in shares and queues."""
+    spec = level.setdefault("spec", {})
+    if "limited" in spec:
+        _default_shares(spec["limited"], 30)
+        _default_queues(spec["limited"].get("limitResponse", {}))
+    if "exempt" in spec:
+        _default_shares(spec["exempt"], 0)
+
+
+def _default_shares(part: Object, shares: int) -> None:
+    if part.get("nominalConcurrencyShares") is None:
+        part["nominalConcurrencyShares"] = shares
+    part.setdefault("lendablePercent", 0)
+
+
+def _default_queues(response: Object) -> None:
+    queuing = response.get("queuing")
+    if queuing is None:
+        return
+    for name, count in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+        if not queuing.get(name):
+            queuing[name] = count
+
 
 PRECEDENCE_MAX: Final = 10_000
 QUEUES_MAX: Final = 10_000_000
@@ -309,3 +350,79 @@ def _validate_queues(queuing: ReadOnlyObject, at: str) -> list[FieldError]:
         what = f"required entropy bits of deckSize {queues} and handSize {hand}"
         detail = f"{what} should not be greater than {HASH_BITS_MAX}"
     return [*errors, invalid(f"{at}.handSize", hand, detail)] if detail else errors
+
+
+_QUEUING = ("queues", "handSize", "queueLengthLimit")
+
+
+def flow_schema_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a FlowSchema."""
+    dangling = condition(obj, "Dangling")
+    method = value_at(obj, "spec", "distinguisherMethod")
+    return [
+        name_of(obj),
+        string(obj, "spec", "priorityLevelConfiguration", "name"),
+        number(obj, "spec", "matchingPrecedence"),
+        NONE if method is None else string(obj, "spec", "distinguisherMethod", "type"),
+        age(obj, now),
+        "?" if dangling is None else string(dangling, "status"),
+    ]
+
+
+def priority_level_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PriorityLevelConfiguration: numbers, or `<none>`."""
+    limited = value_at(obj, "spec", "limited") is not None
+    queuing = value_at(obj, "spec", "limited", "limitResponse", "queuing") is not None
+    return [
+        name_of(obj),
+        string(obj, "spec", "type"),
+        number(obj, "spec", "limited", "nominalConcurrencyShares") if limited else NONE,
+        *[number(obj, "spec", "limited", "limitResponse", "queuing", key) if queuing else NONE for key in _QUEUING],
+        age(obj, now),
+    ]
+
+
+FLOW_SCHEMA = Printer(
+    (
+        NAME,
+        text_column("PriorityLevel", "The level its requests go to."),
+        text_column("MatchingPrecedence", "Its rank among the schemas: the lower, the earlier."),
+        text_column("DistinguisherMethod", "How its requests are parted into flows."),
+        AGE,
+        text_column("MissingPL", "Whether that level does not exist."),
+    ),
+    flow_schema_cells,
+)
+PRIORITY_LEVEL = Printer(
+    (
+        NAME,
+        text_column("Type", "Whether it is limited."),
+        text_column("NominalConcurrencyShares", "Its share of the server."),
+        text_column("Queues", "How many queues it has."),
+        text_column("HandSize", "How many of them a flow is dealt."),
+        text_column("QueueLengthLimit", "How many requests may wait in one."),
+        AGE,
+    ),
+    priority_level_cells,
+)
+
+FLOW_SCHEMA_KIND: Final = Kind(
+    "flowcontrol.apiserver.k8s.io",
+    "FlowSchema",
+    "flowschemas",
+    namespaced=False,
+    subresources=(STATUS,),
+    strategy=lambda _: FlowSchemaStrategy(),
+    defaults={"v1": default_flow_schema},
+    printer=FLOW_SCHEMA,
+)
+PRIORITY_LEVEL_CONFIGURATION_KIND: Final = Kind(
+    "flowcontrol.apiserver.k8s.io",
+    "PriorityLevelConfiguration",
+    "prioritylevelconfigurations",
+    namespaced=False,
+    subresources=(STATUS,),
+    strategy=lambda _: PriorityLevelConfigurationStrategy(),
+    defaults={"v1": default_priority_level},
+    printer=PRIORITY_LEVEL,
+)

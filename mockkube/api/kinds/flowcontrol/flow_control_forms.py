@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.api.kinds.internal_form import Shape, optional
+from mockkube.api.validation.internal_form import Shape, optional
 
 _NAME: Final[Shape] = (("Name", "name", ""),)
 _SUBJECT: Final[Shape] = (

@@ -1,11 +1,19 @@
 """Ingress: hosts, paths, and the services behind them."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.kinds.core.service.addresses import balancer_addresses
 from mockkube.api.kinds.core.service.service import RELAXED_NAMES
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import SHOWN_MAX
+from mockkube.api.printers.reading import elements, name_of, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, parse_ip
@@ -200,3 +208,50 @@ def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> 
             if parse_ip(hostname) is not None:
                 errors.append(invalid(f"{at}.hostname", hostname, _NOT_AN_IP))
     return errors
+
+
+def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of an Ingress."""
+    return [
+        name_of(obj),
+        string(obj, "spec", "ingressClassName", missing=NONE),
+        _hosts(obj),
+        ",".join(balancer_addresses(obj)),
+        "80, 443" if elements(obj, "spec", "tls") else "80",
+        age(obj, now),
+    ]
+
+
+def _hosts(obj: ReadOnlyObject) -> str:
+    """Return the first hosts that fit, and how many more rules there are."""
+    shown: list[str] = []
+    rules = sections(obj, "spec", "rules")
+    for rule in rules:
+        if len(shown) == SHOWN_MAX:
+            return f"{','.join(shown)} + {len(rules) - SHOWN_MAX} more..."
+        if host := string(rule, "host"):
+            shown.append(host)
+    return ",".join(shown) or "*"
+
+
+INGRESS = Printer(
+    (
+        NAME,
+        text_column("Class", "The class that says who serves it."),
+        text_column("Hosts", "The hosts its rules are for."),
+        text_column("Address", "Where the load balancer can be reached."),
+        text_column("Ports", "The ports it listens on."),
+        AGE,
+    ),
+    ingress_cells,
+)
+
+KIND: Final = Kind(
+    "networking.k8s.io",
+    "Ingress",
+    "ingresses",
+    short_names=("ing",),
+    subresources=(STATUS,),
+    strategy=lambda _: IngressStrategy(),
+    printer=INGRESS,
+)

@@ -1,13 +1,27 @@
 """IngressClass: which controller answers for an ingress."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.networking.ingress import validate_reference
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import domain_prefixed_path, formed
+from mockkube.features.capabilities import Capabilities
+
+
+def default_ingress_class(ingress_class: Object, caps: Capabilities) -> None:
+    """Default the scope of parameters to Cluster."""
+    parameters = ingress_class.get("spec", {}).get("parameters")
+    if parameters and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
+
 
 CONTROLLER_BYTES_MAX: Final = 250
 _SCOPES: Final = ("Cluster", "Namespace")
@@ -52,3 +66,48 @@ def _validate_parameters(parameters: ReadOnlyObject, at: str) -> list[FieldError
     else:
         errors += formed(namespace, f"{at}.namespace", names.dns_label)
     return errors
+
+
+DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+
+
+def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of an IngressClass."""
+    is_default = value_at(obj, "metadata", "annotations", DEFAULT_CLASS) == "true"
+    return [
+        f"{name_of(obj)} (default)" if is_default else name_of(obj),
+        string(obj, "spec", "controller"),
+        _parameters(obj),
+        age(obj, now),
+    ]
+
+
+def _parameters(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "parameters") is None:
+        return NONE
+    parameters = section(obj, "spec", "parameters")
+    kind = string(parameters, "kind")
+    if parameters.get("apiGroup") is not None:
+        kind += f".{parameters['apiGroup']}"
+    return f"{kind}/{string(parameters, 'name')}"
+
+
+INGRESS_CLASS = Printer(
+    (
+        NAME,
+        text_column("Controller", "Who serves ingresses of this class."),
+        text_column("Parameters", "An object with further settings."),
+        AGE,
+    ),
+    ingress_class_cells,
+)
+
+KIND: Final = Kind(
+    "networking.k8s.io",
+    "IngressClass",
+    "ingressclasses",
+    namespaced=False,
+    strategy=lambda _: IngressClassStrategy(),
+    defaults={"v1": default_ingress_class},
+    printer=INGRESS_CLASS,
+)

@@ -1,14 +1,19 @@
 """IPAddress: an address named by itself, and the object it belongs to."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
-from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section, string, value_at
+from mockkube.api.printers.table import NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import strict_ip
 from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.internal_form import Shape, internal
 
 _PARENT: Final[Shape] = (
     ("Group", "group", ""),
@@ -45,3 +50,31 @@ class IPAddressStrategy(Strategy):
         if parent != (old.get("spec") or {}).get("parentRef"):
             errors.append(invalid("spec.parentRef", internal(parent, _PARENT), "field is immutable"))
         return errors
+
+
+def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of an IPAddress, with an age that has no column, as upstream."""
+    return [name_of(obj), _parent(obj), age(obj, now)]
+
+
+def _parent(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "parentRef") is None:
+        return NONE
+    parent = section(obj, "spec", "parentRef")
+    resource, group, namespace = string(parent, "resource"), string(parent, "group"), string(parent, "namespace")
+    owner = (f"{resource}.{group}" if group else resource).lower()
+    return "/".join([owner, *([namespace] if namespace else []), string(parent, "name")])
+
+
+IP_ADDRESS = Printer((NAME, text_column("ParentRef", "The object the address belongs to.")), ip_address_cells)
+
+KIND: Final = Kind(
+    "networking.k8s.io",
+    "IPAddress",
+    "ipaddresses",
+    namespaced=False,
+    short_names=("ip",),
+    versions=("v1", "v1beta1"),
+    strategy=lambda _: IPAddressStrategy(),
+    printer=IP_ADDRESS,
+)

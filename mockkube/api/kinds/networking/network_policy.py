@@ -2,14 +2,34 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.labels import format_selector
+from mockkube.api.printers.reading import name_of, section
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings, lenient_cidr, parse_cidr
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.numbers import validate_port, port_or_name
+from mockkube.api.validation.numbers import port_or_name, validate_port
+from mockkube.features.capabilities import Capabilities
+
+
+def default_network_policy(policy: Object, caps: Capabilities) -> None:
+    """Default to policy type Ingress, and Egress if there are egress rules; ports to TCP."""
+    # upstream 1.36: pkg/apis/networking/v1/defaults.go
+    spec = policy.setdefault("spec", {})
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    for direction in ("ingress", "egress"):
+        for rule in spec.get(direction) or ():
+            for port in rule.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TYPES: Final = ("Ingress", "Egress")
@@ -138,3 +158,21 @@ def _validate_block(block: ReadOnlyObject, at: str, leniency: _Leniency) -> list
         if not inside or whole.prefixlen >= part.prefixlen:
             errors.append(invalid(here, text, "must be a strict subset of `cidr`"))
     return errors
+
+
+def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a NetworkPolicy."""
+    return [name_of(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
+
+
+NETWORK_POLICY = Printer((NAME, text_column("Pod-Selector", "The pods it is for."), AGE), network_policy_cells)
+
+KIND: Final = Kind(
+    "networking.k8s.io",
+    "NetworkPolicy",
+    "networkpolicies",
+    short_names=("netpol",),
+    strategy=lambda _: NetworkPolicyStrategy(),
+    defaults={"v1": default_network_policy},
+    printer=NETWORK_POLICY,
+)

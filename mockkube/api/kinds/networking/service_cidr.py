@@ -1,6 +1,14 @@
 """ServiceCIDR: ranges that cluster IPs come from; a second family may be added later."""
 
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, name_of
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import parse_cidr, strict_cidr
@@ -51,3 +59,22 @@ class ServiceCIDRStrategy(StatusStrategy):
 
 def _cidrs(obj: ReadOnlyObject) -> list[str]:
     return (obj.get("spec") or {}).get("cidrs") or []
+
+
+def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ServiceCIDR."""
+    return [name_of(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
+
+
+SERVICE_CIDR = Printer((NAME, text_column("CIDRs", "The ranges of addresses."), AGE), service_cidr_cells)
+
+KIND: Final = Kind(
+    "networking.k8s.io",
+    "ServiceCIDR",
+    "servicecidrs",
+    namespaced=False,
+    versions=("v1", "v1beta1"),
+    subresources=(STATUS,),
+    strategy=lambda _: ServiceCIDRStrategy(),
+    printer=SERVICE_CIDR,
+)

@@ -1,17 +1,22 @@
 """RuntimeClass: a handler, what it costs, and the nodes that have it."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
-from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.formats import formed, immutable
+from mockkube.api.validation.internal_form import Shape, internal
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.node_labels import deprecation
 
@@ -72,3 +77,22 @@ def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> 
             errors.append(duplicate(f"{at}[{index}]", internal(toleration, _TOLERATION)))
         seen.add(key)
     return errors
+
+
+def runtime_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a RuntimeClass."""
+    return [name_of(obj), string(obj, "handler"), age(obj, now)]
+
+
+RUNTIME_CLASS = Printer(
+    (NAME, text_column("Handler", "The runtime configuration it stands for."), AGE), runtime_class_cells
+)
+
+KIND: Final = Kind(
+    "node.k8s.io",
+    "RuntimeClass",
+    "runtimeclasses",
+    namespaced=False,
+    strategy=lambda dependencies: RuntimeClassStrategy(dependencies.extensions),
+    printer=RUNTIME_CLASS,
+)

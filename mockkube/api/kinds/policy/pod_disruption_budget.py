@@ -1,14 +1,19 @@
 """PodDisruptionBudget: how many pods may be missing, and how many are."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported
-from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, number, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.internal_form import selector_form
+from mockkube.api.validation.internal_form import Shape, internal, selector_form
 from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
 from mockkube.api.validation.numbers import at_most_100_percent, int_or_percent, nonnegatives
 
@@ -66,3 +71,39 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
 
 def _shown(spec: ReadOnlyObject) -> ReadOnlyObject | None:
     return internal({**spec, "selector": selector_form(spec.get("selector"))}, _SPEC)
+
+
+NOT_GIVEN = "N/A"
+
+
+def disruption_budget_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PodDisruptionBudget."""
+    return [
+        name_of(obj),
+        string(obj, "spec", "minAvailable", missing=NOT_GIVEN),
+        string(obj, "spec", "maxUnavailable", missing=NOT_GIVEN),
+        number(obj, "status", "disruptionsAllowed"),
+        age(obj, now),
+    ]
+
+
+POD_DISRUPTION_BUDGET = Printer(
+    (
+        NAME,
+        text_column("Min Available", "How many pods must stay."),
+        text_column("Max Unavailable", "How many pods may be gone."),
+        integer_column("Allowed Disruptions", "How many pods may be disturbed now."),
+        AGE,
+    ),
+    disruption_budget_cells,
+)
+
+KIND: Final = Kind(
+    "policy",
+    "PodDisruptionBudget",
+    "poddisruptionbudgets",
+    short_names=("pdb",),
+    subresources=(STATUS,),
+    strategy=lambda _: PodDisruptionBudgetStrategy(),
+    printer=POD_DISRUPTION_BUDGET,
+)

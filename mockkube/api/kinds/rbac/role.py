@@ -1,7 +1,10 @@
 """Role and ClusterRole: rules, and the selectors a cluster role is put together by."""
 
+from typing import Final
+
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, required
+from mockkube.api.kind import Kind
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge, Strategy
@@ -75,3 +78,13 @@ def _validate_aggregation(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldEr
         except BadSelector:
             errors.append(invalid(f"{at}[{index}]", None, "invalid label selector."))
     return errors
+
+
+CLUSTER_ROLE_KIND: Final = Kind(
+    "rbac.authorization.k8s.io",
+    "ClusterRole",
+    "clusterroles",
+    namespaced=False,
+    strategy=lambda _: ClusterRoleStrategy(),
+)
+ROLE_KIND: Final = Kind("rbac.authorization.k8s.io", "Role", "roles", strategy=lambda _: RoleStrategy())

@@ -1,12 +1,32 @@
 """RoleBinding and ClusterRoleBinding: a role, which never changes, and who has it."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
-from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column, wide_column
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.validation.internal_form import Shape, internal
+from mockkube.features.capabilities import Capabilities
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+
+
+def default_binding(binding: Object, caps: Capabilities) -> None:
+    """Fill in a RoleBinding or ClusterRoleBinding."""
+    # upstream 1.36: pkg/apis/rbac/v1/defaults.go
+    role = binding.setdefault("roleRef", {})
+    if not role.get("apiGroup"):
+        role["apiGroup"] = _GROUP
+    for subject in binding.get("subjects") or ():
+        if subject.get("kind") in ("User", "Group"):
+            subject.setdefault("apiGroup", _GROUP)
+
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _REFERENCE: Final[Shape] = (("APIGroup", "apiGroup", ""), ("Kind", "kind", ""), ("Name", "name", ""))
@@ -70,3 +90,57 @@ def _validate_subject(subject: ReadOnlyObject, at: str, *, namespaced: bool) -> 
         case kind:
             errors.append(not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group")))
     return errors
+
+
+def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a RoleBinding or ClusterRoleBinding; unknown kinds of subjects are omitted."""
+    role = section(obj, "roleRef")
+    subjects = sections(obj, "subjects")
+    accounts = [
+        f"{string(subject, 'namespace')}/{string(subject, 'name')}"
+        for subject in subjects
+        if subject.get("kind") == "ServiceAccount"
+    ]
+    return [
+        name_of(obj),
+        f"{string(role, 'kind')}/{string(role, 'name')}",
+        age(obj, now),
+        _named(subjects, "User"),
+        _named(subjects, "Group"),
+        ", ".join(accounts),
+    ]
+
+
+def _named(subjects: list[ReadOnlyObject], kind: str) -> str:
+    return ", ".join(string(subject, "name") for subject in subjects if subject.get("kind") == kind)
+
+
+BINDING = Printer(
+    (
+        NAME,
+        text_column("Role", "The role that is given."),
+        AGE,
+        wide_column("Users", "The users it is given to."),
+        wide_column("Groups", "The groups."),
+        wide_column("ServiceAccounts", "The service accounts."),
+    ),
+    binding_cells,
+)
+
+CLUSTER_ROLE_BINDING_KIND: Final = Kind(
+    "rbac.authorization.k8s.io",
+    "ClusterRoleBinding",
+    "clusterrolebindings",
+    namespaced=False,
+    strategy=lambda _: ClusterRoleBindingStrategy(),
+    defaults={"v1": default_binding},
+    printer=BINDING,
+)
+ROLE_BINDING_KIND: Final = Kind(
+    "rbac.authorization.k8s.io",
+    "RoleBinding",
+    "rolebindings",
+    strategy=lambda _: RoleBindingStrategy(),
+    defaults={"v1": default_binding},
+    printer=BINDING,
+)

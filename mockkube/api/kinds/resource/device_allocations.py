@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long, too_many
-from mockkube.api.kinds.internal_form import internal
 from mockkube.api.kinds.resource.device_fields import (
     drop_each,
     validate_bindings,
@@ -28,6 +27,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import interface_address
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import csi_driver_name, label
+from mockkube.api.validation.internal_form import internal
 from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
 
 USERS_MAX: Final = 256

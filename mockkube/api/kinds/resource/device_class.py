@@ -1,10 +1,14 @@
 """DeviceClass: which devices belong to a class, and how they are configured."""
 
+from typing import Final
+
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.containers.resources import is_extended
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept, validate_selectors
 from mockkube.api.kinds.resource.device_fields import validate_configuration, validate_items
+from mockkube.api.printers.plain import PLAIN
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -56,3 +60,14 @@ class DeviceClassStrategy(Strategy):
         if name is not None and not is_extended(name):
             errors.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))
         return errors
+
+
+KIND: Final = Kind(
+    "resource.k8s.io",
+    "DeviceClass",
+    "deviceclasses",
+    namespaced=False,
+    versions=("v1", "v1beta2", "v1beta1", "v1alpha3"),
+    strategy=lambda dependencies: DeviceClassStrategy(dependencies.device_expression),
+    printer=PLAIN,
+)

@@ -1,9 +1,16 @@
 """DeviceTaintRule: a taint for devices that a selector finds."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, too_many
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource.device_fields import validate_pool, validate_taint
+from mockkube.api.kinds.resource.taint_times import stamp_rule
+from mockkube.api.printers.ages import age, since
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -51,3 +58,39 @@ def _validate_spec(spec: ReadOnlyObject, old_effect: str | None) -> list[FieldEr
         if selector.get(name) is not None:
             errors += rule(selector[name], f"{at}.{name}")
     return errors + validate_taint(spec.get("taint") or {}, "spec.taint", old_effect=old_effect)
+
+
+def taint_rule_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a DeviceTaintRule: the taint, without its selector."""
+    added = string(obj, "spec", "taint", "timeAdded")
+    return [
+        name_of(obj),
+        *[string(obj, "spec", "taint", key) for key in ("key", "value", "effect")],
+        since(added, now) if added else "",
+        age(obj, now),
+    ]
+
+
+DEVICE_TAINT_RULE = Printer(
+    (
+        NAME,
+        text_column("Key", "The key of the taint."),
+        text_column("Value", "Its value."),
+        text_column("Effect", "What it does to pods that do not tolerate it."),
+        text_column("TimeAdded", "How long it has been in force."),
+        AGE,
+    ),
+    taint_rule_cells,
+)
+
+KIND: Final = Kind(
+    "resource.k8s.io",
+    "DeviceTaintRule",
+    "devicetaintrules",
+    namespaced=False,
+    versions=("v1", "v1beta2", "v1alpha3"),
+    subresources=(STATUS,),
+    strategy=lambda _: DeviceTaintRuleStrategy(),
+    stamps=dict.fromkeys(("v1", "v1beta2", "v1alpha3"), stamp_rule),
+    printer=DEVICE_TAINT_RULE,
+)

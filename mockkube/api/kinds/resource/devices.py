@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from mockkube.api.fields import FieldError, invalid, not_found, required, too_long
 from mockkube.api.kinds.core.pod.containers.resources import is_native
-from mockkube.api.kinds.internal_form import internal
 from mockkube.api.kinds.resource.device_capacity import validate_exclusive_capacity, validate_shared_capacity
 from mockkube.api.kinds.resource.device_fields import (
     DOMAIN_LENGTH_MAX,
@@ -21,6 +20,7 @@ from mockkube.api.kinds.resource.device_forms import ATTRIBUTE
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import label, subdomain
+from mockkube.api.validation.internal_form import internal
 from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
 
 ENTRIES_MAX: Final = 32

@@ -1,9 +1,11 @@
 """ResourceClaim and its template: devices asked for once, and what was allocated."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid
-from mockkube.api.kinds.internal_form import internal
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource import admin_access
 from mockkube.api.kinds.resource.device_allocations import (
     drop_deallocated,
@@ -13,13 +15,79 @@ from mockkube.api.kinds.resource.device_allocations import (
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept
 from mockkube.api.kinds.resource.device_forms import CLAIM_SPEC
 from mockkube.api.kinds.resource.device_requests import DeviceClaimRules, drop_disabled_request_fields
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.plain import PLAIN
+from mockkube.api.printers.reading import elements, is_deleting, name_of, value_at
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import METADATA_FIELDS, metadata_form
+from mockkube.api.validation.internal_form import METADATA_FIELDS, internal, metadata_form
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
 from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_claim(claim: Object, caps: Capabilities) -> None:
+    """Fill in the requests, and the tolerations of allocation results."""
+    _default_requests(claim.get("spec", {}))
+    _default_results(claim)
+
+
+def default_claim_template(template: Object, caps: Capabilities) -> None:
+    """Fill in the requests."""
+    _default_requests(template.get("spec", {}).get("spec", {}))
+
+
+def default_claim_v1beta1(claim: Object, caps: Capabilities) -> None:
+    """Fill in the requests; in v1beta1 a request is one device class or a list of alternatives."""
+    _default_requests_v1beta1(claim.get("spec", {}))
+    _default_results(claim)
+
+
+def default_claim_template_v1beta1(template: Object, caps: Capabilities) -> None:
+    """Fill in the requests, as `default_claim_v1beta1` does."""
+    _default_requests_v1beta1(template.get("spec", {}).get("spec", {}))
+
+
+def _default_requests(spec: Object) -> None:
+    for request in spec.get("devices", {}).get("requests") or ():
+        if "exactly" in request:
+            _default_request(request["exactly"])
+        for alternative in request.get("firstAvailable") or ():
+            _default_request(alternative)
+
+
+def _default_requests_v1beta1(spec: Object) -> None:
+    for request in spec.get("devices", {}).get("requests") or ():
+        if request.get("deviceClassName"):
+            _default_count(request)
+        _default_tolerations(request)
+        for alternative in request.get("firstAvailable") or ():
+            _default_request(alternative)
+
+
+def _default_results(claim: Object) -> None:
+    allocation = claim.get("status", {}).get("allocation", {})
+    for result in allocation.get("devices", {}).get("results") or ():
+        _default_tolerations(result)
+
+
+def _default_request(request: Object) -> None:
+    _default_count(request)
+    _default_tolerations(request)
+
+
+def _default_count(request: Object) -> None:
+    if request.setdefault("allocationMode", "ExactCount") == "ExactCount":
+        request.setdefault("count", 1)
+
+
+def _default_tolerations(holder: Object) -> None:
+    for toleration in holder.get("tolerations") or ():
+        toleration.setdefault("operator", "Equal")
+
 
 _IMMUTABLE: Final = "field is immutable"
 
@@ -111,3 +179,51 @@ def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
     refused = [name for name in METADATA_FIELDS if name in metadata and name not in ("annotations", "labels")]
     return errors + [forbidden(f"{at}.{'uID' if name == 'uid' else name}", "cannot be set") for name in refused]
+
+
+def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ResourceClaim."""
+    return [name_of(obj), ",".join(_claim_states(obj)), age(obj, now)]
+
+
+def _claim_states(obj: ReadOnlyObject) -> list[str]:
+    states = ["deleted"] if is_deleting(obj) else []
+    if value_at(obj, "status", "allocation") is None:
+        return states or ["pending"]
+    reserved = ["reserved"] if elements(obj, "status", "reservedFor") else []
+    return [*states, "allocated", *reserved]
+
+
+RESOURCE_CLAIM = Printer((NAME, text_column("State", "Whether devices are allocated, and in use."), AGE), claim_cells)
+
+RESOURCE_CLAIM_KIND: Final = Kind(
+    "resource.k8s.io",
+    "ResourceClaim",
+    "resourceclaims",
+    versions=("v1", "v1beta2", "v1beta1", "v1alpha3"),
+    subresources=(STATUS,),
+    strategy=lambda dependencies: ResourceClaimStrategy(dependencies.device_expression, dependencies.extensions),
+    defaults={
+        "v1": default_claim,
+        "v1beta2": default_claim,
+        "v1beta1": default_claim_v1beta1,
+        "v1alpha3": default_claim_v1beta1,
+    },
+    printer=RESOURCE_CLAIM,
+)
+RESOURCE_CLAIM_TEMPLATE_KIND: Final = Kind(
+    "resource.k8s.io",
+    "ResourceClaimTemplate",
+    "resourceclaimtemplates",
+    versions=("v1", "v1beta2", "v1beta1", "v1alpha3"),
+    strategy=lambda dependencies: ResourceClaimTemplateStrategy(
+        dependencies.device_expression, dependencies.extensions
+    ),
+    defaults={
+        "v1": default_claim_template,
+        "v1beta2": default_claim_template,
+        "v1beta1": default_claim_template_v1beta1,
+        "v1alpha3": default_claim_template_v1beta1,
+    },
+    printer=PLAIN,
+)

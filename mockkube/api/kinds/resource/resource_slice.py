@@ -1,17 +1,48 @@
 """ResourceSlice: some of the devices of a pool, and where they are."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
-from mockkube.api.kinds.internal_form import internal
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource.device_fields import by_name, drop_each, validate_pool, validate_set
 from mockkube.api.kinds.resource.device_forms import TERMS
 from mockkube.api.kinds.resource.devices import LIST_ATTRIBUTES, validate_counters, validate_device
+from mockkube.api.kinds.resource.taint_times import stamp_slice
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import csi_driver_name, label, subdomain
+from mockkube.api.validation.internal_form import internal
 from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+
+# upstream 1.36: pkg/apis/resource/v1/defaults.go and zz_generated.defaults.go
+_MULTIPLIER_DROPPED: Final = Version(1, 37)
+
+
+def default_slice(resource_slice: Object, caps: Capabilities) -> None:
+    """Default the node's share of a device's capacity to one."""
+    if caps.version < _MULTIPLIER_DROPPED:
+        _default_mappings(resource_slice.get("spec", {}).get("devices") or ())
+
+
+def default_slice_v1beta1(resource_slice: Object, caps: Capabilities) -> None:
+    """Default the node's share of a device's capacity to one."""
+    if caps.version < _MULTIPLIER_DROPPED:
+        devices = resource_slice.get("spec", {}).get("devices") or ()
+        _default_mappings(device["basic"] for device in devices if "basic" in device)
+
+
+def _default_mappings(devices: Iterable[Object]) -> None:
+    for device in devices:
+        for mapping in device.get("nodeAllocatableResourceMappings", {}).values():
+            mapping.setdefault("allocationMultiplier", "1")
+
 
 DEVICES_MAX: Final = 128
 ADVANCED_DEVICES_MAX: Final = 64
@@ -176,3 +207,43 @@ def _is_partitioned(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) ->
     if before.get("sharedCounters") or "perDeviceNodeSelection" in before:
         return True
     return any(each.get("consumesCounters") or any(name in each for name in _DEVICE_PLACES) for each in stored)
+
+
+def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ResourceSlice."""
+    return [
+        name_of(obj),
+        string(obj, "spec", "nodeName"),
+        string(obj, "spec", "driver"),
+        string(obj, "spec", "pool", "name"),
+        age(obj, now),
+    ]
+
+
+RESOURCE_SLICE = Printer(
+    (
+        NAME,
+        text_column("Node", "The node the devices are on."),
+        text_column("Driver", "The driver that offers them."),
+        text_column("Pool", "The pool they belong to."),
+        AGE,
+    ),
+    slice_cells,
+)
+
+KIND: Final = Kind(
+    "resource.k8s.io",
+    "ResourceSlice",
+    "resourceslices",
+    namespaced=False,
+    versions=("v1", "v1beta2", "v1beta1", "v1alpha3"),
+    strategy=lambda _: ResourceSliceStrategy(),
+    defaults={
+        "v1": default_slice,
+        "v1beta2": default_slice,
+        "v1beta1": default_slice_v1beta1,
+        "v1alpha3": default_slice_v1beta1,
+    },
+    stamps=dict.fromkeys(("v1", "v1beta2", "v1beta1", "v1alpha3"), stamp_slice),
+    printer=RESOURCE_SLICE,
+)

@@ -1,9 +1,12 @@
 """PodGroup: pods that are scheduled together."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, required, too_many
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_terms import (
     CLAIMS_GATE,
     CLAIMS_MAX,
@@ -15,11 +18,32 @@ from mockkube.api.kinds.scheduling.pod_group_terms import (
     validate_terms,
     validate_terms_update,
 )
+from mockkube.api.kinds.scheduling.priority_class import PREEMPT_LOWER_PRIORITY
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import subdomain
 from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_pod_group_v1alpha2(group: Object, caps: Capabilities) -> None:
+    """Default the disruption mode to single pods."""
+    # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go
+    group.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
+
+
+def default_pod_group(group: Object, caps: Capabilities) -> None:
+    """Default the disruption mode to single pods, or single groups of a group."""
+    # upstream 1.37: pkg/apis/scheduling/v1alpha3/defaults.go
+    spec = group.setdefault("spec", {})
+    spec.setdefault("disruptionMode", {"single": {}})
+    if caps.enabled("PodGroupPreemptionPolicy"):
+        spec.setdefault("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
+
 
 _CLAIM_FIELDS: Final = ("name", "resourceClaimName")
 
@@ -93,3 +117,58 @@ def _validate_claims(claims: Sequence[ReadOnlyObject], before: Sequence[ReadOnly
         if claim.get("resourceClaimName") is not None and claim not in before:
             errors += subdomain(claim["resourceClaimName"], f"{at}[{index}].resourceClaimName")
     return errors
+
+
+def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PodGroup."""
+    is_gang = value_at(obj, "spec", "schedulingPolicy", "gang") is not None
+    template = value_at(obj, "spec", "podGroupTemplateRef")
+    workload = string(obj, "spec", "podGroupTemplateRef", "workload", "workloadName")
+    return [
+        name_of(obj),
+        "Gang" if is_gang else "Basic",
+        NONE if template is None else workload,
+        _status(obj),
+        age(obj, now),
+    ]
+
+
+def _status(obj: ReadOnlyObject) -> str:
+    """Return the scheduling status, or the reason of a disruption."""
+    conditions = {string(found, "type"): found for found in sections(obj, "status", "conditions")}
+    if disruption := conditions.get("DisruptionTarget"):
+        return string(disruption, "reason")
+    if scheduled := conditions.get("PodGroupScheduled"):
+        return "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
+    return "Pending"
+
+
+POD_GROUP = Printer(
+    (
+        NAME,
+        text_column("Policy", "Whether pods are placed all at once."),
+        text_column("Workload", "The workload it was made from."),
+        text_column("Status", "How far scheduling is."),
+        AGE,
+    ),
+    pod_group_cells,
+)
+
+POD_GROUP_KIND: Final = Kind(
+    "scheduling.k8s.io",
+    "PodGroup",
+    "podgroups",
+    versions=("v1beta1", "v1alpha3", "v1alpha2"),
+    subresources=(STATUS,),
+    strategy=lambda _: PodGroupStrategy(),
+    defaults={"v1beta1": default_pod_group, "v1alpha3": default_pod_group, "v1alpha2": default_pod_group_v1alpha2},
+    printer=POD_GROUP,
+)
+COMPOSITE_POD_GROUP_KIND: Final = Kind(
+    "scheduling.k8s.io",
+    "CompositePodGroup",
+    "compositepodgroups",
+    versions=("v1alpha3",),
+    subresources=(STATUS,),
+    defaults={"v1alpha3": default_pod_group},
+)

@@ -1,11 +1,26 @@
 """PriorityClass: names and values kept for the system, and what never changes."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, number, string, truth
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, boolean_column, integer_column, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable, required_one_of
+from mockkube.features.capabilities import Capabilities
+
+PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
+
+
+def default_priority_class(priority_class: Object, caps: Capabilities) -> None:
+    """Default the preemption policy to PreemptLowerPriority."""
+    # upstream 1.36: pkg/apis/scheduling/v1/defaults.go
+    priority_class.setdefault("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
+
 
 VALUE_MAX: Final = 1_000_000_000
 _SYSTEM: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-critical": 2 * VALUE_MAX}
@@ -48,3 +63,37 @@ def _system_complaint(name: str, value: int, *, default: bool) -> str | None:
     if value != _SYSTEM[name]:
         return f"value of {name} PriorityClass must be {_SYSTEM[name]}"
     return f"globalDefault of {name} PriorityClass must be false" if default else None
+
+
+def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a PriorityClass."""
+    return [
+        name_of(obj),
+        number(obj, "value"),
+        truth(obj, "globalDefault"),
+        age(obj, now),
+        string(obj, "preemptionPolicy"),
+    ]
+
+
+PRIORITY_CLASS = Printer(
+    (
+        NAME,
+        integer_column("Value", "The priority: the higher, the sooner."),
+        boolean_column("Global-Default", "Whether pods without a class get this one."),
+        AGE,
+        text_column("PreemptionPolicy", "Whether its pods may push others out."),
+    ),
+    priority_class_cells,
+)
+
+KIND: Final = Kind(
+    "scheduling.k8s.io",
+    "PriorityClass",
+    "priorityclasses",
+    namespaced=False,
+    short_names=("pc",),
+    strategy=lambda _: PriorityClassStrategy(),
+    defaults={"v1": default_priority_class},
+    printer=PRIORITY_CLASS,
+)

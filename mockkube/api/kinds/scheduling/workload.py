@@ -5,7 +5,9 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required, too_many
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.scheduling.pod_group_terms import changed, drop_disabled_terms, named, repeated, validate_terms
+from mockkube.api.printers.plain import PLAIN
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import formed, subdomain
@@ -73,3 +75,13 @@ def _validate_controller(reference: ReadOnlyObject, at: str) -> list[FieldError]
         value, place = reference.get(field), f"{at}.{field}"
         errors += formed(value, place, names.path_segment) if value else [required(place)]
     return errors
+
+
+KIND: Final = Kind(
+    "scheduling.k8s.io",
+    "Workload",
+    "workloads",
+    versions=("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"),
+    strategy=lambda _: WorkloadStrategy(),
+    printer=PLAIN,
+)

@@ -1,11 +1,37 @@
 """CSIDriver: what a storage driver can and wants."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, name_of, sections, string, truth
+from mockkube.api.printers.table import AGE, NAME, NONE, UNSET, Cell, Printer, boolean_column, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+
+_MISSING_DRIVERS: Final = Version(1, 36)
+"""First version in which a driver can prevent scheduling to nodes without it; the gate is older."""
+
+
+def default_csi_driver(driver: Object, caps: Capabilities) -> None:
+    """Default to attachment, persistent mode, and no pod information on mount."""
+    spec = driver.setdefault("spec", {})
+    spec.setdefault("attachRequired", True)
+    spec.setdefault("podInfoOnMount", False)
+    spec.setdefault("storageCapacity", False)
+    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+    spec.setdefault("requiresRepublish", False)
+    spec.setdefault("volumeLifecycleModes", ["Persistent"])
+    if caps.enabled("SELinuxMountReadWriteOncePod"):
+        spec.setdefault("seLinuxMount", False)
+    if caps.version >= _MISSING_DRIVERS and caps.enabled("VolumeLimitScaling"):
+        spec.setdefault("preventPodSchedulingIfMissing", False)
+
 
 _GATED: Final = {
     "seLinuxMount": "SELinuxMountReadWriteOncePod",
@@ -107,3 +133,43 @@ def _validate_newer(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     if spec.get("preventPodSchedulingIfMissing") is None and judge.caps.enabled("VolumeLimitScaling"):
         errors.append(required("spec.preventPodSchedulingIfMissing"))
     return errors
+
+
+def csi_driver_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a CSIDriver."""
+    audiences = [string(request, "audience") for request in sections(obj, "spec", "tokenRequests")]
+    return [
+        name_of(obj),
+        truth(obj, "spec", "attachRequired", missing=True),
+        truth(obj, "spec", "podInfoOnMount"),
+        truth(obj, "spec", "storageCapacity"),
+        ",".join(audiences) if audiences else UNSET,
+        truth(obj, "spec", "requiresRepublish"),
+        ",".join(str(mode) for mode in elements(obj, "spec", "volumeLifecycleModes")) or NONE,
+        age(obj, now),
+    ]
+
+
+CSI_DRIVER = Printer(
+    (
+        NAME,
+        boolean_column("AttachRequired", "Whether volumes are attached before they are mounted."),
+        boolean_column("PodInfoOnMount", "Whether the driver is told of the pod."),
+        boolean_column("StorageCapacity", "Whether the scheduler minds the driver's capacity."),
+        text_column("TokenRequests", "The audiences of the tokens the driver is given."),
+        boolean_column("RequiresRepublish", "Whether mounted volumes are published again and again."),
+        text_column("Modes", "The kinds of volumes the driver has."),
+        AGE,
+    ),
+    csi_driver_cells,
+)
+
+KIND: Final = Kind(
+    "storage.k8s.io",
+    "CSIDriver",
+    "csidrivers",
+    namespaced=False,
+    strategy=lambda _: CSIDriverStrategy(),
+    defaults={"v1": default_csi_driver},
+    printer=CSI_DRIVER,
+)

@@ -1,12 +1,18 @@
 """CSINode: the storage drivers on a node."""
 
+from datetime import datetime
 from typing import Final
 
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, duplicate, invalid, repeated_indexes, required
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, name_of
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import csi_driver_name, qualified
+from mockkube.api.validation.internal_form import Shape, internal, optional
 from mockkube.api.validation.numbers import nonnegative
 
 NODE_ID_LENGTH_MAX: Final = 256
@@ -74,3 +80,21 @@ def _validate_keys(keys: list[str], at: str) -> list[FieldError]:
             errors.append(duplicate(at, key))
         errors += qualified(key, at)
     return errors
+
+
+def csi_node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a CSINode."""
+    return [name_of(obj), len(elements(obj, "spec", "drivers")), age(obj, now)]
+
+
+CSI_NODE = Printer((NAME, integer_column("Drivers", "How many drivers run on the node."), AGE), csi_node_cells)
+
+KIND: Final = Kind(
+    "storage.k8s.io",
+    "CSINode",
+    "csinodes",
+    namespaced=False,
+    subresources=(STATUS,),
+    strategy=lambda _: CSINodeStrategy(),
+    printer=CSI_NODE,
+)

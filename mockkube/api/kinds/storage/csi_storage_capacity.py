@@ -1,6 +1,9 @@
 """CSIStorageCapacity: how much a class of storage has left for some nodes."""
 
+from typing import Final
+
 from mockkube.api.fields import FieldError, invalid
+from mockkube.api.kind import Kind
 from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
@@ -39,3 +42,8 @@ def _validate(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     if capacity is not None and parse(capacity).sign < 0:
         errors.append(invalid("capacity", capacity, "must be greater than or equal to 0"))
     return errors
+
+
+KIND: Final = Kind(
+    "storage.k8s.io", "CSIStorageCapacity", "csistoragecapacities", strategy=lambda _: CSIStorageCapacityStrategy()
+)

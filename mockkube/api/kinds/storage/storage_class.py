@@ -1,6 +1,7 @@
 """StorageClass and VolumeAttributesClass: parameters for a driver, fixed once created."""
 
 from collections import Counter
+from datetime import datetime
 from itertools import repeat
 from typing import Final
 
@@ -14,10 +15,23 @@ from mockkube.api.fields import (
     required,
     too_long,
 )
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string, truth, value_at
+from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
-from mockkube.api.types import ReadOnlyObject
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable, label_map, qualified
 from mockkube.api.validation.node_labels import deprecation
+from mockkube.features.capabilities import Capabilities
+
+
+def default_storage_class(storage_class: Object, caps: Capabilities) -> None:
+    """Default to immediate binding and the reclaim policy Delete."""
+    # upstream 1.36: pkg/apis/storage/v1/defaults.go
+    storage_class.setdefault("reclaimPolicy", "Delete")
+    storage_class.setdefault("volumeBindingMode", "Immediate")
+
 
 _COMPLAINTS_MAX: Final = 10_000
 """How many terms are told to be equal to others."""
@@ -123,3 +137,61 @@ def _validate_expression(expression: ReadOnlyObject, at: str) -> list[FieldError
     errors = [] if values else [required(f"{at}.values")]
     errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(repeated_indexes(values))]
     return errors + qualified(expression.get("key", ""), f"{at}.key")
+
+
+DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+def storage_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a StorageClass."""
+    is_default = any(value_at(obj, "metadata", "annotations", key) == "true" for key in DEFAULT_CLASS)
+    return [
+        f"{name_of(obj)} (default)" if is_default else name_of(obj),
+        string(obj, "provisioner"),
+        string(obj, "reclaimPolicy", missing="Delete"),
+        string(obj, "volumeBindingMode", missing="Immediate"),
+        truth(obj, "allowVolumeExpansion"),
+        age(obj, now),
+    ]
+
+
+def volume_attributes_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a VolumeAttributesClass."""
+    return [name_of(obj), string(obj, "driverName"), age(obj, now)]
+
+
+STORAGE_CLASS = Printer(
+    (
+        NAME,
+        text_column("Provisioner", "Who makes its volumes."),
+        text_column("ReclaimPolicy", "What happens to a volume when its claim goes."),
+        text_column("VolumeBindingMode", "When a claim gets its volume."),
+        text_column("AllowVolumeExpansion", "Whether claims may grow."),
+        AGE,
+    ),
+    storage_class_cells,
+)
+VOLUME_ATTRIBUTES_CLASS = Printer(
+    (NAME, text_column("DriverName", "The driver that knows the attributes."), AGE), volume_attributes_class_cells
+)
+
+STORAGE_CLASS_KIND: Final = Kind(
+    "storage.k8s.io",
+    "StorageClass",
+    "storageclasses",
+    namespaced=False,
+    short_names=("sc",),
+    strategy=lambda _: StorageClassStrategy(),
+    defaults={"v1": default_storage_class},
+    printer=STORAGE_CLASS,
+)
+VOLUME_ATTRIBUTES_CLASS_KIND: Final = Kind(
+    "storage.k8s.io",
+    "VolumeAttributesClass",
+    "volumeattributesclasses",
+    namespaced=False,
+    short_names=("vac",),
+    versions=("v1", "v1beta1", "v1alpha1"),
+    strategy=lambda _: VolumeAttributesClassStrategy(),
+    printer=VOLUME_ATTRIBUTES_CLASS,
+)

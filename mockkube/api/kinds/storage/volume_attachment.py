@@ -1,16 +1,35 @@
 """VolumeAttachment: a volume, a node, and whether the one is attached to the other."""
 
+from datetime import datetime
 from typing import Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, required, too_long
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source
 from mockkube.api.kinds.core.pod.volumes.sources import check_csi_volume
-from mockkube.api.kinds.internal_form import Shape, internal
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, string, truth
+from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, boolean_column, text_column
+from mockkube.api.resource_lists import round_up
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import csi_driver_name, subdomain
+from mockkube.api.validation.internal_form import Shape, internal
 from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.features.capabilities import Capabilities
+
+
+def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
+    """Fill in an inline volume."""
+    # upstream 1.36: pkg/apis/storage/v1/zz_generated.defaults.go
+    volume = attachment.get("spec", {}).get("source", {}).get("inlineVolumeSpec")
+    if volume:
+        round_up(volume.get("capacity"))
+        default_persistent_source(volume)
+
 
 METADATA_BYTES_MAX: Final = 256 * 1024
 MESSAGE_BYTES_MAX: Final = 1024
@@ -101,3 +120,39 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
         if code is not None and code < 0:
             errors.append(invalid(f"status.{name}.errorCode", code, names.range_text(0, 2**31 - 1)))
     return errors
+
+
+def volume_attachment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a VolumeAttachment."""
+    return [
+        name_of(obj),
+        string(obj, "spec", "attacher"),
+        string(obj, "spec", "source", "persistentVolumeName"),
+        string(obj, "spec", "nodeName"),
+        truth(obj, "status", "attached"),
+        age(obj, now),
+    ]
+
+
+VOLUME_ATTACHMENT = Printer(
+    (
+        NAME,
+        Column("Attacher", format="name", description="The driver that attaches."),
+        text_column("PV", "The volume."),
+        text_column("Node", "The node it is attached to."),
+        boolean_column("Attached", "Whether it is attached by now."),
+        AGE,
+    ),
+    volume_attachment_cells,
+)
+
+KIND: Final = Kind(
+    "storage.k8s.io",
+    "VolumeAttachment",
+    "volumeattachments",
+    namespaced=False,
+    subresources=(STATUS,),
+    strategy=lambda _: VolumeAttachmentStrategy(),
+    defaults={"v1": default_volume_attachment},
+    printer=VOLUME_ATTACHMENT,
+)

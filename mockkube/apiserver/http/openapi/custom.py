@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http.openapi import operations
@@ -25,7 +25,7 @@ def name_of(subject: GroupVersionKind) -> str:
     return ".".join((*reversed(subject.group.split(".")), subject.version, subject.kind))
 
 
-def operations_of(kind: Kind, version: str, find: Find) -> Iterator[Operation]:
+def operations_of(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
     """Every operation on a custom resource: fewer formats, no paths below `/watch`."""
     for one in operations.of_kind(kind, version, find):
         if one.action not in ("watch", "watchlist"):
@@ -40,7 +40,7 @@ class CustomSchemas:
         self._schemas = schemas
         self._second = prefix == V2
 
-    def add(self, kind: Kind, version: str, schema: ReadOnlyObject | None) -> None:
+    def add(self, kind: KindInfo, version: str, schema: ReadOnlyObject | None) -> None:
         """Make a kind and its list known to the schemas."""
         subject = GroupVersionKind(kind.group, version, kind.kind)
         of_list = subject._replace(kind=kind.list_kind)
@@ -55,7 +55,7 @@ class CustomSchemas:
         shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
         return shown
 
-    def _of_list(self, kind: Kind, item: str) -> Object:
+    def _of_list(self, kind: KindInfo, item: str) -> Object:
         items = {
             "type": "array",
             "description": f"List of {kind.plural}. {_CONVENTIONS}",

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from mockkube.api.catalogue import STATUS, Kind
+from mockkube.api.catalogue import STATUS, KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.api.types import ReadOnlyObject
@@ -17,7 +17,7 @@ from mockkube.apiserver.http.openapi.operations import Operation
 from mockkube.apiserver.http.openapi.schemas import V2, V3, Schemas
 from mockkube.features.versions import Version
 
-Served = Sequence[tuple[Kind, tuple[str, ...]]]
+Served = Sequence[tuple[KindInfo, tuple[str, ...]]]
 Custom = Mapping[GroupVersionKind, ReadOnlyObject]
 """The schemas that definitions of custom resources give."""
 _NARROWED_SINCE: Final = Version(1, 36)
@@ -110,13 +110,13 @@ class Edition:
             return operation
         return replace(operation, query=tuple(name for name in operation.query if name not in later))
 
-    def _of_kind(self, kind: Kind, version: str) -> Iterator[Operation]:
+    def _of_kind(self, kind: KindInfo, version: str) -> Iterator[Operation]:
         node = self._schema.kind(kind.group, version, kind.kind)
         if node is None:
             return custom.operations_of(kind, version, self._find)
         if "status" not in node.fields:
             # a later version gave it one
-            kind = replace(kind, subresources=tuple(sub for sub in kind.subresources if sub is not STATUS))
+            kind = replace(kind, subresources=tuple(sub for sub in kind.subresources if sub != STATUS))
         return operations.of_kind(kind, version, self._find)
 
     def _find(self, group: str, version: str, kind: str) -> str:

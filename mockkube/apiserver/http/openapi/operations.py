@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.catalogue import Kind, Subresource
+from mockkube.api.catalogue import KindInfo, Subresource
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.registry.deletion import RETURNED_WHEN_DELETED
 
@@ -69,7 +69,7 @@ Find = Callable[[str, str, str], str]
 """The full name of the type of a group, version and kind."""
 
 
-def of_kind(kind: Kind, version: str, find: Find) -> Iterator[Operation]:
+def of_kind(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
     """Every operation on a kind in one of its versions."""
     resource = _Resource(kind, version, find)
     yield from resource.on_collection()
@@ -99,7 +99,7 @@ def tag(group: str, version: str = "") -> str:
 class _Resource:
     """A kind in one version, and the words its operations are made of."""
 
-    def __init__(self, kind: Kind, version: str, find: Find) -> None:
+    def __init__(self, kind: KindInfo, version: str, find: Find) -> None:
         self._kind = kind
         self._find = find
         self._version = version

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults import admissionregistration as defaults
+from mockkube.api.kinds.admissionregistration import defaults
 from mockkube.features.capabilities import Capabilities
 
 CAPS = Capabilities()

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults import apps
+from mockkube.api.kinds.apps import daemon_set, deployment, replica_set, stateful_set
 from mockkube.features.capabilities import Capabilities
 
 
@@ -11,7 +11,13 @@ def defaulted(default, spec, *gates):
 
 
 @pytest.mark.parametrize(
-    "default", [apps.default_deployment, apps.default_replica_set, apps.default_daemon_set, apps.default_stateful_set]
+    "default",
+    [
+        deployment.default_deployment,
+        replica_set.default_replica_set,
+        daemon_set.default_daemon_set,
+        stateful_set.default_stateful_set,
+    ],
 )
 def test_templates_are_filled_in_as_templates(default):
     template = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "app"}]}}
@@ -21,7 +27,9 @@ def test_templates_are_filled_in_as_templates(default):
     assert "enableServiceLinks" not in spec
 
 
-@pytest.mark.parametrize("default", [apps.default_deployment, apps.default_replica_set, apps.default_stateful_set])
+@pytest.mark.parametrize(
+    "default", [deployment.default_deployment, replica_set.default_replica_set, stateful_set.default_stateful_set]
+)
 @pytest.mark.parametrize(("given", "kept"), [({}, 1), ({"replicas": 0}, 0)])
 def test_one_pod_runs_unless_none_was_asked_for(default, given, kept):
     assert defaulted(default, given)["replicas"] == kept
@@ -44,7 +52,7 @@ def test_one_pod_runs_unless_none_was_asked_for(default, given, kept):
     ],
 )
 def test_deployments_replace_in_steps(given, filled):
-    spec = defaulted(apps.default_deployment, {"strategy": given})
+    spec = defaulted(deployment.default_deployment, {"strategy": given})
     assert spec["strategy"] == filled
     assert (spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (10, 600)
 
@@ -57,7 +65,7 @@ def test_deployments_replace_in_steps(given, filled):
     ],
 )
 def test_daemon_sets_replace_one_by_one(given, filled):
-    spec = defaulted(apps.default_daemon_set, {"updateStrategy": given})
+    spec = defaulted(daemon_set.default_daemon_set, {"updateStrategy": given})
     assert spec["updateStrategy"] == filled
     assert spec["revisionHistoryLimit"] == 10
     assert "replicas" not in spec
@@ -77,20 +85,20 @@ def test_daemon_sets_replace_one_by_one(given, filled):
     ],
 )
 def test_stateful_sets_replace_in_order(given, filled):
-    spec = defaulted(apps.default_stateful_set, {"updateStrategy": given})
+    spec = defaulted(stateful_set.default_stateful_set, {"updateStrategy": given})
     assert spec["updateStrategy"] == filled
     assert spec["podManagementPolicy"] == "OrderedReady"
     assert spec["revisionHistoryLimit"] == 10
 
 
 def test_with_the_gate_a_stateful_set_misses_one_pod_at_a_time():
-    spec = defaulted(apps.default_stateful_set, {}, "MaxUnavailableStatefulSet")
+    spec = defaulted(stateful_set.default_stateful_set, {}, "MaxUnavailableStatefulSet")
     assert spec["updateStrategy"]["rollingUpdate"] == {"partition": 0, "maxUnavailable": 1}
 
 
 def test_claims_of_a_stateful_set_are_kept_and_filled_in():
     spec = defaulted(
-        apps.default_stateful_set,
+        stateful_set.default_stateful_set,
         {
             "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"},
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}, "status": {}}],

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.autoscaling import default_autoscaler, default_autoscaler_v1
+from mockkube.api.kinds.autoscaling.defaults import default_autoscaler, default_autoscaler_v1
 from mockkube.features.capabilities import Capabilities
 
 

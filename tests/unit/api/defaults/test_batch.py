@@ -1,6 +1,7 @@
 import pytest
 
-from mockkube.api.defaults.batch import default_cron_job, default_job
+from mockkube.api.kinds.batch.cron_job import default_cron_job
+from mockkube.api.kinds.batch.job import default_job
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
 

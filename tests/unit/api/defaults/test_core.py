@@ -1,6 +1,15 @@
 import pytest
 
-from mockkube.api.defaults import core
+from mockkube.api.kinds.core import (
+    endpoints,
+    limit_range,
+    namespace,
+    node,
+    pod_template,
+    replication_controller,
+    resource_quota,
+    secret,
+)
 from mockkube.features.capabilities import Capabilities
 
 CAPS = Capabilities()
@@ -8,20 +17,20 @@ CAPS = Capabilities()
 
 def test_a_namespace_is_active_and_labelled_with_its_name():
     obj = {"metadata": {"name": "n", "labels": {"a": "b", "kubernetes.io/metadata.name": "wrong"}}, "status": {}}
-    core.default_namespace(obj, CAPS)
+    namespace.default_namespace(obj, CAPS)
     assert obj["metadata"]["labels"] == {"a": "b", "kubernetes.io/metadata.name": "n"}
     assert obj["status"] == {"phase": "Active"}
 
 
 def test_a_namespace_without_a_name_has_no_label_yet():
     obj = {"metadata": {"generateName": "n-"}, "status": {}}
-    core.default_namespace(obj, CAPS)
+    namespace.default_namespace(obj, CAPS)
     assert obj["metadata"] == {"generateName": "n-"}
 
 
 def test_all_of_a_nodes_capacity_may_be_used():
     obj = {"metadata": {}, "spec": {}, "status": {"capacity": {"cpu": "4", "memory": "1u"}}}
-    core.default_node(obj, CAPS)
+    node.default_node(obj, CAPS)
     assert obj["status"] == {
         "capacity": {"cpu": "4", "memory": "1m"},
         "allocatable": {"cpu": "4", "memory": "1m"},
@@ -30,7 +39,7 @@ def test_all_of_a_nodes_capacity_may_be_used():
 
 def test_what_a_node_allows_stays():
     obj = {"metadata": {}, "spec": {}, "status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}}}
-    core.default_node(obj, CAPS)
+    node.default_node(obj, CAPS)
     assert obj["status"]["allocatable"] == {"cpu": "3"}
 
 
@@ -44,31 +53,31 @@ def test_what_a_node_allows_stays():
 )
 def test_the_range_of_a_node_and_the_list_of_ranges_agree(given, kept):
     obj = {"metadata": {}, "spec": given}
-    core.default_node(obj, CAPS)
+    node.default_node(obj, CAPS)
     assert obj["spec"] == {"podCIDR": kept[0], "podCIDRs": kept}
 
 
 def test_a_secret_is_opaque_and_keeps_text_as_data():
     obj = {"metadata": {}, "data": {"a": "MQ==", "b": "Mg=="}, "stringData": {"a": "text", "c": ""}}
-    core.default_secret(obj, CAPS)
+    secret.default_secret(obj, CAPS)
     assert obj == {"metadata": {}, "type": "Opaque", "data": {"a": "dGV4dA==", "b": "Mg==", "c": ""}}
 
 
 def test_a_secret_of_a_type_stays_one():
     obj = {"metadata": {}, "type": "kubernetes.io/tls"}
-    core.default_secret(obj, CAPS)
+    secret.default_secret(obj, CAPS)
     assert obj == {"metadata": {}, "type": "kubernetes.io/tls"}
 
 
 def test_ports_of_endpoints_speak_tcp():
     obj = {"metadata": {}, "subsets": [{"ports": [{"port": 1}, {"port": 2, "protocol": "UDP"}]}]}
-    core.default_endpoints(obj, CAPS)
+    endpoints.default_endpoints(obj, CAPS)
     assert [port["protocol"] for port in obj["subsets"][0]["ports"]] == ["TCP", "UDP"]
 
 
 def limits(**item):
     obj = {"metadata": {}, "spec": {"limits": [item]}}
-    core.default_limit_range(obj, CAPS)
+    limit_range.default_limit_range(obj, CAPS)
     return obj["spec"]["limits"][0]
 
 
@@ -98,7 +107,7 @@ def test_limits_of_pods_have_no_defaults():
 
 def test_quotas_are_rounded():
     obj = {"metadata": {}, "spec": {"hard": {"cpu": "1u"}}, "status": {"hard": {"cpu": "1u"}, "used": {"cpu": "1n"}}}
-    core.default_resource_quota(obj, CAPS)
+    resource_quota.default_resource_quota(obj, CAPS)
     assert obj["spec"] == {"hard": {"cpu": "1m"}}
     assert obj["status"] == {"hard": {"cpu": "1m"}, "used": {"cpu": "1m"}}
 
@@ -106,7 +115,7 @@ def test_quotas_are_rounded():
 def test_a_replication_controller_takes_selector_and_labels_from_its_template():
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
     obj = {"metadata": {"name": "rc"}, "spec": {"template": template}, "status": {}}
-    core.default_replication_controller(obj, CAPS)
+    replication_controller.default_replication_controller(obj, CAPS)
     assert obj["spec"]["replicas"] == 1
     assert obj["spec"]["selector"] == obj["metadata"]["labels"] == {"app": "a"}
     assert obj["spec"]["selector"] is not obj["metadata"]["labels"]
@@ -115,14 +124,14 @@ def test_a_replication_controller_takes_selector_and_labels_from_its_template():
 
 def test_a_replication_controller_may_lack_a_template():
     obj = {"metadata": {"name": "rc"}, "spec": {"replicas": 0}, "status": {}}
-    core.default_replication_controller(obj, CAPS)
+    replication_controller.default_replication_controller(obj, CAPS)
     assert obj["spec"] == {"replicas": 0}
 
 
 def test_a_template_is_not_told_of_service_links_nor_of_requests():
     container = {"name": "c", "image": "app:1", "resources": {"limits": {"cpu": "1"}}}
     obj = {"metadata": {"name": "t"}, "template": {"metadata": {}, "spec": {"containers": [container]}}}
-    core.default_pod_template(obj, CAPS)
+    pod_template.default_pod_template(obj, CAPS)
     spec = obj["template"]["spec"]
     assert "enableServiceLinks" not in spec
     assert spec["containers"][0]["resources"] == {"limits": {"cpu": "1"}}

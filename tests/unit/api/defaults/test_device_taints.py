@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.defaults.device_taints import stamp_rule, stamp_slice
+from mockkube.api.kinds.resource.taint_times import stamp_rule, stamp_slice
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 999, tzinfo=UTC)
 WRITTEN = "2026-03-01T12:30:15Z"

@@ -2,7 +2,7 @@ from copy import deepcopy
 
 import pytest
 
-from mockkube.api.defaults import devices
+from mockkube.api.kinds.resource import resource_claim, resource_pool_status_request, resource_slice
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -28,11 +28,11 @@ CAPS = Capabilities()
 )
 def test_a_request_is_for_one_device(given, filled):
     claim = {"spec": {"devices": {"requests": [{"name": "r", "exactly": deepcopy(given)}]}}}
-    devices.default_claim(claim, CAPS)
+    resource_claim.default_claim(claim, CAPS)
     assert claim["spec"]["devices"]["requests"] == [{"name": "r", "exactly": filled}]
 
     template = {"spec": {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [deepcopy(given)]}]}}}}
-    devices.default_claim_template(template, CAPS)
+    resource_claim.default_claim_template(template, CAPS)
     assert template["spec"]["spec"]["devices"]["requests"] == [{"name": "r", "firstAvailable": [filled]}]
 
 
@@ -51,13 +51,13 @@ def test_in_beta_only_a_request_for_a_class_has_a_count():
         },
         {"name": "b", "firstAvailable": [{"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}]},
     ]
-    devices.default_claim_v1beta1({"spec": {"devices": {"requests": requests}}}, CAPS)
+    resource_claim.default_claim_v1beta1({"spec": {"devices": {"requests": requests}}}, CAPS)
     assert requests == expected
-    devices.default_claim_template_v1beta1({"spec": {"spec": {"devices": {"requests": requests}}}}, CAPS)
+    resource_claim.default_claim_template_v1beta1({"spec": {"spec": {"devices": {"requests": requests}}}}, CAPS)
     assert requests == expected
 
 
-@pytest.mark.parametrize("default", [devices.default_claim, devices.default_claim_v1beta1])
+@pytest.mark.parametrize("default", [resource_claim.default_claim, resource_claim.default_claim_v1beta1])
 def test_tolerations_of_what_was_allocated_have_an_operator(default):
     result = {"device": "d", "tolerations": [{"key": "k"}]}
     default({"spec": {}, "status": {"allocation": {"devices": {"results": [result]}}}}, CAPS)
@@ -68,8 +68,8 @@ def test_tolerations_of_what_was_allocated_have_an_operator(default):
 def test_what_a_device_takes_counts_once(version, multiplier):
     flat, deep = {"cpu": {"capacityKey": "c"}}, {"cpu": {"capacityKey": "c"}}
     caps = Capabilities(version)
-    devices.default_slice({"spec": {"devices": [{"nodeAllocatableResourceMappings": flat}]}}, caps)
-    devices.default_slice_v1beta1(
+    resource_slice.default_slice({"spec": {"devices": [{"nodeAllocatableResourceMappings": flat}]}}, caps)
+    resource_slice.default_slice_v1beta1(
         {"spec": {"devices": [{"basic": {"nodeAllocatableResourceMappings": deep}}, {}]}}, caps
     )
     assert flat["cpu"].get("allocationMultiplier") == deep["cpu"].get("allocationMultiplier") == multiplier
@@ -77,5 +77,5 @@ def test_what_a_device_takes_counts_once(version, multiplier):
 
 def test_a_hundred_pools_are_reported():
     obj = {"spec": {"driver": "d"}}
-    devices.default_pool_status_request(obj, CAPS)
+    resource_pool_status_request.default_pool_status_request(obj, CAPS)
     assert obj["spec"] == {"driver": "d", "limit": 100}

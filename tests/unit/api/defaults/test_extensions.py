@@ -1,4 +1,5 @@
-from mockkube.api.defaults import extensions
+from mockkube.api.kinds.apiextensions import custom_resource_definition
+from mockkube.api.kinds.apiregistration import api_service
 from mockkube.features.capabilities import Capabilities
 
 CAPS = Capabilities()
@@ -6,7 +7,7 @@ CAPS = Capabilities()
 
 def defined(**spec):
     obj = {"metadata": {}, "spec": {"names": {"kind": "Thing", "plural": "things"}, **spec}, "status": {}}
-    extensions.default_custom_resource_definition(obj, CAPS)
+    custom_resource_definition.default_custom_resource_definition(obj, CAPS)
     return obj
 
 
@@ -40,7 +41,7 @@ def test_the_stored_version_is_remembered():
 
 def test_an_api_service_listens_where_https_does():
     remote, local = {"spec": {"service": {}}}, {"spec": {}}
-    extensions.default_api_service(remote, CAPS)
-    extensions.default_api_service(local, CAPS)
+    api_service.default_api_service(remote, CAPS)
+    api_service.default_api_service(local, CAPS)
     assert remote == {"spec": {"service": {"port": 443}}}
     assert local == {"spec": {}}

@@ -1,18 +1,18 @@
 import pytest
 
-from mockkube.api.defaults import flowcontrol
+from mockkube.api.kinds.flowcontrol import flow_control
 from mockkube.features.capabilities import Capabilities
 
 
 def level(spec):
-    flowcontrol.default_priority_level({"metadata": {}, "spec": spec}, Capabilities())
+    flow_control.default_priority_level({"metadata": {}, "spec": spec}, Capabilities())
     return spec
 
 
 @pytest.mark.parametrize(("given", "kept"), [(0, 1000), (7, 7)])
 def test_a_schema_stands_in_the_middle(given, kept):
     obj = {"spec": {"matchingPrecedence": given}}
-    flowcontrol.default_flow_schema(obj, Capabilities())
+    flow_control.default_flow_schema(obj, Capabilities())
     assert obj["spec"]["matchingPrecedence"] == kept
 
 

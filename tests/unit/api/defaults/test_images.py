@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.images import pull_policy
+from mockkube.api.kinds.core.pod.containers.images import pull_policy
 
 DIGEST = "sha256:" + "b" * 64
 

@@ -1,6 +1,7 @@
 import pytest
 
-from mockkube.api.defaults import networking
+from mockkube.api.kinds.discovery import endpoint_slice
+from mockkube.api.kinds.networking import ingress_class, network_policy
 from mockkube.features.capabilities import Capabilities
 
 CAPS = Capabilities()
@@ -16,14 +17,14 @@ CAPS = Capabilities()
 )
 def test_a_policy_judges_what_it_has_rules_for(spec, types):
     obj = {"metadata": {}, "spec": spec}
-    networking.default_network_policy(obj, CAPS)
+    network_policy.default_network_policy(obj, CAPS)
     assert obj["spec"]["policyTypes"] == types
 
 
 @pytest.mark.parametrize("direction", ["ingress", "egress"])
 def test_ports_of_a_policy_speak_tcp(direction):
     ports = [{"port": 80}, {"port": 53, "protocol": "UDP"}]
-    networking.default_network_policy({"metadata": {}, "spec": {direction: [{"ports": ports}, {}]}}, CAPS)
+    network_policy.default_network_policy({"metadata": {}, "spec": {direction: [{"ports": ports}, {}]}}, CAPS)
     assert [port["protocol"] for port in ports] == ["TCP", "UDP"]
 
 
@@ -32,17 +33,17 @@ def test_ports_of_a_policy_speak_tcp(direction):
     [({"name": "p", "scope": None}, "Cluster"), ({"name": "p", "scope": "Namespace"}, "Namespace")],
 )
 def test_parameters_of_an_ingress_class_are_of_the_cluster(parameters, scope):
-    networking.default_ingress_class({"metadata": {}, "spec": {"parameters": parameters}}, CAPS)
+    ingress_class.default_ingress_class({"metadata": {}, "spec": {"parameters": parameters}}, CAPS)
     assert parameters["scope"] == scope
 
 
 def test_ports_of_a_slice_are_named_and_speak_tcp():
     obj = {"metadata": {}, "endpoints": None, "ports": [{"port": 1}, {"name": "dns", "protocol": "UDP"}]}
-    networking.default_endpoint_slice(obj, CAPS)
+    endpoint_slice.default_endpoint_slice(obj, CAPS)
     assert obj["ports"] == [{"port": 1, "name": "", "protocol": "TCP"}, {"name": "dns", "protocol": "UDP"}]
 
 
 def test_a_slice_without_ports_has_none():
     obj = {"metadata": {}, "ports": None}
-    networking.default_endpoint_slice(obj, CAPS)
+    endpoint_slice.default_endpoint_slice(obj, CAPS)
     assert obj["ports"] is None

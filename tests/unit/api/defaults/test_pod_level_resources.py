@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.pod_level_resources import aggregate, default_pod_level_resources
+from mockkube.api.kinds.core.pod.defaults import aggregate, default_pod_level_resources
 
 
 def containers(*resources):

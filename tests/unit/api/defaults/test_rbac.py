@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.rbac import default_binding
+from mockkube.api.kinds.rbac.role_binding import default_binding
 from mockkube.features.capabilities import Capabilities
 
 GROUP = "rbac.authorization.k8s.io"

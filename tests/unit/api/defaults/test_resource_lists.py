@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.resource_lists import round_up, round_up_resources
+from mockkube.api.resource_lists import round_up, round_up_resources
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.services import default_service
+from mockkube.api.kinds.core.service.service import default_service
 from mockkube.features.capabilities import Capabilities
 
 

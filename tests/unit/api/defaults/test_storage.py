@@ -1,5 +1,6 @@
-from mockkube.api.defaults import storage
-from mockkube.api.defaults.claims import default_claim
+from mockkube.api.kinds.core import persistent_volume
+from mockkube.api.kinds.core.persistent_volume_claim import default_claim
+from mockkube.api.kinds.storage import csi_driver, storage_class, volume_attachment
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -8,7 +9,7 @@ CAPS = Capabilities()
 
 def test_a_volume_is_a_file_system_that_is_kept():
     obj = {"spec": {"capacity": {"storage": "1u"}, "hostPath": {"path": "/x"}}, "status": {}}
-    storage.default_persistent_volume(obj, CAPS)
+    persistent_volume.default_persistent_volume(obj, CAPS)
     assert obj == {
         "spec": {
             "capacity": {"storage": "1m"},
@@ -36,25 +37,25 @@ def test_a_claim_for_a_block_device_stays_one():
 
 def test_a_volume_that_is_described_in_its_attachment_is_filled_in():
     obj = {"spec": {"attacher": "a", "source": {"inlineVolumeSpec": {"hostPath": {"path": "/x"}}}}, "status": {}}
-    storage.default_volume_attachment(obj, CAPS)
+    volume_attachment.default_volume_attachment(obj, CAPS)
     assert obj["spec"]["source"]["inlineVolumeSpec"] == {"hostPath": {"path": "/x", "type": ""}}
 
 
 def test_an_attachment_that_names_its_volume_stays_as_it_is():
     obj = {"spec": {"source": {"persistentVolumeName": "v"}}}
-    storage.default_volume_attachment(obj, CAPS)
+    volume_attachment.default_volume_attachment(obj, CAPS)
     assert obj == {"spec": {"source": {"persistentVolumeName": "v"}}}
 
 
 def test_volumes_of_a_class_are_made_at_once_and_deleted_in_the_end():
     obj = {"provisioner": "p"}
-    storage.default_storage_class(obj, CAPS)
+    storage_class.default_storage_class(obj, CAPS)
     assert obj == {"provisioner": "p", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
 
 
 def test_a_driver_attaches_and_is_told_nothing():
     obj = {"spec": {"podInfoOnMount": True}}
-    storage.default_csi_driver(obj, CAPS)
+    csi_driver.default_csi_driver(obj, CAPS)
     assert obj["spec"] == {
         "attachRequired": True,
         "podInfoOnMount": True,
@@ -68,7 +69,7 @@ def test_a_driver_attaches_and_is_told_nothing():
 def test_what_a_driver_may_say_depends_on_gates_and_version():
     def said(version, *gates):
         obj = {"spec": {}}
-        storage.default_csi_driver(obj, Capabilities(version, frozenset(gates)))
+        csi_driver.default_csi_driver(obj, Capabilities(version, frozenset(gates)))
         return obj["spec"].get("seLinuxMount"), obj["spec"].get("preventPodSchedulingIfMissing")
 
     gates = ("SELinuxMountReadWriteOncePod", "VolumeLimitScaling")

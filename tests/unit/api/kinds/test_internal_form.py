@@ -1,4 +1,4 @@
-from mockkube.api.kinds.internal_form import Shape, internal, optional
+from mockkube.api.validation.internal_form import Shape, internal, optional
 
 PORT: Shape = (("Number", "number", 0),)
 SHAPE: Shape = (

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers import admission
+from mockkube.api.kinds.admissionregistration import admission_policy, columns
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -11,15 +11,15 @@ META = {"name": "guard", "creationTimestamp": "2026-03-14T11:00:00Z"}
 
 def test_webhooks_are_counted() -> None:
     obj = {"metadata": META, "webhooks": [{}, {}]}
-    assert admission.WEBHOOK_CONFIGURATION.row(obj, NOW).cells == ["guard", 2, "60m"]
+    assert columns.WEBHOOK_CONFIGURATION.row(obj, NOW).cells == ["guard", 2, "60m"]
 
 
 def test_rules_of_policies_are_counted() -> None:
     spec = {"validations": [{}], "mutations": [{}, {}], "paramKind": {"apiVersion": "g/v1", "kind": "Limit"}}
     obj = {"metadata": META, "spec": spec}
-    assert admission.VALIDATING_POLICY.row(obj, NOW).cells == ["guard", 1, "g/v1/Limit", "60m"]
-    assert admission.MUTATING_POLICY.row(obj, NOW).cells == ["guard", 2, "g/v1/Limit", "60m"]
-    assert admission.VALIDATING_POLICY.row({"metadata": META, "spec": {}}, NOW).cells[2] == "<unset>"
+    assert admission_policy.VALIDATING_POLICY.row(obj, NOW).cells == ["guard", 1, "g/v1/Limit", "60m"]
+    assert admission_policy.MUTATING_POLICY.row(obj, NOW).cells == ["guard", 2, "g/v1/Limit", "60m"]
+    assert admission_policy.VALIDATING_POLICY.row({"metadata": META, "spec": {}}, NOW).cells[2] == "<unset>"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_rules_of_policies_are_counted() -> None:
 )
 def test_a_binding_names_its_parameters(reference: Object | None, shown: str) -> None:
     spec = {"policyName": "limits", **({"paramRef": reference} if reference else {})}
-    assert admission.POLICY_BINDING.row({"metadata": META, "spec": spec}, NOW).cells == [
+    assert columns.POLICY_BINDING.row({"metadata": META, "spec": spec}, NOW).cells == [
         "guard",
         "limits",
         shown,

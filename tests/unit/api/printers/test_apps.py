@@ -2,7 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers import apps
+from mockkube.api.kinds.apps import controller_revision, daemon_set, replica_set, stateful_set
+from mockkube.api.kinds.apps.deployment import DEPLOYMENT
+from mockkube.api.kinds.core import replication_controller
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.types import Object
 
@@ -21,31 +23,31 @@ SPEC = {"replicas": 3, "template": TEMPLATE, "selector": {"matchLabels": {"app":
     ("printer", "obj", "cells"),
     [
         pytest.param(
-            apps.DEPLOYMENT,
+            DEPLOYMENT,
             {"metadata": META, "spec": SPEC, "status": {"readyReplicas": 2, "updatedReplicas": 1}},
             ["web", "2/3", 1, 0, "60m", "a,b", "i:1,j", "app=web"],
             id="deployment",
         ),
         pytest.param(
-            apps.DEPLOYMENT,
+            DEPLOYMENT,
             {"metadata": META, "spec": {"selector": {}}, "status": {}},
             ["web", "0/0", 0, 0, "60m", "", "", ""],
             id="deployment without a selector",
         ),
         pytest.param(
-            apps.REPLICA_SET,
+            replica_set.REPLICA_SET,
             {"metadata": META, "spec": SPEC, "status": {"replicas": 3, "readyReplicas": 2}},
             ["web", 3, 3, 2, "60m", "a,b", "i:1,j", "app=web"],
             id="replica set",
         ),
         pytest.param(
-            apps.REPLICATION_CONTROLLER,
+            replication_controller.REPLICATION_CONTROLLER,
             {"metadata": META, "spec": {"replicas": 0, "selector": {"b": "2", "a": "1"}}, "status": {"replicas": 1}},
             ["web", 0, 1, 0, "60m", "", "", "a=1,b=2"],
             id="replication controller",
         ),
         pytest.param(
-            apps.DAEMON_SET,
+            daemon_set.DAEMON_SET,
             {
                 "metadata": META,
                 "spec": SPEC,
@@ -61,7 +63,7 @@ SPEC = {"replicas": 3, "template": TEMPLATE, "selector": {"matchLabels": {"app":
             id="daemon set",
         ),
         pytest.param(
-            apps.STATEFUL_SET,
+            stateful_set.STATEFUL_SET,
             {"metadata": META, "spec": SPEC, "status": {"readyReplicas": 1}},
             ["web", "1/3", "60m", "a,b", "i:1,j"],
             id="stateful set",
@@ -84,4 +86,4 @@ def test_a_workload_shows_its_progress(printer: Printer, obj: Object, cells: lis
 )
 def test_a_revision_names_its_controller(owner: Object, shown: str) -> None:
     obj = {"metadata": {**META, "ownerReferences": [{"name": "d", **owner}]}, "revision": 4}
-    assert apps.CONTROLLER_REVISION.row(obj, NOW).cells == ["web", shown, 4, "60m"]
+    assert controller_revision.CONTROLLER_REVISION.row(obj, NOW).cells == ["web", shown, 4, "60m"]

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.printers.autoscaling import HORIZONTAL_POD_AUTOSCALER, SCALE
+from mockkube.api.kinds.autoscaling.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
+from mockkube.api.kinds.autoscaling.scale import SCALE
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -2,7 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers.batch import CRON_JOB, JOB
+from mockkube.api.kinds.batch.cron_job import CRON_JOB
+from mockkube.api.kinds.batch.job import JOB
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers import certificates
+from mockkube.api.kinds.certificates import certificate_signing_request, cluster_trust_bundle, pod_certificate_request
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -21,21 +21,21 @@ META = {"name": "c", "creationTimestamp": "2026-03-14T11:00:00Z"}
 )
 def test_a_signing_request_says_what_became_of_it(kinds: list[str], status: Object, shown: str) -> None:
     obj = {"metadata": META, "spec": {}, "status": {"conditions": [{"type": kind} for kind in kinds], **status}}
-    assert certificates.CERTIFICATE_SIGNING_REQUEST.row(obj, NOW).cells[5] == shown
+    assert certificate_signing_request.CERTIFICATE_SIGNING_REQUEST.row(obj, NOW).cells[5] == shown
 
 
 def test_a_signing_request_says_who_asks_whom_and_for_how_long() -> None:
     obj = {"metadata": META, "spec": {"signerName": "k/s", "username": "eve", "expirationSeconds": 86400}}
-    cells = certificates.CERTIFICATE_SIGNING_REQUEST.row(obj, NOW).cells
+    cells = certificate_signing_request.CERTIFICATE_SIGNING_REQUEST.row(obj, NOW).cells
     assert cells == ["c", "60m", "k/s", "eve", "24h", "Pending"]
-    bare = certificates.CERTIFICATE_SIGNING_REQUEST.row({"metadata": META, "spec": {}}, NOW).cells
+    bare = certificate_signing_request.CERTIFICATE_SIGNING_REQUEST.row({"metadata": META, "spec": {}}, NOW).cells
     assert bare == ["c", "60m", "<none>", "", "<none>", "Pending"]
 
 
 def test_a_bundle_names_its_signer() -> None:
-    assert certificates.CLUSTER_TRUST_BUNDLE.row({"metadata": META, "spec": {}}, NOW).cells == ["c", "<none>"]
+    assert cluster_trust_bundle.CLUSTER_TRUST_BUNDLE.row({"metadata": META, "spec": {}}, NOW).cells == ["c", "<none>"]
     obj = {"metadata": META, "spec": {"signerName": "k/s"}}
-    assert certificates.CLUSTER_TRUST_BUNDLE.row(obj, NOW).cells == ["c", "k/s"]
+    assert cluster_trust_bundle.CLUSTER_TRUST_BUNDLE.row(obj, NOW).cells == ["c", "k/s"]
 
 
 def test_a_pod_request_shows_its_pod_and_outcome() -> None:
@@ -47,5 +47,5 @@ def test_a_pod_request_shows_its_pod_and_outcome() -> None:
         "unverifiedUserAnnotations": {"b/c": "d"},
     }
     obj = {"metadata": META, "spec": spec, "status": {"conditions": [{"type": "Issued"}, {"type": "Seen"}]}}
-    cells = certificates.POD_CERTIFICATE_REQUEST.row(obj, NOW).cells
+    cells = pod_certificate_request.POD_CERTIFICATE_REQUEST.row(obj, NOW).cells
     assert cells == ["c", "p", "sa", "n", "k/s", "Issued", "b/c=d"]

@@ -2,7 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers import core
+from mockkube.api.kinds.core import component_status, config_map, resource_quota
+from mockkube.api.kinds.core.namespace import NAMESPACE
+from mockkube.api.kinds.core.secret import SECRET
+from mockkube.api.printers import plain
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.types import Object
 
@@ -13,21 +16,24 @@ META = {"name": "x", "creationTimestamp": "2026-03-14T11:00:00Z"}
 @pytest.mark.parametrize(
     ("printer", "obj", "cells"),
     [
-        pytest.param(core.PLAIN, {}, ["x", "60m"], id="nothing but an age"),
-        pytest.param(core.NAMESPACE, {"status": {"phase": "Active"}}, ["x", "Active", "60m"], id="namespace"),
+        pytest.param(plain.PLAIN, {}, ["x", "60m"], id="nothing but an age"),
+        pytest.param(NAMESPACE, {"status": {"phase": "Active"}}, ["x", "Active", "60m"], id="namespace"),
         pytest.param(
-            core.CONFIG_MAP, {"data": {"a": "", "b": ""}, "binaryData": {"c": ""}}, ["x", 3, "60m"], id="config map"
+            config_map.CONFIG_MAP,
+            {"data": {"a": "", "b": ""}, "binaryData": {"c": ""}},
+            ["x", 3, "60m"],
+            id="config map",
         ),
-        pytest.param(core.SECRET, {"type": "Opaque", "data": {"a": ""}}, ["x", "Opaque", 1, "60m"], id="secret"),
-        pytest.param(core.COMPONENT_STATUS, {}, ["x", "Unknown", "", ""], id="component, unknown"),
+        pytest.param(SECRET, {"type": "Opaque", "data": {"a": ""}}, ["x", "Opaque", 1, "60m"], id="secret"),
+        pytest.param(component_status.COMPONENT_STATUS, {}, ["x", "Unknown", "", ""], id="component, unknown"),
         pytest.param(
-            core.COMPONENT_STATUS,
+            component_status.COMPONENT_STATUS,
             {"conditions": [{"type": "Healthy", "status": "True", "message": "ok"}]},
             ["x", "Healthy", "ok", ""],
             id="component, healthy",
         ),
         pytest.param(
-            core.COMPONENT_STATUS,
+            component_status.COMPONENT_STATUS,
             {"conditions": [{"type": "Healthy", "status": "False", "error": "gone"}]},
             ["x", "Unhealthy", "", "gone"],
             id="component, unhealthy",
@@ -43,7 +49,7 @@ def test_a_quota_tells_limits_from_the_rest() -> None:
         "hard": {"pods": "10", "limits.memory": "2Gi", "requests.cpu": "4", "limits.cpu": "8", "limits": "1"},
         "used": {"pods": "3", "limits.cpu": "500m"},
     }
-    cells = core.RESOURCE_QUOTA.row({"metadata": META, "spec": {}, "status": status}, NOW).cells
+    cells = resource_quota.RESOURCE_QUOTA.row({"metadata": META, "spec": {}, "status": status}, NOW).cells
     assert cells == [
         "x",
         "limits: 0/1, pods: 3/10, requests.cpu: 0/4",

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers.events import EVENT
+from mockkube.api.kinds.core.event import EVENT
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -2,7 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers.nodes import NODE, RUNTIME_CLASS
+from mockkube.api.kinds.core.node import NODE
+from mockkube.api.kinds.node.runtime_class import RUNTIME_CLASS
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.printers.pods import POD, POD_TEMPLATE
+from mockkube.api.kinds.core.pod.printer import POD
+from mockkube.api.kinds.core.pod_template import POD_TEMPLATE
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers import resource
+from mockkube.api.kinds.resource import device_taint_rule, resource_claim, resource_pool_status_request, resource_slice
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
@@ -21,19 +21,19 @@ META = {"name": "gpu", "creationTimestamp": "2026-03-14T11:00:00Z"}
 )
 def test_the_state_of_a_claim(status: Object, deleting: bool, shown: str) -> None:
     meta = {**META, "deletionTimestamp": "2026-03-14T11:59:00Z"} if deleting else META
-    assert resource.RESOURCE_CLAIM.row({"metadata": meta, "status": status}, NOW).cells == ["gpu", shown, "60m"]
+    assert resource_claim.RESOURCE_CLAIM.row({"metadata": meta, "status": status}, NOW).cells == ["gpu", shown, "60m"]
 
 
 def test_a_slice_shows_where_its_devices_are() -> None:
     obj = {"metadata": META, "spec": {"driver": "d", "pool": {"name": "p"}}}
-    assert resource.RESOURCE_SLICE.row(obj, NOW).cells == ["gpu", "", "d", "p", "60m"]
+    assert resource_slice.RESOURCE_SLICE.row(obj, NOW).cells == ["gpu", "", "d", "p", "60m"]
 
 
 def test_a_taint_rule_shows_its_taint() -> None:
     taint = {"key": "hot", "effect": "NoExecute", "timeAdded": "2026-03-14T11:59:00Z"}
-    cells = resource.DEVICE_TAINT_RULE.row({"metadata": META, "spec": {"taint": taint}}, NOW).cells
+    cells = device_taint_rule.DEVICE_TAINT_RULE.row({"metadata": META, "spec": {"taint": taint}}, NOW).cells
     assert cells == ["gpu", "hot", "", "NoExecute", "60s", "60m"]
-    assert resource.DEVICE_TAINT_RULE.row({"metadata": META, "spec": {"taint": {}}}, NOW).cells[4] == ""
+    assert device_taint_rule.DEVICE_TAINT_RULE.row({"metadata": META, "spec": {"taint": {}}}, NOW).cells[4] == ""
 
 
 POOLS = [
@@ -70,4 +70,4 @@ def condition(kind: str) -> Object:
 )
 def test_a_pool_request_sums_up_the_pools(status: Object | None, cells: list[object]) -> None:
     obj = {"metadata": META, "spec": {"driver": "d"}, **({} if status is None else {"status": status})}
-    assert resource.RESOURCE_POOL_STATUS_REQUEST.row(obj, NOW).cells == ["gpu", "d", *cells]
+    assert resource_pool_status_request.RESOURCE_POOL_STATUS_REQUEST.row(obj, NOW).cells == ["gpu", "d", *cells]

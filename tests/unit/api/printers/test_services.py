@@ -2,7 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.printers.services import ENDPOINT_SLICE, ENDPOINTS, SERVICE
+from mockkube.api.kinds.core.endpoints import ENDPOINTS
+from mockkube.api.kinds.core.service.printer import SERVICE
+from mockkube.api.kinds.discovery.endpoint_slice import ENDPOINT_SLICE
 from mockkube.api.types import Object
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
-from mockkube.api.printers.volumes import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
+from mockkube.api.kinds.core.persistent_volume import PERSISTENT_VOLUME
+from mockkube.api.kinds.core.persistent_volume_claim import PERSISTENT_VOLUME_CLAIM
 
 NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 META = {"name": "disk", "creationTimestamp": "2026-03-14T11:00:00Z"}

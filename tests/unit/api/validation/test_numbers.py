@@ -6,9 +6,9 @@ from mockkube.api.validation.numbers import (
     int_or_percent,
     nonnegative,
     nonnegatives,
-    validate_port,
     port_or_name,
     positive,
+    validate_port,
 )
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import orjson
 import pytest
 
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.openapi.edition import Edition
 from mockkube.features.versions import Version
 
-GIZMO = Kind("kc.example.com", "Gizmo", "gizmos", namespaced=False, versions=("v1",))
+GIZMO = KindInfo("kc.example.com", "Gizmo", "gizmos", namespaced=False, versions=("v1",))
 SUBJECT = GroupVersionKind("kc.example.com", "v1", "Gizmo")
 NAME = "com.example.kc.v1.Gizmo"
 OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

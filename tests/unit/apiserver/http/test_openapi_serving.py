@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.catalogue import Kind
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
 from mockkube.apiserver.http.authentication import ANONYMOUS
@@ -27,12 +27,12 @@ PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 class Changing:
     """A registry with kinds that come and go."""
 
-    def __init__(self, registry: Registry, served: list[tuple[Kind, tuple[str, ...]]]) -> None:
+    def __init__(self, registry: Registry, served: list[tuple[KindInfo, tuple[str, ...]]]) -> None:
         self.schema = registry.schema
         self.services = registry.services
         self._served = served
 
-    def served_kinds(self) -> list[tuple[Kind, tuple[str, ...]]]:
+    def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         return list(self._served)
 
 
@@ -134,6 +134,6 @@ def test_a_kind_that_comes_shows_at_once(registry: Registry) -> None:
     openapi = OpenApi(cast("Registry", Changing(registry, served)), lambda: {THING: {"type": "object"}})
     assert ask(openapi, "/openapi/v3/apis/example.com/v1").status == 404
     before = ask(openapi, "/openapi/v2").headers["Etag"]
-    served.append((Kind("example.com", "Thing", "things"), ("v1",)))
+    served.append((KindInfo("example.com", "Thing", "things"), ("v1",)))
     assert ask(openapi, "/openapi/v3/apis/example.com/v1").status == 200
     assert ask(openapi, "/openapi/v2").headers["Etag"] != before

@@ -1,10 +1,143 @@
 """Defaults of Pods beyond those of a template."""
 
-from mockkube.api.defaults.pod_level_resources import default_pod_level_resources
-from mockkube.api.defaults.pod_specs import default_pod_spec, drop_old_annotations
-from mockkube.api.defaults.resource_lists import round_up, round_up_resources
-from mockkube.api.types import Object
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.api.kinds.core.pod.containers.defaults import default_container
+from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
+from mockkube.api.quantity import Quantity, parse
+from mockkube.api.resource_lists import round_up, round_up_resources
+from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+
+Amounts = dict[str, Quantity]
+
+
+def default_pod_level_resources(spec: Object) -> None:
+    """Fill in limits for huge pages, then requests, for pods with pod-level resources."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests
+    resources = spec.get("resources")
+    if not resources:
+        return
+    if resources.get("limits") or resources.get("requests"):
+        _default_huge_page_limits(resources, spec)
+    if resources.get("limits"):
+        _default_pod_level_requests(resources, spec)
+
+
+def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
+    requested = resources.get("requests", {})
+    found = {
+        name: amount.text
+        for name, amount in aggregate(spec, "limits").items()
+        if _is_huge_page(name) and name not in requested
+    }
+    if found:
+        resources["limits"] = found | resources.get("limits", {})
+
+
+def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None:
+    """Default requests to the sum of the containers', or to the limit where no container has one."""
+    found = {name: limit for name, limit in resources["limits"].items() if _is_plain(name) or _is_huge_page(name)}
+    for name, amount in aggregate(spec, "requests").items():
+        if _is_plain(name):
+            found[name] = amount.text
+    found |= resources.get("requests", {})
+    if found:
+        resources["requests"] = found
+
+
+def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
+    """Return the sum over running containers, or the largest init container if that is more."""
+    # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(total, _amounts(container, which))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _amounts(container, which)
+        if container.get("restartPolicy") == "Always":
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            _raise(peak, sidecars)
+        else:
+            _add(amounts, sidecars)
+            _raise(peak, amounts)
+    _raise(total, peak)
+    return total
+
+
+def _amounts(container: ReadOnlyObject, which: str) -> Amounts:
+    return {name: parse(text) for name, text in container.get("resources", {}).get(which, {}).items()}
+
+
+def _add(total: Amounts, more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise(total: Amounts, least: Mapping[str, Quantity]) -> None:
+    for name, amount in least.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
+
+
+def _is_plain(name: str) -> bool:
+    return name in ("cpu", "memory")
+
+
+def _is_huge_page(name: str) -> bool:
+    return name.startswith("hugepages-")
+
+
+_OLD_ANNOTATIONS: Final = frozenset(
+    f"pod.{stage}.kubernetes.io/{name}"
+    for stage in ("alpha", "beta")
+    for name in ("init-containers", "init-container-statuses")
+)
+
+
+def default_template(template: Object, caps: Capabilities) -> None:
+    """Fill in a pod template."""
+    drop_old_annotations(template.get("metadata", {}))
+    default_pod_spec(template.setdefault("spec", {}), caps)
+
+
+def default_pod_spec(spec: Object, caps: Capabilities) -> None:
+    """Fill in the spec of a pod or a template."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("schedulerName", "default-scheduler")
+    _match_service_account(spec)
+    for volume in spec.get("volumes", ()):
+        default_volume(volume, caps)
+    for containers in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(containers) or ():
+            default_container(container)
+    round_up(spec.get("overhead"))
+    round_up_resources(spec.get("resources"))
+
+
+def drop_old_annotations(metadata: Object) -> None:
+    """Drop the annotations that once described init containers."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go, dropInitContainerAnnotations
+    annotations = metadata.get("annotations")
+    if annotations and not _OLD_ANNOTATIONS.isdisjoint(annotations):
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
+        if not metadata["annotations"]:
+            del metadata["annotations"]
+
+
+def _match_service_account(spec: Object) -> None:
+    """Align `serviceAccountName` and the deprecated `serviceAccount`; the former wins."""
+    # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
 def default_pod(pod: Object, caps: Capabilities) -> None:

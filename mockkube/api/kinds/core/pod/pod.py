@@ -3,16 +3,20 @@
 # upstream 1.36: pkg/registry/core/pod/strategy.go
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, app_armor_field, validate_app_armor_profile
 from mockkube.api.kinds.core.pod.containers.walk import all_containers
+from mockkube.api.kinds.core.pod.defaults import default_pod
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.kinds.core.pod.disabled_status import drop_disabled_pod_status
 from mockkube.api.kinds.core.pod.options import PodRules, is_on, judge_change, pod_rules
+from mockkube.api.kinds.core.pod.printer import POD
 from mockkube.api.kinds.core.pod.quality_of_service import quality_of
 from mockkube.api.kinds.core.pod.resize import validate_pod_resize
 from mockkube.api.kinds.core.pod.status import validate_pod_status
@@ -256,3 +260,28 @@ def _with_resources_of(new: list[Any], old: list[Any]) -> list[Any]:
     for container, wanted in zip(merged, new, strict=True):
         restore(container, wanted, "resources", "resizePolicy")
     return merged
+
+
+KIND: Final = Kind(
+    "",
+    "Pod",
+    "pods",
+    short_names=("po",),
+    categories=("all",),
+    subresources=(
+        Subresource("attach", "PodAttachOptions", ("create", "get")),
+        Subresource("binding", "Binding", ("create",)),
+        Subresource("ephemeralcontainers", "Pod", ("get", "patch", "update")),
+        Subresource("eviction", "Eviction", ("create",), "policy/v1"),
+        Subresource("exec", "PodExecOptions", ("create", "get")),
+        Subresource("log", "Pod", ("get",)),
+        Subresource("portforward", "PodPortForwardOptions", ("create", "get")),
+        Subresource("proxy", "PodProxyOptions", ("create", "delete", "get", "patch", "update")),
+        Subresource("resize", "Pod", ("get", "patch", "update")),
+        STATUS,
+    ),
+    pod_spec=("spec",),
+    strategy=lambda dependencies: PodStrategy(dependencies.extensions),
+    defaults={"v1": default_pod},
+    printer=POD,
+)

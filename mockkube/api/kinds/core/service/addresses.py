@@ -3,6 +3,7 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required
+from mockkube.api.printers.reading import sections, string
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import is_ipv6, lenient_ip
 
@@ -123,3 +124,9 @@ def _validate_release(spec: ReadOnlyObject, what: str) -> list[FieldError]:
     if policy == "SingleStack":
         return []
     return [invalid("spec.ipFamilyPolicy", policy, f"must be set to 'SingleStack' when releasing the secondary {what}")]
+
+
+def balancer_addresses(obj: ReadOnlyObject) -> list[str]:
+    """Return the distinct addresses of a load balancer, sorted."""
+    ingress = sections(obj, "status", "loadBalancer", "ingress")
+    return sorted({string(item, "ip") or string(item, "hostname") for item in ingress} - {""})

@@ -3,9 +3,12 @@
 from typing import Any, Final
 
 from mockkube.api import names
+from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, not_supported, required
+from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.kinds.core.service import addresses
+from mockkube.api.kinds.core.service.printer import SERVICE
 from mockkube.api.kinds.core.service.transitions import drop_for_type
 from mockkube.api.kinds.core.service.warnings import service_warnings
 from mockkube.api.strategy import Judge, StatusStrategy
@@ -13,7 +16,42 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_cidr, lenient_ip, parse_ip, reachable_ip
 from mockkube.api.validation.formats import label, one_of, qualified, required_one_of, subdomain
 from mockkube.api.validation.labels import validate_labels
-from mockkube.api.validation.numbers import validate_port, port_or_name
+from mockkube.api.validation.numbers import port_or_name, validate_port
+from mockkube.features.capabilities import Capabilities
+
+_AFFINITY_SECONDS = 3 * 60 * 60
+
+
+def default_service(service: Object, caps: Capabilities) -> None:
+    """Fill in type, session affinity, ports and traffic policies."""
+    # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Service
+    spec = service.setdefault("spec", {})
+    _default_affinity(spec)
+    kind = spec.setdefault("type", "ClusterIP")
+    for port in spec.get("ports", ()):
+        port.setdefault("protocol", "TCP")
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port", 0)
+    if kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs")):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if kind in ("LoadBalancer", "NodePort", "ClusterIP"):
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+        for ingress in service.get("status", {}).get("loadBalancer", {}).get("ingress", ()):
+            if ingress.get("ip"):
+                ingress.setdefault("ipMode", "VIP")
+
+
+def _default_affinity(spec: Object) -> None:
+    affinity = spec.setdefault("sessionAffinity", "None")
+    if affinity == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif affinity == "ClientIP":
+        client = spec.get("sessionAffinityConfig", {}).get("clientIP", {})
+        if "timeoutSeconds" not in client:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
 
 HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 MODE: Final = "service.kubernetes.io/topology-mode"
@@ -327,3 +365,16 @@ def _validate_ingress(each: ReadOnlyObject, at: str, stored: list[str], *, stric
         if parse_ip(hostname) is not None:
             errors.append(invalid(f"{at}.hostname", hostname, "must be a DNS name, not an IP address"))
     return errors
+
+
+KIND: Final = Kind(
+    "",
+    "Service",
+    "services",
+    short_names=("svc",),
+    categories=("all",),
+    subresources=(Subresource("proxy", "ServiceProxyOptions", ("create", "delete", "get", "patch", "update")), STATUS),
+    strategy=lambda _: ServiceStrategy(),
+    defaults={"v1": default_service},
+    printer=SERVICE,
+)

@@ -1,7 +1,6 @@
 import pytest
 
-from mockkube.api.defaults.batch import default_job
-from mockkube.api.kinds.batch.job import JobStrategy
+from mockkube.api.kinds.batch.job import JobStrategy, default_job
 
 STRATEGY = JobStrategy()
 

@@ -7,8 +7,8 @@ from mockkube.api.kinds.core.node_validation import (
     TAINTS_ANNOTATION,
     validate_node,
     validate_node_change,
+    validate_taints,
 )
-from mockkube.api.validation.taints import validate_taints
 
 
 def node(spec=None, status=None, **annotations):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mockkube.api.defaults.claims import default_claim_spec
-from mockkube.api.defaults.containers import default_field_reference
-from mockkube.api.defaults.images import pull_policy
+from mockkube.api.kinds.core.persistent_volume_claim import default_claim_spec
+from mockkube.api.kinds.core.pod.containers.defaults import default_field_reference
+from mockkube.api.kinds.core.pod.containers.images import pull_policy
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 

@@ -1,0 +1,75 @@
+"""Columns and cells of webhook configurations and admission policies."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import elements, name_of, section, sections, string, value_at
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, integer_column, text_column
+from mockkube.api.types import ReadOnlyObject
+
+
+def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a webhook configuration."""
+    return [name_of(obj), len(elements(obj, "webhooks")), age(obj, now)]
+
+
+def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
+    """Return the table cells of a policy whose rules are under that key of the spec."""
+
+    def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+        return [name_of(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
+
+    return cells
+
+
+def _parameter_kind(obj: ReadOnlyObject) -> str:
+    if value_at(obj, "spec", "paramKind") is None:
+        return UNSET
+    kind = section(obj, "spec", "paramKind")
+    return f"{string(kind, 'apiVersion')}/{string(kind, 'kind')}"
+
+
+def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a policy's binding."""
+    return [name_of(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
+
+
+def _parameter(obj: ReadOnlyObject) -> str:
+    """Return the parameter's name, with a star for an omitted namespace, or its selector."""
+    reference = section(obj, "spec", "paramRef")
+    if named := string(reference, "name"):
+        return f"{string(reference, 'namespace') or '*'}/{named}"
+    if reference.get("selector") is not None:
+        return _printed_selector(section(reference, "selector"))
+    return UNSET
+
+
+def _printed_selector(selector: ReadOnlyObject) -> str:
+    """Return the selector as Go's `%v` prints the struct in memory."""
+    # upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
+    pairs = "".join(f"{key}: {value}," for key, value in sorted(section(selector, "matchLabels").items()))
+    requirements = "".join(
+        f"LabelSelectorRequirement{{Key:{string(item, 'key')},Operator:{string(item, 'operator')},"
+        f"Values:[{' '.join(str(value) for value in elements(item, 'values'))}],}},"
+        for item in sections(selector, "matchExpressions")
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )
+
+
+_PARAMETER_KIND = text_column("ParamKind", "The kind of its parameters.")
+
+WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "How many webhooks it has."), AGE), webhook_cells)
+
+POLICY_BINDING = Printer(
+    (
+        NAME,
+        text_column("PolicyName", "The policy it puts into force."),
+        text_column("ParamRef", "The parameters it uses."),
+        AGE,
+    ),
+    policy_binding_cells,
+)

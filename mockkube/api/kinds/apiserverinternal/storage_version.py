@@ -1,0 +1,43 @@
+"""StorageVersion: encoding versions of API servers."""
+
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.catalogue import STATUS
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import shortened
+from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column
+from mockkube.api.types import ReadOnlyObject
+
+
+def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a StorageVersion."""
+    servers = [
+        f"{string(server, 'apiServerID')}={string(server, 'encodingVersion')}"
+        for server in sections(obj, "status", "storageVersions")
+    ]
+    common = string(obj, "status", "commonEncodingVersion", missing=UNSET)
+    return [name_of(obj), common, shortened(servers, len(servers)), age(obj, now)]
+
+
+STORAGE_VERSION = Printer(
+    (
+        NAME,
+        text_column("CommonEncodingVersion", "The encoding all servers use."),
+        text_column("StorageVersions", "The encoding of each server."),
+        AGE,
+    ),
+    storage_version_cells,
+)
+
+KIND: Final = Kind(
+    "internal.apiserver.k8s.io",
+    "StorageVersion",
+    "storageversions",
+    namespaced=False,
+    versions=("v1alpha1",),
+    subresources=(STATUS,),
+    printer=STORAGE_VERSION,
+)

@@ -1,0 +1,40 @@
+"""Columns and cells that several workload kinds print."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.lists import containers
+from mockkube.api.printers.reading import name_of, number, section
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, integer_column, text_column
+from mockkube.api.types import ReadOnlyObject
+
+_READY = text_column("Ready", "Pods that are ready, of all that should run.")
+
+
+def _numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
+    return [number(obj, part, key) for key in keys]
+
+
+def _template(obj: ReadOnlyObject) -> list[str]:
+    return containers(section(obj, "spec", "template"))
+
+
+def _ready(obj: ReadOnlyObject) -> str:
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+
+
+def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
+    current = _numbers(obj, "status", "replicas", "readyReplicas")
+    return [name_of(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
+
+
+_REPLICAS = (
+    NAME,
+    integer_column("Desired", "Pods that should run."),
+    integer_column("Current", "Pods there are."),
+    integer_column("Ready", "Pods that are ready."),
+    AGE,
+    *WORKLOAD,
+    SELECTOR,
+)

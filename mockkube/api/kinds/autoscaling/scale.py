@@ -1,0 +1,24 @@
+"""Scale: the size of a workload."""
+
+from datetime import datetime
+
+from mockkube.api.printers.ages import age
+from mockkube.api.printers.reading import name_of, number
+from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, integer_column
+from mockkube.api.types import ReadOnlyObject
+
+
+def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Scale."""
+    return [name_of(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age(obj, now)]
+
+
+SCALE = Printer(
+    (
+        Column(NAME.name, description=NAME.description),
+        integer_column("Desired", "Pods that should run."),
+        integer_column("Available", "Pods there are."),
+        AGE,
+    ),
+    scale_cells,
+)

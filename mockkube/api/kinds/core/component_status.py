@@ -1,0 +1,40 @@
+"""ComponentStatus: deprecated health of scheduler, controller manager and etcd."""
+
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.kind import Kind
+from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.table import NAME, Cell, Printer, text_column
+from mockkube.api.types import ReadOnlyObject
+
+
+def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ComponentStatus."""
+    found = next((item for item in sections(obj, "conditions") if item.get("type") == "Healthy"), None)
+    if found is None:
+        return [name_of(obj), "Unknown", "", ""]
+    status = "Healthy" if found.get("status") == "True" else "Unhealthy"
+    return [name_of(obj), status, string(found, "message"), string(found, "error")]
+
+
+COMPONENT_STATUS = Printer(
+    (
+        NAME,
+        text_column("Status", "Whether the component is healthy."),
+        text_column("Message", "What it answered."),
+        text_column("Error", "What went wrong."),
+    ),
+    component_status_cells,
+)
+
+KIND: Final = Kind(
+    "",
+    "ComponentStatus",
+    "componentstatuses",
+    namespaced=False,
+    short_names=("cs",),
+    verbs=("get", "list"),
+    deprecation="v1 ComponentStatus is deprecated in v1.19+",
+    printer=COMPONENT_STATUS,
+)

@@ -1,0 +1,204 @@
+"""Printer for Pods: summarizes what the kubelet reports in one status."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mockkube.api.printers.ages import age, human_duration, parse_time
+from mockkube.api.printers.reading import (
+    elements,
+    has_condition,
+    is_deleting,
+    name_of,
+    number,
+    section,
+    sections,
+    string,
+    truth,
+    value_at,
+)
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, RowCondition, text_column, wide_column
+from mockkube.api.types import ReadOnlyObject
+
+COLUMNS = (
+    NAME,
+    text_column("Ready", "Containers that are ready, of all that should run."),
+    text_column("Status", "How the pod as a whole is doing."),
+    text_column("Restarts", "How often containers were restarted, and when one was last."),
+    AGE,
+    wide_column("IP", "The address of the pod."),
+    wide_column("Node", "The node the pod runs on."),
+    wide_column("Nominated Node", "The node kept free for the pod by preemption."),
+    wide_column("Readiness Gates", "Further conditions that hold, of those the pod waits for."),
+)
+
+_DONE = {
+    "Succeeded": [RowCondition(type="Completed", status="True", reason="Succeeded",
+                               message="The pod has completed successfully.")],
+    "Failed": [RowCondition(type="Completed", status="True", reason="Failed", message="The pod failed.")],
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Restarts:
+    """A number of restarts, and the end of the run before the last one."""
+
+    count: int = 0
+    last: datetime | None = None
+
+    def add(self, status: ReadOnlyObject) -> None:
+        """Add the restarts of one container."""
+        self.count += number(status, "restartCount")
+        ended = parse_time(string(status, "lastState", "terminated", "finishedAt"))
+        if ended is not None and (self.last is None or self.last < ended):
+            self.last = ended
+
+    def text(self, now: datetime) -> str:
+        """Return the number, with the age of the last restart if there is one."""
+        if self.count == 0 or self.last is None:
+            return str(self.count)
+        return f"{self.count} ({human_duration(now - self.last)} ago)"
+
+
+@dataclass(slots=True)
+class Summary:
+    """Container counts, status and restarts of a pod."""
+
+    reason: str
+    ready: int = 0
+    restarts: Restarts = field(default_factory=Restarts)
+
+
+def summarise(pod: ReadOnlyObject) -> Summary:
+    """Return the summary of a pod from its container statuses."""
+    # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
+    summary = Summary(_stated_reason(pod))
+    of_sidecars = Restarts()
+    stuck = _pass_init_containers(pod, summary, of_sidecars)
+    if not stuck or has_condition(pod, "Initialized"):
+        summary.restarts = of_sidecars
+        _pass_containers(pod, summary)
+    if is_deleting(pod):
+        summary.reason = _deletion_reason(pod, summary.reason)
+    return summary
+
+
+def _stated_reason(pod: ReadOnlyObject) -> str:
+    for found in sections(pod, "status", "conditions"):
+        if found.get("type") == "PodScheduled" and found.get("reason") == "SchedulingGated":
+            return "SchedulingGated"
+    return string(pod, "status", "reason") or string(pod, "status", "phase")
+
+
+def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
+    if string(pod, "status", "reason") == "NodeLost":
+        return "Unknown"
+    return reason if string(pod, "status", "phase") in _DONE else "Terminating"
+
+
+def _pass_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
+    """Visit the init containers up to the first unfinished one; return whether there is one."""
+    sidecars = {string(item, "name") for item in _sidecars(pod)}
+    total = len(elements(pod, "spec", "initContainers"))
+    for index, status in enumerate(sections(pod, "status", "initContainerStatuses")):
+        summary.restarts.add(status)
+        is_sidecar = string(status, "name") in sidecars
+        if is_sidecar:
+            of_sidecars.add(status)
+        if _has_succeeded(status):
+            continue
+        if is_sidecar and truth(status, "started"):
+            summary.ready += truth(status, "ready")
+            continue
+        summary.reason = f"Init:{_init_reason(status) or f'{index}/{total}'}"
+        return True
+    return False
+
+
+def _sidecars(pod: ReadOnlyObject) -> list[ReadOnlyObject]:
+    return [item for item in sections(pod, "spec", "initContainers") if item.get("restartPolicy") == "Always"]
+
+
+def _has_succeeded(status: ReadOnlyObject) -> bool:
+    terminated = value_at(status, "state", "terminated")
+    return terminated is not None and number(status, "state", "terminated", "exitCode") == 0
+
+
+def _init_reason(status: ReadOnlyObject) -> str:
+    """Return the reason why an init container is not finished; empty while it simply runs."""
+    if value_at(status, "state", "terminated") is not None:
+        return _exit_reason(section(status, "state", "terminated"))
+    waiting = string(status, "state", "waiting", "reason")
+    return "" if waiting == "PodInitializing" else waiting
+
+
+def _exit_reason(terminated: ReadOnlyObject) -> str:
+    if reason := string(terminated, "reason"):
+        return reason
+    if signal := number(terminated, "signal"):
+        return f"Signal:{signal}"
+    return f"ExitCode:{number(terminated, 'exitCode')}"
+
+
+def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
+    """Visit the containers from last to first: the first one in trouble gives the reason."""
+    error, is_running = "", False
+    for status in reversed(sections(pod, "status", "containerStatuses")):
+        summary.restarts.add(status)
+        state = section(status, "state")
+        if waiting := string(state, "waiting", "reason"):
+            summary.reason = waiting
+        elif state.get("terminated") is not None:
+            summary.reason = _exit_reason(section(state, "terminated"))
+            error = summary.reason if number(state, "terminated", "exitCode") else error
+        elif truth(status, "ready") and state.get("running") is not None:
+            is_running = True
+            summary.ready += 1
+    if summary.reason == "Completed":
+        summary.reason = _after_completion(pod, error, is_running=is_running)
+
+
+def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
+    """Return the status of a pod with a completed container: others may still run or have failed."""
+    if is_running and any(
+        found.get("type") == "Ready" and found.get("status") == "True"
+        for found in sections(pod, "status", "conditions")
+    ):
+        return "Running"
+    return error or ("NotReady" if is_running else "Completed")
+
+
+def _readiness_gates(pod: ReadOnlyObject) -> str:
+    gates = sections(pod, "spec", "readinessGates")
+    met = sum(has_condition(pod, string(gate, "conditionType")) for gate in gates)
+    return f"{met}/{len(gates)}" if gates else NONE
+
+
+def _address(pod: ReadOnlyObject) -> str:
+    addresses = sections(pod, "status", "podIPs")
+    return string(pod, "status", "podIP") or (string(addresses[0], "ip") if addresses else "")
+
+
+def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a pod."""
+    summary = summarise(pod)
+    total = len(elements(pod, "spec", "containers")) + len(_sidecars(pod))
+    return [
+        name_of(pod),
+        f"{summary.ready}/{total}",
+        summary.reason,
+        summary.restarts.text(now),
+        age(pod, now),
+        _address(pod) or NONE,
+        string(pod, "spec", "nodeName") or NONE,
+        string(pod, "status", "nominatedNodeName") or NONE,
+        _readiness_gates(pod),
+    ]
+
+
+def pod_conditions(pod: ReadOnlyObject) -> Sequence[RowCondition]:
+    """Return the row condition of a pod that succeeded or failed."""
+    return _DONE.get(string(pod, "status", "phase"), ())
+
+
+POD = Printer(COLUMNS, pod_cells, pod_conditions)

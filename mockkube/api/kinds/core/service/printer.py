@@ -1,0 +1,56 @@
+"""Printer for Services."""
+
+from datetime import datetime
+
+from mockkube.api.kinds.core.service.addresses import balancer_addresses
+from mockkube.api.printers.ages import UNKNOWN, age
+from mockkube.api.printers.labels import format_labels
+from mockkube.api.printers.reading import elements, name_of, number, section, sections, string
+from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
+from mockkube.api.types import ReadOnlyObject
+
+
+def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a Service."""
+    cluster_ips = elements(obj, "spec", "clusterIPs")
+    return [
+        name_of(obj),
+        string(obj, "spec", "type"),
+        str(cluster_ips[0]) if cluster_ips else NONE,
+        _external(obj),
+        ",".join(_port(port) for port in sections(obj, "spec", "ports")) or NONE,
+        age(obj, now),
+        format_labels(section(obj, "spec", "selector")),
+    ]
+
+
+def _external(obj: ReadOnlyObject) -> str:
+    external = [str(address) for address in elements(obj, "spec", "externalIPs")]
+    match string(obj, "spec", "type"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(external) or NONE
+        case "LoadBalancer":
+            return ",".join(balancer_addresses(obj) + external) or "<pending>"
+        case "ExternalName":
+            return string(obj, "spec", "externalName")
+    return UNKNOWN
+
+
+def _port(port: ReadOnlyObject) -> str:
+    node_port = number(port, "nodePort")
+    numbers = f"{number(port, 'port')}:{node_port}" if node_port > 0 else str(number(port, "port"))
+    return f"{numbers}/{string(port, 'protocol')}"
+
+
+SERVICE = Printer(
+    (
+        NAME,
+        text_column("Type", "How the service is exposed."),
+        text_column("Cluster-IP", "Its address inside the cluster."),
+        text_column("External-IP", "Its addresses outside."),
+        text_column("Port(s)", "Its ports, with those on the nodes."),
+        AGE,
+        wide_column("Selector", "The labels of the pods behind it."),
+    ),
+    service_cells,
+)

@@ -1,0 +1,21 @@
+"""Cells that PersistentVolumes and PersistentVolumeClaims share."""
+
+from mockkube.api.printers.reading import elements, is_deleting, string, value_at
+from mockkube.api.types import ReadOnlyObject
+
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def _phase(obj: ReadOnlyObject) -> str:
+    return "Terminating" if is_deleting(obj) else string(obj, "status", "phase")
+
+
+def _modes(obj: ReadOnlyObject, part: str) -> str:
+    modes = elements(obj, part, "accessModes")
+    return ",".join(short for mode, short in _MODES.items() if mode in modes)
+
+
+def _storage_class(obj: ReadOnlyObject) -> str:
+    annotated = value_at(obj, "metadata", "annotations", BETA_CLASS)
+    return string(obj, "spec", "storageClassName") if annotated is None else str(annotated)

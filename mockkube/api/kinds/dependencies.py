@@ -1,0 +1,23 @@
+"""Dependencies of strategies that higher packages provide."""
+
+from dataclasses import dataclass
+
+from mockkube.api.kinds.admissionregistration import admission_rules
+from mockkube.api.kinds.admissionregistration.admission_rules import PolicyExpressionCheck
+from mockkube.api.kinds.apiextensions import crd_schemas
+from mockkube.api.kinds.apiextensions.crd_schemas import SchemaCheck
+from mockkube.api.kinds.resource import device_expressions
+from mockkube.api.kinds.resource.device_expressions import ExpressionCheck
+from mockkube.api.object_rules import NO_RULES, ObjectRules
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyDependencies:
+    """Passed to strategies: checks of CEL expressions and CRD schemas, and the rules that proposals add."""
+
+    device_expression: ExpressionCheck = device_expressions.accept
+    policy_expression: PolicyExpressionCheck = admission_rules.accept
+    custom_schema: SchemaCheck = crd_schemas.accept
+    extensions: Extensions = NO_EXTENSIONS
+    objects: ObjectRules = NO_RULES

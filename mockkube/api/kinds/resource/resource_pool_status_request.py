@@ -1,0 +1,94 @@
+"""ResourcePoolStatusRequest: a question about the devices of pools."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.catalogue import STATUS
+from mockkube.api.kind import Kind
+from mockkube.api.printers.ages import since
+from mockkube.api.printers.reading import elements, name_of, number, sections, string, value_at
+from mockkube.api.printers.table import NAME, NONE, Cell, Printer, integer_column, text_column
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+
+
+def default_pool_status_request(request: Object, caps: Capabilities) -> None:
+    """Default the limit to a hundred pools."""
+    # upstream 1.36: pkg/apis/resource/v1alpha3/defaults.go
+    request.setdefault("spec", {}).setdefault("limit", 100)
+
+
+_DEVICE_COUNTS = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Status and completion time of a request."""
+
+    status: str
+    completed: str = NONE
+
+
+def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a ResourcePoolStatusRequest: sums over pools, once answered."""
+    outcome = _outcome(obj, now)
+    return [
+        name_of(obj),
+        string(obj, "spec", "driver"),
+        *_sums(obj, outcome.status),
+        number(obj, "status", "poolCount"),
+        outcome.status,
+        outcome.completed,
+    ]
+
+
+def _outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
+    for found in sections(obj, "status", "conditions"):
+        match found.get("type"), found.get("status"):
+            case "Complete", "True":
+                return _Outcome(_complete(obj), since(string(found, "lastTransitionTime"), now))
+            case "Failed", "True":
+                return _Outcome("Failed")
+    return _Outcome("Pending")
+
+
+def _complete(obj: ReadOnlyObject) -> str:
+    shown, count = len(elements(obj, "status", "pools")), number(obj, "status", "poolCount")
+    return f"Complete ({shown}/{count} pools)" if count > shown else "Complete"
+
+
+def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
+    if value_at(obj, "status") is None or status == "Failed":
+        return ["-"] * (len(_DEVICE_COUNTS) + 1)
+    pools = sections(obj, "status", "pools")
+    errors = sum(pool.get("validationError") is not None for pool in pools)
+    return [*[str(sum(number(pool, key) for pool in pools)) for key in _DEVICE_COUNTS], str(errors)]
+
+
+RESOURCE_POOL_STATUS_REQUEST = Printer(
+    (
+        NAME,
+        text_column("Driver", "The driver whose pools are asked for."),
+        text_column("Total", "All devices."),
+        text_column("Available", "Devices that are free."),
+        text_column("Allocated", "Devices in use."),
+        text_column("Unavailable", "Devices that cannot be used."),
+        text_column("Errors", "Pools that make no sense."),
+        integer_column("Pools", "How many pools there are."),
+        text_column("Status", "What has become of the request."),
+        text_column("Completed", "How long ago it was answered."),
+    ),
+    pool_request_cells,
+)
+
+KIND: Final = Kind(
+    "resource.k8s.io",
+    "ResourcePoolStatusRequest",
+    "resourcepoolstatusrequests",
+    namespaced=False,
+    versions=("v1alpha3",),
+    subresources=(STATUS,),
+    defaults={"v1alpha3": default_pool_status_request},
+    printer=RESOURCE_POOL_STATUS_REQUEST,
+)

@@ -1,0 +1,43 @@
+"""StorageVersionMigration: rewriting of stored objects in another version."""
+
+from datetime import datetime
+from typing import Final
+
+from mockkube.api.catalogue import STATUS
+from mockkube.api.kind import Kind
+from mockkube.api.printers.reading import name_of, sections, string
+from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column
+from mockkube.api.types import ReadOnlyObject
+
+_PROGRESS = ("Running", "Failed", "Succeeded")
+
+
+def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+    """Return the table cells of a StorageVersionMigration; the last true condition counts."""
+    resource, group = string(obj, "spec", "resource", "resource"), string(obj, "spec", "resource", "group")
+    holding = [
+        string(found, "type")
+        for found in sections(obj, "status", "conditions")
+        if found.get("status") == "True" and found.get("type") in _PROGRESS
+    ]
+    return [name_of(obj), f"{resource}.{group}" if group else resource, holding[-1] if holding else "Unknown"]
+
+
+STORAGE_VERSION_MIGRATION = Printer(
+    (
+        Column(NAME.name, description=NAME.description),
+        text_column("Resource", "What is migrated."),
+        text_column("Status", "How far the migration is."),
+    ),
+    migration_cells,
+)
+
+KIND: Final = Kind(
+    "storagemigration.k8s.io",
+    "StorageVersionMigration",
+    "storageversionmigrations",
+    namespaced=False,
+    versions=("v1", "v1beta1", "v1alpha1"),
+    subresources=(STATUS,),
+    printer=STORAGE_VERSION_MIGRATION,
+)

@@ -1,0 +1,26 @@
+"""Strategies of all kinds for one API server, created with its dependencies on first use."""
+
+from mockkube.api.catalogue import KindInfo, load
+from mockkube.api.kinds.dependencies import StrategyDependencies
+from mockkube.api.object_rules import with_rules
+from mockkube.api.strategy import Strategy
+
+
+class Strategies:
+    """Strategies of the built-in kinds, with the rules of proposals."""
+
+    def __init__(self, dependencies: StrategyDependencies | None = None) -> None:
+        self._dependencies = dependencies or StrategyDependencies()
+        self._created: dict[tuple[str, str], Strategy] = {}
+
+    def of(self, kind: KindInfo) -> Strategy:
+        """Return the strategy of a kind."""
+        key = (kind.group, kind.kind)
+        if key not in self._created:
+            self._created[key] = self._create(key)
+        return self._created[key]
+
+    def _create(self, key: tuple[str, str]) -> Strategy:
+        strategy = load(*key).strategy(self._dependencies)
+        rules = self._dependencies.objects.of_kind(key)
+        return strategy if rules is None else with_rules(strategy, rules)
