@@ -5,9 +5,10 @@ server does it itself, whatever controllers run.
 """
 
 import asyncio
+import logging
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from mockkube.api.types import Object
 from mockkube.apiserver.http.authentication import ALL_AUTHENTICATED, User
 from mockkube.apiserver.registry import creation, updating
@@ -24,6 +25,7 @@ _TEXT: Final = (
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
     "clusters."
 )
+_LOG: Final = logging.getLogger("mockkube.apiserver")
 _OPTIONS: Final = WriteOptions(field_manager="kube-controller-manager")
 _ACCOUNTS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", ALL_AUTHENTICATED)
 
@@ -51,7 +53,7 @@ class Accounts:
     async def ensure(self, namespace: str) -> None:
         """Create what an active namespace lacks, and bring the certificate up to date."""
         record = self._stored("namespaces").record("", namespace)
-        if record is None or record.fields["status.phase"] != "Active":
+        if record is None or record.fields.get("status.phase") != "Active":
             return
         if self._stored("serviceaccounts").record(namespace, ACCOUNT) is None:
             await self._create("serviceaccounts", _ACCOUNT_MAKER, namespace, {"metadata": {"name": ACCOUNT}})
@@ -94,7 +96,12 @@ class Accounts:
         namespace = next(iter(self._pending), None)
         if namespace is not None:
             del self._pending[namespace]
-            await self.ensure(namespace)
+            try:
+                await self.ensure(namespace)
+            except ApiError as error:
+                _LOG.warning("namespace %s: %s", namespace, error)
+            except Exception as error:  # what is stored in one namespace must not take the server down
+                self._registry.services.cache.bad.fail("Accounts", "namespaces", namespace, error)
         if not self._pending:
             self._wake.clear()
 

@@ -52,10 +52,15 @@ class View:
         return [record.key for record, obj in self._decoded.items() if self._fresh(record) != obj]
 
     def _fresh(self, record: Record) -> Object:
+        """Decode a record; of what cannot be decoded there is the metadata alone, on which its readers fail."""
         obj = record.load()
-        if self.resource.home is not self.resource:
-            obj = self.resource.served(obj)
-        return self._lens(obj)
+        try:
+            if self.resource.home is not self.resource:
+                obj = self.resource.served(obj)
+            return self._lens(obj)
+        except Exception:
+            named = {"name": record.name, "namespace": record.namespace, "resourceVersion": str(record.revision)}
+            return {"kind": self.resource.kind.kind, "apiVersion": self.resource.api_version, "metadata": named}
 
     def _decode(self, record: Record) -> ReadOnlyObject:
         obj = self._fresh(record)

@@ -58,6 +58,7 @@ from mockkube.proposals.lending import extensions_for, object_rules_for, schema_
 from mockkube.proposals.outside import usual_trains
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import LoopBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class ApiServerOptions:
     """Whether another component of the cluster runs, by its name."""
     identity: str = ""
     """Of whom its lease says that it is alive: the host, and behind a slash what tells it apart; empty: no lease."""
+    board: LoopBoard | None = None
+    """Where it shows which objects it cannot read."""
     accounts: TokenIssuer | None = None
     """Whose tokens are good here; None: a new one, so that tokens end with the server."""
 
@@ -124,6 +127,7 @@ class ApiServer:
             runtime_config=options.runtime_config,
             family=_family(options.caps.version, options.trains),
             accounts=options.accounts,
+            board=options.board,
         )
         self._definitions = DefinitionsOnDemand(self.registry)
         if options.beside is not None:
@@ -150,6 +154,7 @@ class ApiServer:
         self.handler = Router(self.registry, authenticator, doorkeeper, clock, self.metrics, plain, proxy)
         self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)
+        services.cache.wrote = self._housekeeping.wrote
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
 

@@ -5,15 +5,16 @@ reads hundreds of others. `suspects` finds the objects that were in hand where a
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.runtime.loop_board import Loop, LoopBoard
 
+T = TypeVar("T")
 UNREADABLE: Final = "unreadable"
 _SHOWN_MAX: Final = 10_000
 _LOGGED_MAX: Final = 10_000
@@ -45,6 +46,14 @@ class BadObjects:
             del self._bad[next(iter(self._bad))]
         if not known:
             self._board.bell.ring()
+
+    def attempt(self, reader: str, kind: str, key: object, act: Callable[[], T], otherwise: T) -> T:
+        """Return what `act` returns; where it fails on an object, show that and return something else."""
+        try:
+            return act()
+        except Exception as error:
+            self.fail(reader, kind, key, error)
+            return otherwise
 
     def log(self, reader: str, kind: str, key: object, error: Exception) -> None:
         """Log, once, that a reader has failed on an object."""
@@ -83,7 +92,9 @@ def name_of(reader: Any) -> str:
     """Return what a callable, or the object whose method it is, is called."""
     owner = getattr(reader, "__self__", reader)
     name = getattr(owner, "name", None)
-    return name if isinstance(name, str) else type(owner).__name__
+    if isinstance(name, str):
+        return name
+    return owner.__qualname__ if callable(owner) and hasattr(owner, "__qualname__") else type(owner).__name__
 
 
 def suspects(error: Exception) -> Iterator[ReadOnlyObject]:

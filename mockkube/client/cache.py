@@ -107,7 +107,7 @@ class ListWatch:
         self.bell = Bell()
         self._client, self._clock, self._selection = client, clock, selection
         self._outages = outages or Outages(owner or self.name)
-        self.bad = bad or BadObjects()
+        self.bad = BadObjects() if bad is None else bad
         self._batch_max = batch_max
         """How many changes one step takes in; 0: all that wait."""
         self._handlers: list[Handler] = []
@@ -280,15 +280,32 @@ class ListWatch:
         """Tell one handler of a change, of which it may have missed what came before."""
         if self._refused and (number, key) in self._refused:
             change = _since(change, self._refused.pop((number, key)))
+        handler = self._handlers[number]
         try:
-            self._handlers[number](change)
+            handler(change)
         except Exception as error:
-            reader = name_of(self._handlers[number])
+            if _blames_another(handler, change, error):
+                self._hand(number, key, change)
+                return
+            reader = name_of(handler)
             if change.type is EventType.DELETED:
                 self.bad.log(reader, self.kind, key, error)
             else:
                 self._refused[number, key] = change.old
                 self.bad.fail(reader, self.kind, key, error)
+
+
+def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
+    """Return whether the owner of a handler goes on without another object, which made it fail on this change."""
+    pass_over = getattr(getattr(handler, "__self__", None), "pass_over", None)
+    if pass_over is None:
+        return False
+    for obj in suspects(error):
+        if obj is change.object or obj is change.old:
+            return False  # it is the innermost that was in hand
+        if pass_over(obj, error):
+            return True
+    return False
 
 
 def _since(change: Change, taken: ReadOnlyObject | None) -> Change:

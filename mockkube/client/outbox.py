@@ -78,7 +78,7 @@ class Outbox:
     def _batch(self, count_max: int) -> list[Object]:
         batch: dict[str, Object] = {}
         for event in islice(self._waiting, count_max):
-            about = (event.get("regarding") or event.get("involvedObject") or {}).get("uid", "")
+            about = str((event.get("regarding") or event.get("involvedObject") or {}).get("uid", ""))
             if about in batch:
                 break
             batch[about] = event
@@ -94,6 +94,8 @@ class Outbox:
             pass
         except ApiError as error:
             tell_rejected(event, error)
+        except Exception:  # what it is about cannot be read; other events can
+            _LOG.exception("unable to write event %s", event.get("reason"))
         return True
 
     def _postponed(self) -> bool:

@@ -16,7 +16,7 @@ class Key(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.namespace}/{self.name}" if self.namespace else f"{self.name}"
 
 
 def key_of(obj: ReadOnlyObject) -> Key:

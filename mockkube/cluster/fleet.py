@@ -207,7 +207,7 @@ class Fleet:
             around = self._surroundings
 
             def build(asked: Asked) -> Server:
-                return self._means.build(replace(around, settings=asked.settings))
+                return self._means.build(replace(around, settings=asked.settings, board=self.workshop.board(name)))
 
             self._replicas[name] = Replica(self._means.fronts(name), self.workshop.door(name), build, around.clock)
         return self._replicas[name]
@@ -323,4 +323,5 @@ class Fleet:
             return self._crew.doing(name, asked)
         if name in self._failures:
             return Doing(running=False, reason="Failed", message=self._failures[name], url=self.url(name))
-        return Doing(running=True, reason="Running", message="answers requests", url=self.url(name))
+        loops = tuple(self.workshop.loops(name))
+        return Doing(running=True, reason="Running", message="answers requests", url=self.url(name), loops=loops)

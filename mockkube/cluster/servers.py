@@ -16,6 +16,7 @@ from mockkube.cluster.nodes import Registrar
 from mockkube.cluster.readings import REAL
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
+from mockkube.runtime.loop_board import LoopBoard
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.registry import Registry
@@ -65,6 +66,8 @@ class Surroundings:
     """The issuer of tokens of this cluster, so that they outlive a server's restart."""
     runs: Callable[[str], bool] = lambda component: False
     """Whether another component runs, by its name."""
+    board: LoopBoard | None = None
+    """Where it shows which objects it cannot read."""
 
 
 def build_api_server(surroundings: Surroundings) -> Server:
@@ -90,6 +93,7 @@ def build_api_server(surroundings: Surroundings) -> Server:
         beside=surroundings.beside,
         accounts=surroundings.accounts,
         runs=surroundings.runs,
+        board=surroundings.board,
         identity=_identity(surroundings),
     )
     return ApiServer(store=surroundings.store, options=options, clock=surroundings.clock, chance=surroundings.chance)

@@ -67,12 +67,17 @@ class Workshop:
         describe(metrics, EffectiveVersion.of(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         chance = Chance.seeded(self._chance.random.getrandbits(64), name)
-        board = self._boards[name] = LoopBoard(self.looping)
+        board = self.board(name)
         log = self.log(name)
         context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board, log)
         fleet = name.partition(".")[0]
         part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
         return part
+
+    def board(self, component: str) -> LoopBoard:
+        """Return a new board for a component, whose loops are what is on it."""
+        board = self._boards[component] = LoopBoard(self.looping)
+        return board
 
     def forget(self, component: str) -> None:
         """Forget what a part was given that is gone."""

@@ -59,6 +59,15 @@ class Heirs:
         self._owners, self._kind, self._selector = owners, kind, selector
         self._added, self._updated, self._deleted = added, updated, deleted
 
+    @property
+    def name(self) -> str:
+        """That under which what it fails on is shown."""
+        return self._kind
+
+    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+        """Act as if an owner were not there that cannot be read, until it changes."""
+        return self._owners.holds(obj) and self._owners.hide(obj, self.name, error)
+
     def heed(self, change: Change) -> None:
         """Pass a change of something owned on; what is marked for deletion counts as deleted."""
         obj = change.object

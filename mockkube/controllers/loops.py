@@ -20,6 +20,8 @@ from mockkube.runtime.steps import Bell
 WINDOW_SECONDS: Final = 60.0
 LOOP_MIN: Final = 5
 """Failures in a row, or replacements within the window, from which on it is called a loop."""
+STALE_SECONDS: Final = 1100.0
+"""How long after its last failure it is one: as long as anything waits to be tried again, and a little longer."""
 _MOMENTS_MAX: Final = 1000
 """Moments remembered of one pair and cause: rates above this many a minute all look the same."""
 _PAIRS_MAX: Final = 10_000
@@ -41,6 +43,7 @@ class _Pair:
     missing: int = 0
     """How much was lost and is not replaced yet."""
     failures_in_a_row: int = 0
+    failed_at: float = 0.0
     message: str = ""
 
 
@@ -57,7 +60,8 @@ class Loops(Collector):
         pair = self._pair(controller, str(key))
         looped = pair.failures_in_a_row >= LOOP_MIN
         pair.failures_in_a_row = max(pair.failures_in_a_row + 1, LOOP_MIN if at_once else 0)
-        pair.failed.append(self._clock.monotonic())
+        pair.failed_at = self._clock.monotonic()
+        pair.failed.append(pair.failed_at)
         pair.message = message
         if pair.failures_in_a_row >= LOOP_MIN and not looped:
             self._bell.ring()
@@ -119,9 +123,9 @@ class Loops(Collector):
         return pair
 
     def _loops(self) -> Iterator[Loop]:
-        since = self._clock.monotonic() - WINDOW_SECONDS
+        since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS
         for (controller, key), pair in self._pairs.items():
-            if pair.failures_in_a_row >= LOOP_MIN:
+            if pair.failures_in_a_row >= LOOP_MIN and pair.failed_at > stale:
                 yield Loop(controller, key, Cause.FAILING, _recent(pair.failed, since), pair.message)
             replaced = _recent(pair.replaced, since)
             if replaced >= LOOP_MIN:

@@ -33,7 +33,7 @@ class Heartbeats:
     ) -> None:
         """Show leases that cannot be read among the `bad` objects."""
         self.name = f"{owner}/leases"
-        self._bad = bad or BadObjects()
+        self._bad = BadObjects() if bad is None else bad
         self.bell = Bell()
         self._client, self._clock, self._owns = client, clock, owns
         self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
@@ -60,6 +60,7 @@ class Heartbeats:
         self._nodes[_slot(name)].pop(name, None)
         self._fresh.pop(name, None)
         self._leases.pop(name, None)
+        self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
 
     def ready(self) -> bool:
         """Whether a lease is to be made or renewed."""

@@ -1,6 +1,7 @@
 """LimitRanger: the limit ranges of a namespace fill in what containers ask for, and bound it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from mockkube.api.pod_amounts import Amounts, containers_of, pod_amounts, read
@@ -8,10 +9,12 @@ from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse, together
+from mockkube.apiserver.registry.cache import Record
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _MILLI_MAX: Final = (2**63 - 1) // 1000
 _NOTHING: Final = parse("0")
+_AMOUNTS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 
 
 class LimitRanger(Plugin):
@@ -54,7 +57,16 @@ def _limit_ranges(request: Request) -> Iterator[list[ReadOnlyObject]]:
     """The limits of each limit range of the namespace."""
     resource = request.find("", "limitranges")
     for record in resource.collection.range(resource.prefix(request.call.namespace)):
-        yield record.load()["spec"].get("limits") or []
+        yield resource.collection.bad.attempt("LimitRanger", "limitranges", record.place, partial(_limits, record), [])
+
+
+def _limits(record: Record) -> list[ReadOnlyObject]:
+    """The limits of a limit range, of which every amount can be read."""
+    limits: list[ReadOnlyObject] = record.load()["spec"].get("limits") or []
+    for limit in limits:
+        for name in _AMOUNTS:
+            read(limit.get(name))
+    return limits
 
 
 def _refuse(request: Request, complaints: list[str]) -> None:

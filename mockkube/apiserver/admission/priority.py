@@ -62,8 +62,12 @@ def _default_class(request: Request) -> Standing | None:
     """The default class, the lowest if a race made several."""
     collection = request.find("scheduling.k8s.io", "priorityclasses").collection
     loaded = (record.load() for record in collection.range(collection.prefix))
-    defaults = [Standing.read(one) for one in loaded if one.get("globalDefault")]
+    defaults = [Standing.read(one) for one in loaded if one.get("globalDefault") is True and _is_readable(one)]
     return min(defaults, key=lambda one: one.value) if defaults else None
+
+
+def _is_readable(priority_class: ReadOnlyObject) -> bool:
+    return isinstance(priority_class.get("value", 0), int)
 
 
 def _apply(request: Request, standing: Standing) -> None:

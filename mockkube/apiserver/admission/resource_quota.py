@@ -1,5 +1,6 @@
 """ResourceQuota: what is made in a namespace is counted against its quotas, and refused when they are used up."""
 
+from functools import partial
 from typing import Final
 
 from mockkube.api import quota_usage
@@ -10,8 +11,9 @@ from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.http.authentication import MASTERS, User
 from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.apiserver.registry.resource import Call
+from mockkube.apiserver.registry.resource import Call, Resource
 
 TRIES_MAX: Final = 100
 """How often a usage is written against concurrent requests; then the last conflict is the answer."""
@@ -31,12 +33,28 @@ class ResourceQuota(Plugin):
         if not request.call.namespace or not _counted(request):
             return
         resource = request.find("", "resourcequotas")
-        quotas = [record.load() for record in resource.collection.range(resource.prefix(request.call.namespace))]
-        charges = {quota["metadata"]["name"]: _charge(request, quota) for quota in quotas}
+        records = resource.collection.range(resource.prefix(request.call.namespace))
+        charges = {record.name: _charge(request, record.load()) for record in records if _is_readable(resource, record)}
         if not request.dry_run:
             for name, charge in charges.items():
                 if charge:
                     await _book(request, name)
+
+
+def _is_readable(resource: Resource, record: Record) -> bool:
+    """Whether a stored quota can be read; one that cannot limits nothing, as upstream's informers do not have it."""
+    bad, read_it = resource.collection.bad, partial(_read, record)
+    return bad.attempt("ResourceQuota", "resourcequotas", record.place, read_it, otherwise=False)
+
+
+def _read(record: Record) -> bool:
+    quota = record.load()
+    spec, status = quota.get("spec") or {}, quota.get("status") or {}
+    for amounts in (spec.get("hard"), status.get("hard"), status.get("used")):
+        read(amounts)
+    scopes = [one["scopeName"] for one in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()]
+    hash((*scopes, *(spec.get("scopes") or ())))
+    return True
 
 
 def _counted(request: Request) -> bool:

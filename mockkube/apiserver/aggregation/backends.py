@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from mockkube.api.conditions import condition, find_condition, with_condition
@@ -37,12 +38,13 @@ class Backends:
         self._registry = registry
         self.transport = Transport(proxy)
         self.known = registry.elsewhere
-        self.rounds = Rounds(self._look, registry.services.clock)
+        self.rounds = Rounds(self._look, registry.services.clock, registry.services.cache.bad)
 
     def start(self) -> None:
         """Know the APIServices there are, and follow them from now on."""
         for record in self._home.collection.records.values():
-            self._learn(record)
+            bad = self._registry.services.cache.bad
+            bad.attempt("Backends", "apiservices", record.name, partial(self._learn, record), None)
         for (group, plural), listener in self._heeded():
             self._stored(group, plural).collection.listeners[listener] = None
 

@@ -109,15 +109,34 @@ class Grants:
 
     def _changed(self, change: Change) -> None:
         if change.previous is not None:
-            for subject, _ in _grants_of(change.previous):
-                self._index[change.previous.namespace][subject].pop(change.previous.key, None)
+            index = self._index.get(change.previous.namespace, {})
+            for subject, _ in _granted_before(change.previous):
+                index[subject].pop(change.previous.key, None)
         if change.type is not ChangeType.DELETED:
             self._add(change.record)
 
     def _add(self, record: Record) -> None:
         index = self._index.setdefault(record.namespace, {})
-        for subject, grant in _grants_of(record):
+        for subject, grant in self._grants_in(record):
             index.setdefault(subject, {}).setdefault(record.key, grant)
+
+    def _grants_in(self, record: Record) -> list[tuple[Subject, Grant]]:
+        """What a binding grants; nothing if it cannot be read."""
+        collection = self._collections[1 if record.namespace else 0]
+        return collection.bad.attempt("RBAC", collection.kind, record.place, lambda: _read_grants(record), [])
+
+
+def _granted_before(record: Record) -> list[tuple[Subject, Grant]]:
+    try:
+        return _read_grants(record)
+    except Exception:  # it has granted nothing
+        return []
+
+
+def _read_grants(record: Record) -> list[tuple[Subject, Grant]]:
+    grants = list(_grants_of(record))
+    hash(tuple(subject for subject, _ in grants))
+    return grants
 
 
 def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:

@@ -1,8 +1,8 @@
 """The rules of roles, compiled once for each state of a role."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import local
-from typing import Final
+from typing import Final, TypeVar
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
@@ -11,6 +11,7 @@ from mockkube.apiserver.registry.cache import Change, Record
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
 
+T = TypeVar("T")
 GROUP: Final = "rbac.authorization.k8s.io"
 
 
@@ -62,11 +63,16 @@ class Roles:
     def _rules(self, record: Record) -> tuple[Rule, ...]:
         compiled = self._compiled.get(record.key)
         if compiled is None or compiled[0] is not record:
-            role = record.load()
-            own = None if role.get("aggregationRule") else tuple(map(Rule.read, role.get("rules") or ()))
+            nothing: tuple[Rule, ...] | None = ()
+            own = self._attempt(record, lambda: _compile(record.load()), nothing)
             compiled = self._compiled[record.key] = (record, own)
         rules = compiled[1]
         return self._aggregated(record) if rules is None else rules
+
+    def _attempt(self, record: Record, read: Callable[[], T], otherwise: T) -> T:
+        """Return what is read of a role; a role that cannot be read grants nothing."""
+        collection = self._resources["roles" if record.namespace else "clusterroles"].collection
+        return collection.bad.attempt("RBAC", collection.kind, record.place, read, otherwise)
 
     def _aggregated(self, record: Record) -> tuple[Rule, ...]:
         """What a role gathers from others, as long as no cluster role changes."""
@@ -83,11 +89,15 @@ class Roles:
     def _gather(self, record: Record) -> tuple[Rule, ...]:
         # upstream 1.36: pkg/controller/clusterroleaggregation
         found: dict[Rule, None] = {}
-        for selector in selectors_of(record.load()):
+        for selector in self._attempt(record, lambda: selectors_of(record.load()), list[LabelSelector]()):
             for other in tuple(self._resources["clusterroles"].collection.records.values()):
                 if other is not record and selector.matches(other.labels):
                     found |= dict.fromkeys(self._rules(other))
         return tuple(found)
+
+
+def _compile(role: ReadOnlyObject) -> tuple[Rule, ...] | None:
+    return None if role.get("aggregationRule") else tuple(map(Rule.read, role.get("rules") or ()))
 
 
 def selectors_of(role: ReadOnlyObject) -> list[LabelSelector]:

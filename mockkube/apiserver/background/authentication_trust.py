@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from mockkube.api.errors import AlreadyExists, Conflict, NotFound
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object
 from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.registry import creation, updating
@@ -39,13 +39,18 @@ class AuthenticationTrust:
     def __init__(self, registry: Registry, data: Mapping[str, str]) -> None:
         self._registry = registry
         self._data = dict(data)
-        self.rounds = Rounds(self._ensure, registry.services.clock)
+        self.rounds = Rounds(self._ensure, registry.services.clock, registry.services.cache.bad)
 
     async def start(self) -> None:
         """Publish, and follow the ConfigMap from now on."""
         if self._data:
             self._home.collection.listeners[self._changed] = None
-            await self._ensure(NAME)
+            try:
+                await self._ensure(NAME)
+            except ApiError:
+                raise
+            except Exception:
+                self.rounds.add(NAME)  # where it fails again, for all to see
 
     def stop(self) -> None:
         """Follow no longer."""

@@ -7,6 +7,7 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from mockkube_storage import errors as store_errors
@@ -16,6 +17,7 @@ from mockkube.api.times import parse_micro_time, render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
+from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
@@ -63,12 +65,17 @@ class IdentityLease:
         """Delete the leases of servers that have not been heard of for as long as they said."""
         home = self._home
         for record in tuple(home.collection.range(home.key(NAMESPACE, ""))):
-            if record.labels.get(IDENTITY) == _SERVER and expired(record.load(), self._registry.services.clock.now()):
+            if record.labels.get(IDENTITY) == _SERVER and self._expired(record):
                 try:
                     call = Call(APISERVER, NAMESPACE, record.name, user_agent=MANAGER)
                     await deletion.delete(home, call, DeleteOptions())
                 except NotFound:
                     continue
+
+    def _expired(self, record: Record) -> bool:
+        services = self._registry.services
+        ask = partial(expired, record.load(), services.clock.now())
+        return services.cache.bad.attempt("IdentityLease", "leases", record.place, ask, otherwise=False)
 
     async def renewing(self) -> None:
         """Renew the lease until cancelled."""
@@ -114,6 +121,8 @@ class IdentityLease:
             await act()
         except (ApiError, store_errors.Unavailable) as error:
             _LOG.warning("lease %s: %s", self._name, error)
+        except Exception as error:
+            self._registry.services.cache.bad.fail("IdentityLease", "leases", f"{NAMESPACE}/{self._name}", error)
 
 
 def expired(lease: ReadOnlyObject, now: datetime) -> bool:

@@ -4,7 +4,7 @@
 from datetime import timedelta
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, NotFound
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.kinds.core.service import allocation as wants
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -33,8 +33,8 @@ class IPAddresses:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         clock = registry.services.clock
-        self.services = Rounds(self._mend, clock)
-        self.orphans = Rounds(self._clean, clock)
+        self.services = Rounds(self._mend, clock, registry.services.cache.bad)
+        self.orphans = Rounds(self._clean, clock, registry.services.cache.bad)
 
     async def start(self) -> None:
         """Bring addresses to what services have, and follow both from now on."""
@@ -43,7 +43,12 @@ class IPAddresses:
         addresses.listeners[self._address_changed] = None
         self._registry.services.service_stored = self.settle
         for record in tuple(services.records.values()):
-            await self._mend(f"{record.namespace}/{record.name}")
+            try:
+                await self._mend(record.place)
+            except ApiError:
+                raise
+            except Exception:
+                self.services.add(record.place)  # where it fails again, for all to see
         self.orphans.add(*(record.name for record in addresses.records.values()))
 
     def stop(self) -> None:

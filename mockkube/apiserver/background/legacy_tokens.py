@@ -19,7 +19,7 @@ from mockkube.apiserver.http.authentication import ALL_AUTHENTICATED, InvalidCre
 from mockkube.apiserver.kept_tokens import TOKEN, kept_token
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change, ChangeType
+from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
@@ -39,9 +39,10 @@ class LegacyTokens:
         self._registry = registry
         self._authority = authority
         clock = registry.services.clock
-        self.secrets = Rounds(self._ensure, clock)
-        self.references = Rounds(self._forget, clock)
-        self.uses = Rounds(self._note, clock)
+        bad = registry.services.cache.bad
+        self.secrets = Rounds(self._ensure, clock, bad)
+        self.references = Rounds(self._forget, clock, bad)
+        self.uses = Rounds(self._note, clock, bad)
 
     def start(self) -> None:
         """Follow secrets and accounts, and see to the secrets there are."""
@@ -88,7 +89,7 @@ class LegacyTokens:
     def _secrets_of(self, namespace: str, account: str) -> Iterator[str]:
         secrets = self._stored("secrets")
         for record in secrets.collection.range(secrets.key(namespace, "")):
-            if record.fields.get("type") == TYPE and _account_of(record.load()).name == account:
+            if record.fields.get("type") == TYPE and _names(record, account):
                 yield f"{namespace}/{record.name}"
 
     async def _ensure(self, key: str) -> None:
@@ -190,6 +191,11 @@ class _Reference:
     namespace: str
     secret: str
     account: _Account
+
+
+def _names(record: Record, account: str) -> bool:
+    annotations = (record.load().get("metadata") or {}).get("annotations")
+    return isinstance(annotations, dict) and annotations.get(SERVICE_ACCOUNT_NAME) == account
 
 
 def _account_of(secret: ReadOnlyObject) -> _Account:

@@ -10,17 +10,18 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from mockkube.api.errors import AlreadyExists, Conflict, NotFound
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.background.api_service_priorities import CUSTOM, Priority, priority_of
 from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change, Collection
+from mockkube.apiserver.registry.cache import Change, Collection, Record
 from mockkube.apiserver.registry.creation import DEFINITIONS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
+from mockkube.client.bad_objects import name_of
 
 API_SERVICES: Final = ("apiregistration.k8s.io", "apiservices")
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -39,7 +40,7 @@ class Registrations:
         self._before: frozenset[str] = frozenset()
         """What was there when the server started."""
         self._seen_to: set[str] = set()
-        self.rounds = Rounds(self.ensure, registry.services.clock)
+        self.rounds = Rounds(self.ensure, registry.services.clock, registry.services.cache.bad)
 
     async def start(self) -> None:
         """Announce what is served, and follow definitions and APIServices from now on."""
@@ -48,10 +49,24 @@ class Registrations:
         self._before = frozenset(record.name for record in home.collection.records.values())
         names = dict.fromkeys([*self._on_start, *self._before])
         for record in definitions.records.values():
-            names.update(dict.fromkeys(_names(record.load())))
+            names.update(dict.fromkeys(self._names_in(record)))
         home.collection.listeners[self._changed] = None
         definitions.listeners[self._defined] = None
-        await asyncio.gather(*(self.ensure(name) for name in names))
+        await asyncio.gather(*(self._begin(name) for name in names))
+
+    async def _begin(self, name: str) -> None:
+        try:
+            await self.ensure(name)
+        except ApiError:
+            raise
+        except Exception:
+            self.rounds.add(name)  # where it fails again, for all to see
+
+    def _names_in(self, record: Record, *, served: bool = False) -> list[str]:
+        bad = self._registry.services.cache.bad
+        return bad.attempt(
+            name_of(self), "customresourcedefinitions", record.name, lambda: _names(record.load(), served=served), []
+        )
 
     def stop(self) -> None:
         """Follow no longer."""
@@ -103,8 +118,8 @@ class Registrations:
         if name in self._on_start:
             return self._on_start[name]
         version, _, group = name.partition(".")
-        definitions = (record.load() for record in self._definitions.records.values() if record.name.endswith(group))
-        if any(name in _names(one, served=True) for one in definitions):
+        definitions = [record for record in self._definitions.records.values() if record.name.endswith(group)]
+        if any(name in self._names_in(one, served=True) for one in definitions):
             return _api_service(group, version, CUSTOM, ALWAYS)
         return None
 
@@ -114,7 +129,7 @@ class Registrations:
     def _defined(self, change: Change) -> None:
         for record in (change.record, change.previous):
             if record is not None:
-                self.rounds.add(*_names(record.load()))
+                self.rounds.add(*self._names_in(record))
 
     async def _create(self, wanted: Object | None) -> None:
         if wanted is None:

@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import ApiError
+from mockkube.client.bad_objects import BadObjects, name_of
 from mockkube.runtime.clock import Clock
 
 RETRY_SECONDS: Final = 1.0
@@ -23,8 +24,11 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 class Rounds(Generic[_Key]):
     """Calls `see_to` with every key that was added, once however often it was added meanwhile."""
 
-    def __init__(self, see_to: Callable[[_Key], Awaitable[None]], clock: Clock) -> None:
+    def __init__(self, see_to: Callable[[_Key], Awaitable[None]], clock: Clock, bad: BadObjects | None = None) -> None:
+        """Show keys that fail for what is stored among the `bad` objects."""
         self._see_to = see_to
+        self._name = name_of(see_to)
+        self._bad = BadObjects() if bad is None else bad
         self._clock = clock
         self._pending: dict[_Key, None] = {}
         self._failures: dict[_Key, int] = {}
@@ -72,11 +76,13 @@ class Rounds(Generic[_Key]):
                 await self._see_to(key)
             except (ApiError, store_errors.Unavailable) as error:
                 self._come_back(key, str(error))
-            except Exception as error:  # a bug met with one key must not take the server down
-                _LOG.exception("%s: a bug", key)
+            except Exception as error:  # what is stored under one key must not take the server down
+                self._bad.fail(self._name, "", key, error)
                 self._come_back(key, repr(error))
             else:
                 self._failures.pop(key, None)
+                if self._bad:
+                    self._bad.forget("", key, self._name)
         if not self._pending:
             self._wake.clear()
 

@@ -21,7 +21,7 @@ from mockkube.api.custom.conditions import (
 )
 from mockkube.api.custom.definition import Definition
 from mockkube.api.custom.schemas import SchemaReader
-from mockkube.api.errors import Conflict, NotFound
+from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -72,7 +72,7 @@ class Definitions:
         collection = self._resource.collection
         collection.listeners[self._changed] = None
         for record in tuple(collection.records.values()):
-            await self.ensure(record.name)
+            await self._try(record.name)
 
     async def run(self) -> None:
         """See to definitions that change, until cancelled."""
@@ -103,12 +103,18 @@ class Definitions:
         name = next(iter(self._pending), None)
         if name is not None:
             del self._pending[name]
-            try:
-                await self.ensure(name)
-            except Exception:  # one bad definition must not keep the others from being served
-                _LOG.exception("the definition %s cannot be served", name)
+            await self._try(name)
         if not self._pending:
             self._wake.clear()
+
+    async def _try(self, name: str) -> None:
+        """See to a definition; a bad one must not keep the others from being served."""
+        try:
+            await self.ensure(name)
+        except ApiError as error:
+            _LOG.warning("the definition %s cannot be served: %s", name, error)
+        except Exception as error:
+            self._registry.services.cache.bad.fail("Definitions", "customresourcedefinitions", name, error)
 
     async def ensure(self, name: str) -> None:
         """Bring a definition to where it is served, or gone."""

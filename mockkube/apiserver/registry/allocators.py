@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mockkube.api.errors import Internal, Invalid
@@ -114,7 +115,10 @@ class Pool:
 
 
 def _held_by(record: Record) -> Iterable[Taken]:
-    holding = Holding.read(record.load())
+    try:
+        holding = Holding.read(record.load())
+    except Exception:  # what cannot be read holds nothing
+        return ()
     return (*holding.addresses, *holding.node_ports)
 
 
@@ -185,15 +189,20 @@ def _added_ranges(home: Resource) -> Iterable[Network]:
     """The ranges of all ServiceCIDRs that are neither going nor reported as unready."""
     # upstream 1.36: pkg/registry/core/service/ipallocator/cidrallocator.go, syncAllocators
     resource = home.services.find("networking.k8s.io", "servicecidrs")
-    for record in resource.collection.records.values() if resource is not None else ():
+    if resource is None:
+        return
+    for record in resource.collection.records.values():
         obj = record.load()
-        conditions = (obj.get("status") or {}).get("conditions") or ()
-        ready = all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
-        if ready and "deletionTimestamp" not in obj["metadata"]:
-            for cidr in obj["spec"].get("cidrs") or ():
-                network = parse_cidr(cidr)
-                if network is not None:
-                    yield network
+        read, bad = partial(_ranges_of, obj), resource.collection.bad
+        yield from bad.attempt("Allocators", "servicecidrs", record.name, read, list[Network]())
+
+
+def _ranges_of(obj: ReadOnlyObject) -> list[Network]:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    ready = all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+    if not ready or "deletionTimestamp" in obj["metadata"]:
+        return []
+    return [network for cidr in obj["spec"].get("cidrs") or () if (network := parse_cidr(cidr)) is not None]
 
 
 def _invalid(service: ReadOnlyObject, errors: list[FieldError]) -> Invalid:

@@ -19,6 +19,8 @@ from mockkube_storage.store import Store
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.bulk import Bulk
+from mockkube.client.bad_objects import BadObjects, name_of
+from mockkube.runtime.loop_board import LoopBoard
 from mockkube.runtime.waiters import Waiters
 
 ROOT: Final = "/registry/"
@@ -77,6 +79,11 @@ class Record:
         """Whether another version wrote it, and it is stored otherwise than this one would."""
 
     @property
+    def place(self) -> str:
+        """Namespace and name of the object, as it is shown."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
     def body(self) -> bytes:
         """The JSON of the object."""
         return self.head + self.tail
@@ -109,8 +116,14 @@ class Record:
     def _looked_into(self) -> Index:
         index = self._index
         if not isinstance(index, Index):
-            index = self._index = index(self.load())
+            index = self._index = self._read_index(index)
         return index
+
+    def _read_index(self, index: Indexer) -> Index:
+        try:
+            return index(self.load())
+        except Exception:  # what lies in the store may be anything; it is found by its name
+            return Index({}, {"metadata.name": self.name, "metadata.namespace": self.namespace})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +154,11 @@ class Span(list[Record]):
 class Collection:
     """The records of one stored resource, in key order, and its recent changes."""
 
-    def __init__(self, prefix: str, reader: Reader) -> None:
+    def __init__(self, prefix: str, reader: Reader, bad: BadObjects | None = None) -> None:
+        """Show what a listener fails on among the `bad` objects."""
         self.prefix = prefix
         self.reader = reader
+        self.bad = BadObjects() if bad is None else bad
         self.records: dict[str, Record] = {}
         self.keys: list[str] = []
         self.revision = 0
@@ -156,6 +171,11 @@ class Collection:
         self.watches: dict[Callable[[], None], None] = {}
         """What ends each watch on this collection."""
         self._spans: dict[str, Span] = {}
+
+    @property
+    def kind(self) -> str:
+        """The plural of the kind, as it is shown."""
+        return self.prefix.rstrip("/").rpartition("/")[2]
 
     def get(self, key: str) -> Record | None:
         """The record of a key."""
@@ -212,8 +232,14 @@ class Collection:
             kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
             change = Change(kind, event.revision, record, previous)
         self._remember(change)
+        if self.bad:
+            self.bad.forget(self.kind, record.place)
         for listener in tuple(self.listeners):
-            listener(change)
+            try:
+                listener(change)
+            except Exception as error:  # whoever else listens, and what comes next, must not be lost over it
+                show = self.bad.log if change.type is ChangeType.DELETED else self.bad.fail
+                show(name_of(listener), self.kind, record.place, error)
 
     def _remember(self, change: Change) -> None:
         history, self.revision = self.history, change.revision
@@ -234,16 +260,20 @@ class Collection:
 class Cache:
     """Every collection, kept up to date by one task that reads the store's watch."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, board: LoopBoard | None = None) -> None:
+        """Show on a board which objects cannot be read."""
         self.store = store
+        self.bad = BadObjects(board)
         self.revision = 0
+        self.wrote: Callable[[int], None] = lambda count: None
+        """Called with the bytes of what was taken in from the store."""
         self._collections: dict[str, Collection] = {}
         self._waiters: Waiters[int] = Waiters()
 
     def collection(self, name: str, reader: Reader) -> Collection:
         """The collection stored under this name (`core/pods`); made when first asked for, before `start`."""
         if name not in self._collections:
-            self._collections[name] = Collection(f"{ROOT}{name}/", reader)
+            self._collections[name] = Collection(f"{ROOT}{name}/", reader, self.bad)
         return self._collections[name]
 
     async def open(self, name: str, reader: Reader) -> Collection:
@@ -277,6 +307,7 @@ class Cache:
             if collection is not None:
                 collection.apply(event)
         self.revision = events[-1].revision
+        self.wrote(sum([len(event.entry.value) for event in events]))
         self._waiters.release(self.revision)
 
     async def reach(self, revision: int) -> None:

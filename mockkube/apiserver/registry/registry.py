@@ -27,6 +27,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.heavy_work import InlineWork, ThreadedWork
+from mockkube.runtime.loop_board import LoopBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,14 @@ class Registry:
         runtime_config: Mapping[str, bool],
         family: KindSet = BUILT_IN,
         accounts: TokenIssuer | None = None,
+        board: LoopBoard | None = None,
     ) -> None:
         self.schema = schema
         self.family = family
         codec = _codec(schema)
         self.services = Services(
             store=store,
-            cache=Cache(store),
+            cache=Cache(store, board),
             clock=clock,
             chance=chance,
             caps=caps,

@@ -232,10 +232,26 @@ class Resource:
     def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
         """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""
         tag, body = encoding.read_stored(entry.value, entry.revision)
-        if tag == self.tag:
+        if tag == self.tag and body.startswith(self.head):
             return self._record(entry.key, entry.revision, body)
-        revised = encoding.dumps(encoding.ordered(self.revise(encoding.loads(body))))
+        try:
+            revised = encoding.dumps(encoding.ordered(self.revise(encoding.loads(body))))
+        except Exception:  # nobody of ours wrote it: it is served as far as it can be, so that it can be deleted
+            return self._record(entry.key, entry.revision, self._salvage(entry, body))
         return self._record(entry.key, entry.revision, revised, foreign=revised != body)
+
+    def _salvage(self, entry: Entry, body: bytes) -> bytes:
+        """Return the JSON of an object of this kind, whatever is stored: at least its name."""
+        namespace, _, name = entry.key[len(self.collection.prefix) :].rpartition("/")
+        try:
+            given: Any = encoding.loads(body)
+        except ValueError:
+            given = {}
+        obj: Object = dict(given) if isinstance(given, dict) else {}
+        metadata = obj.get("metadata")
+        named = {"name": name, "resourceVersion": str(entry.revision)} | ({"namespace": namespace} if namespace else {})
+        obj["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **named}
+        return encoding.dumps(encoding.ordered({**obj, "kind": self.kind.kind, "apiVersion": self.api_version}))
 
     def rewritten(self, record: Record, obj: Object) -> Record:
         """Make a record of what this version makes of another record's object."""

@@ -213,7 +213,15 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 def _trouble(obj: ReadOnlyObject) -> str:
     server = condition_of(obj, SERVER_READY)
     found = [f"Server{server['reason']}"] if server.get("status") == "False" else []
-    return ",".join(found + [LOOPING] * (condition_of(obj, LOOPING).get("status") == "True"))
+    looping = condition_of(obj, LOOPING)
+    if looping.get("status") == "True":
+        found.append(f"{LOOPING}({_first_object(looping.get('message', ''))})")
+    return ",".join(found)
+
+
+def _first_object(message: str) -> str:
+    """Return the object that a message about loops names first."""
+    return message.partition(": ")[0].partition(" ")[2]
 
 
 PRINTER: Final = Printer(

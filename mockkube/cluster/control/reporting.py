@@ -38,7 +38,9 @@ def status_of(
     settings, doing, server = components[name].settings, doings[name], components[name].server
     told = [_running(doing), _skew(name, components)]
     if server:  # it is no API server itself
-        told += [_server(server, doings.get(server)), _looping(doing.loops)]
+        told.append(_server(server, doings.get(server)))
+    if server or doing.loops or condition_of(obj, LOOPING):
+        told.append(_looping(doing.loops))
     status: Object = {
         "observedGeneration": obj["metadata"]["generation"],
         "phase": "Running" if doing.running else "Failed" if doing.reason == "Failed" else "Stopped",

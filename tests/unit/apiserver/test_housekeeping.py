@@ -7,7 +7,7 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.errors import Compacted, Unavailable
 
-from mockkube.apiserver.housekeeping import COMPACT_SECONDS, Housekeeping
+from mockkube.apiserver.housekeeping import COMPACT_BYTES, COMPACT_SECONDS, Housekeeping
 
 
 class StoppedClock:
@@ -49,6 +49,27 @@ async def test_what_was_replaced_before_the_last_round_is_forgotten() -> None:
         with pytest.raises(Compacted):
             await store.get("/a", revision=first.revision)
         assert await store.get("/a", revision=third.revision) == third
+
+
+async def test_a_store_that_grows_fast_forgets_sooner() -> None:
+    async with MemoryStore() as store:
+        first = await store.create("/a", b"1")
+        keeper = Housekeeping(store, StoppedClock())
+        second = await store.update("/a", b"2", expected=first.revision)
+        work = [asyncio.ensure_future(one) for one in keeper.work()]
+        for _ in range(2):  # what was replaced before the last time is forgotten
+            keeper.wrote(COMPACT_BYTES - 1)
+            await asyncio.sleep(0)
+            assert await store.get("/a", revision=first.revision) == first
+            keeper.wrote(1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+        with pytest.raises(Compacted):
+            await store.get("/a", revision=first.revision)
+        assert await store.get("/a") == second
+        for one in work:
+            one.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
 
 class Broken(MemoryStore):
