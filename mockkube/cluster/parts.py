@@ -53,7 +53,7 @@ def _scheduler(context: PartContext, flags: Flags) -> Part:
 
 def _controllers(context: PartContext, flags: Flags) -> Part:
     from mockkube.cluster.part_flags import controller_options
-    from mockkube.controllers.part import build
+    from mockkube.controllers.controller_manager import build
 
     return build(context, controller_options(flags, context.capabilities.version))
 

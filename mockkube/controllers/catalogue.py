@@ -8,40 +8,38 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.controllers import (
-    csr_signing,
-    device_taint_eviction,
-    disruption,
-    garbage_collector,
-    job,
-    node_lifecycle,
-    resource_claim,
-    volume_binder,
-)
-from mockkube.controllers.controller import Controller, Setting
-from mockkube.controllers.cronjob import CronJobs
-from mockkube.controllers.csr_approving import Approving
-from mockkube.controllers.csr_cleaner import Cleaner
-from mockkube.controllers.daemonset import DaemonSets
-from mockkube.controllers.deployment import Deployments
-from mockkube.controllers.endpoint_mirror import EndpointSliceMirroring
-from mockkube.controllers.endpoint_slices import EndpointSlices
-from mockkube.controllers.endpoints import EndpointsController
-from mockkube.controllers.ephemeral_volume import EphemeralVolumes
-from mockkube.controllers.fake_provisioner import FakeProvisioner
-from mockkube.controllers.namespace import NamespaceController
-from mockkube.controllers.namespace_accounts import RootCertificates, ServiceAccounts
-from mockkube.controllers.pod_gc import PodGC
+from mockkube.controllers.certificates import signing
+from mockkube.controllers.certificates.approving import Approving
+from mockkube.controllers.certificates.cleaner import Cleaner
+from mockkube.controllers.cronjob.cronjob import CronJobs
+from mockkube.controllers.daemonset.daemonset import DaemonSets
+from mockkube.controllers.deployment.deployment import Deployments
+from mockkube.controllers.devicetainteviction import device_taint_eviction
+from mockkube.controllers.disruption import disruption
+from mockkube.controllers.endpoints.endpoint_slices import EndpointSlices
+from mockkube.controllers.endpoints.endpoints import EndpointsController
+from mockkube.controllers.endpoints.mirroring import EndpointSliceMirroring
+from mockkube.controllers.framework.controller import Controller, Setting
+from mockkube.controllers.garbagecollector import garbage_collector
+from mockkube.controllers.job import job
+from mockkube.controllers.namespace.default_objects import RootCertificates, ServiceAccounts
+from mockkube.controllers.namespace.namespace import NamespaceController
+from mockkube.controllers.nodelifecycle import node_lifecycle
+from mockkube.controllers.nodelifecycle.ttl import TTL
+from mockkube.controllers.pods.pod_gc import PodGC
+from mockkube.controllers.pods.taint_eviction import TaintEviction
 from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
 from mockkube.controllers.resource_quota import ResourceQuotas
+from mockkube.controllers.resourceclaim import resource_claim
 from mockkube.controllers.role_aggregation import RoleAggregation
 from mockkube.controllers.service_cidr import ServiceCIDRs
-from mockkube.controllers.statefulset import StatefulSets
-from mockkube.controllers.taint_eviction import TaintEviction
-from mockkube.controllers.ttl import TTL
+from mockkube.controllers.statefulset.statefulset import StatefulSets
 from mockkube.controllers.ttl_after_finished import TTLAfterFinished
-from mockkube.controllers.volume_class_protection import ClassProtection
-from mockkube.controllers.volume_protection import ClaimProtection, VolumeProtection
+from mockkube.controllers.volume import claim_binder
+from mockkube.controllers.volume.class_protection import ClassProtection
+from mockkube.controllers.volume.ephemeral_volume import EphemeralVolumes
+from mockkube.controllers.volume.fake_provisioner import FakeProvisioner
+from mockkube.controllers.volume.protection import ClaimProtection, VolumeProtection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 
@@ -102,7 +100,7 @@ CONTROLLERS: Final = (
     Entry("disruption-controller", "disruption", disruption.build),
     Entry("statefulset-controller", "statefulset", one(StatefulSets)),
     Entry("cronjob-controller", "cronjob", one(CronJobs)),
-    Entry("certificatesigningrequest-signing-controller", "csrsigning", csr_signing.build),
+    Entry("certificatesigningrequest-signing-controller", "csrsigning", signing.build),
     Entry("certificatesigningrequest-approving-controller", "csrapproving", one(Approving)),
     Entry("certificatesigningrequest-cleaner-controller", "csrcleaner", one(Cleaner)),
     Entry("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
@@ -115,7 +113,7 @@ CONTROLLERS: Final = (
     Entry("service-lb-controller", "service"),
     Entry("node-route-controller", "route"),
     Entry("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    Entry("persistentvolume-binder-controller", "persistentvolume-binder", volume_binder.build),
+    Entry("persistentvolume-binder-controller", "persistentvolume-binder", claim_binder.build),
     Entry("persistentvolume-attach-detach-controller", "attachdetach"),
     Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
     Entry("clusterrole-aggregation-controller", "clusterrole-aggregation", one(RoleAggregation)),

@@ -14,12 +14,14 @@ from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.expectations import Expectations
-from mockkube.controllers.family import Heirs, candidates, owned_by, selector_of
-from mockkube.controllers.ownership import Claims, controller_uid
-from mockkube.controllers.pod_making import PodHand, is_namespace_terminating, pod_from
-from mockkube.controllers.pod_readiness import (
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import Claims, controller_uid
+from mockkube.controllers.framework.expectations import Expectations
+from mockkube.controllers.framework.owner_index import Heirs, candidates, owned_by, selector_of
+from mockkube.controllers.framework.slow_start import slow_start
+from mockkube.controllers.pods.deletion_order import victims
+from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating, pod_from
+from mockkube.controllers.pods.readiness import (
     is_active,
     is_available,
     is_ready,
@@ -27,8 +29,6 @@ from mockkube.controllers.pod_readiness import (
     seconds_to_availability,
     seconds_to_prove,
 )
-from mockkube.controllers.slow_start import slow_start
-from mockkube.controllers.victims import victims
 
 BURST_MAX: Final = 500
 """How many pods one reconciliation creates or deletes."""

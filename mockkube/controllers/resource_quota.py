@@ -13,8 +13,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.client.screened import Hidden
-from mockkube.controllers.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
-from mockkube.controllers.served_kinds import ServedKind
+from mockkube.controllers.framework.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.garbagecollector.served_kinds import ServedKind
 from mockkube.runtime.steps import Bell
 
 _QUOTA: Final = "ResourceQuota"

@@ -10,7 +10,7 @@ from mockkube.api.selectors import labels
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import Key, PatchType, key_of
-from mockkube.controllers.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 
 _ROLE: Final = "ClusterRole"
 

@@ -13,8 +13,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import Network, parse_cidr, parse_ip
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.ownership import terminating
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 GRACE: Final = timedelta(seconds=10)

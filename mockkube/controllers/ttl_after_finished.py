@@ -13,8 +13,8 @@ from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
-from mockkube.controllers.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.ownership import terminating
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
 
 
 def finished_at(job: ReadOnlyObject) -> datetime | None:

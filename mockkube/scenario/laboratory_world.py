@@ -15,7 +15,7 @@ from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.control.reporting import dated
 from mockkube.cluster.laboratory import Laboratory
 from mockkube.cluster.readings import VIRTUAL
-from mockkube.controllers.part import ControllerManager
+from mockkube.controllers.controller_manager import ControllerManager
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry

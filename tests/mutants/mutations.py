@@ -50,8 +50,8 @@ _SPREAD: Final = "mockkube/scheduler/plugins/pod_topology_spread.py"
 _CONSTRAINTS: Final = "mockkube/scheduler/plugins/pod_topology_spread_constraints.py"
 _TOLERATION: Final = "mockkube/scheduler/plugins/taint_toleration.py"
 _CORDON: Final = "mockkube/scheduler/plugins/node_unschedulable.py"
-_EVICTION: Final = "mockkube/controllers/taint_eviction.py"
-_PLACEMENT: Final = "mockkube/controllers/daemonset_placement.py"
+_EVICTION: Final = "mockkube/controllers/pods/taint_eviction.py"
+_PLACEMENT: Final = "mockkube/controllers/daemonset/placement.py"
 _ADMISSION: Final = "mockkube/kubelet/admission.py"
 
 _T_5471: Final = ("tests/unit/proposals/test_kep_5471.py", "tests/unit/matching/test_taints.py")
@@ -413,7 +413,7 @@ _READERS: Final = (
         {SEMVER: ("kep-5721/scheduler-without-the-gate-affinity.yaml", "kep-5721/story-2-old-cni.yaml")},
     ),
     Reader(
-        "the controller of daemon sets, in node affinity", "mockkube/controllers/daemonset.py",
+        "the controller of daemon sets, in node affinity", "mockkube/controllers/daemonset/daemonset.py",
         "self._operators = selector_operators(CAPS)", "setting.capabilities",
         {SEMVER: ("kep-5721/two-components-daemon-set.yaml", "kep-5721/two-components-daemon-set.yaml")},
     ),
@@ -489,7 +489,7 @@ def _gate_mutations() -> Iterator[Mutation]:
                 caps += f' if controller == "{controller.controller}" else self.capabilities)'
                 yield Mutation(
                     f"the {controller.controller} has the gate of {_SHORT[gate]} always {'on' if on else 'off'}",
-                    "mockkube/controllers/controller.py",
+                    "mockkube/controllers/framework/controller.py",
                     _CONTROLLER_RULES,
                     _CONTROLLER_RULES.replace("self.capabilities", caps),
                     scenario,

@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.why.memory import Memory
 from mockkube.cluster.why.team import Team
-from mockkube.controllers.pod_status import DISRUPTION_TARGET
+from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET
 from mockkube.scheduler.why import state_of
 
 

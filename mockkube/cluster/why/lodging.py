@@ -9,8 +9,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.why.account import Obstacle, Remedy, Stage
 from mockkube.cluster.why.team import Member
 from mockkube.cluster.why.tolerating import Untolerated, compiled, first_untolerated
-from mockkube.controllers.node_memory import NOT_READY, UNREACHABLE
-from mockkube.controllers.taint_eviction import NO_EXECUTE, no_execute_taints, seconds_left
+from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE
+from mockkube.controllers.pods.taint_eviction import NO_EXECUTE, no_execute_taints, seconds_left
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.admission import AdmissionRules, Rejection, admit
 from mockkube.kubelet.guests import Guest

@@ -11,8 +11,8 @@ from mockkube.cluster.why.owners import pods_of
 from mockkube.cluster.why.storing import view_of
 from mockkube.cluster.why.team import Member, Team
 from mockkube.cluster.why.tolerating import first_untolerated
-from mockkube.controllers.daemonset_placement import Fit, daemon_tolerations, placement_of
-from mockkube.controllers.taint_eviction import NO_EXECUTE
+from mockkube.controllers.daemonset.placement import Fit, daemon_tolerations, placement_of
+from mockkube.controllers.pods.taint_eviction import NO_EXECUTE
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import selector_operators, taint_rules

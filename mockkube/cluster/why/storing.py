@@ -12,7 +12,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
 from mockkube.cluster.why.owners import owner_of
 from mockkube.cluster.why.team import Team
-from mockkube.controllers.daemonset_placement import daemon_tolerations, pinned, target_node
+from mockkube.controllers.daemonset.placement import daemon_tolerations, pinned, target_node
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.places import pod_spec
 from mockkube.proposals.view import View, lost

@@ -13,7 +13,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.cluster.components import CONTROLLER_MANAGER
 from mockkube.cluster.laboratory import Laboratory
-from mockkube.controllers.worker import ControllerWorker
+from mockkube.controllers.framework.worker import ControllerWorker
 from mockkube.runtime.part import Part
 from mockkube.runtime.steps import Worker
 from mockkube.scenario.explore.mirror import PODS, Mirror

@@ -16,7 +16,7 @@ from mockkube.apiserver.local_desk import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection
-from mockkube.controllers import part
+from mockkube.controllers import controller_manager
 from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
@@ -37,7 +37,7 @@ class Simulation:
     server: ApiServer
     door: LocalDoor
     clock: VirtualClock
-    manager: part.ControllerManager | None = None
+    manager: controller_manager.ControllerManager | None = None
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,9 @@ class Simulation:
             metrics=self.metrics,
             owns=lambda node: True,
         )
-        self.manager = part.build(context, replace(chosen, controllers=controllers) if controllers else chosen)
+        self.manager = controller_manager.build(
+            context, replace(chosen, controllers=controllers) if controllers else chosen
+        )
         await self.manager.start()
         await self.settle()
 

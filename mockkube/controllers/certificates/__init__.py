@@ -1,0 +1,1 @@
+"""Controllers of CertificateSigningRequests: approving, signing, cleaning."""

@@ -1,0 +1,46 @@
+"""certificatesigningrequest-cleaner-controller: deletes old requests for certificates, looking at them once an hour.
+
+upstream 1.36: pkg/controller/certificates/cleaner/cleaner.go
+"""
+
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+from mockkube.api.errors import NotFound
+from mockkube.client.protocol import Key
+from mockkube.controllers.certificates.requests import kept_until
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+
+PERIOD: Final = timedelta(hours=1)
+_KIND: Final = "CertificateSigningRequest"
+
+
+def first_look_past(started: datetime, moment: datetime) -> datetime:
+    """Return the first of the looks, one each hour since the start, at which a moment has passed."""
+    return max(started, started + ((moment - started) // PERIOD + 1) * PERIOD)
+
+
+class Cleaner(Controller):
+    """Keys are requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._started = self.clock.now()
+        self.requests = self.follow(_KIND)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Delete a request when it is looked at and was kept long enough."""
+        csr = self.requests.get(key)
+        until = None if csr is None else kept_until(csr)
+        if until is None:
+            return DONE
+        left = (first_look_past(self._started, until) - self.clock.now()).total_seconds()
+        if left > 0:
+            return Again(after=left)
+        try:
+            await self.client.delete(_KIND, key)
+        except NotFound:
+            return DONE
+        return DONE

@@ -1,0 +1,81 @@
+"""certificatesigningrequest-signing-controller: signs what was approved for the signers of Kubernetes' own.
+
+upstream 1.36: pkg/controller/certificates/signer/signer.go
+"""
+
+import base64
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Key
+from mockkube.controllers.certificates import requests
+from mockkube.controllers.certificates.authority import Authority, Order, duration
+from mockkube.controllers.certificates.rate_limits import limits
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.runtime.rate_limits import RateLimiter
+
+SIGNERS: Final = (
+    requests.KUBELET_SERVING,
+    requests.KUBELET_CLIENT,
+    requests.CLIENT,
+    requests.LEGACY_UNKNOWN,
+)
+_KIND: Final = "CertificateSigningRequest"
+
+
+class Signing(Controller):
+    """Keys are requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-signing-controller"
+    queue: ClassVar[str] = "certificate"
+
+    def __init__(self, setting: Setting, authority: Authority) -> None:
+        super().__init__(setting)
+        self.requests = self.follow(_KIND)
+        self._authority = authority
+        self._longest = timedelta(seconds=setting.options.signing_seconds)
+
+    def limits(self) -> RateLimiter:
+        """Return how long a key that failed waits."""
+        return limits(self.clock)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Sign a request that was approved, or say that its signer does not."""
+        csr = self.requests.get(key)
+        if csr is None or requests.issued(csr) or csr["spec"]["signerName"] not in SIGNERS:
+            return DONE
+        if requests.approved(csr) and not requests.failed(csr):
+            await self.client.update(_KIND, self._answered(csr), subresource="status")
+        return DONE
+
+    def _answered(self, csr: ReadOnlyObject) -> Object:
+        from mockkube.api.kinds.certificates.certificate_signing_request import (
+            parse_request,  # with it comes cryptography
+        )
+
+        spec, status = csr["spec"], csr.get("status") or {}
+        try:
+            request = parse_request(spec["request"])
+        except ValueError as error:
+            raise ApiError(f'unable to parse csr "{csr["metadata"]["name"]}": {error}') from error
+        why = requests.complaint(spec["signerName"], request, spec["usages"])
+        if why is not None:
+            failure = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": why}
+            told = [*requests.conditions(csr), {**failure, "lastUpdateTime": render_time(self.clock.now())}]
+            return {**csr, "status": {**status, "conditions": told}}
+        order = Order(spec["usages"], duration(spec.get("expirationSeconds"), self._longest))
+        signed = self._authority.sign(request, order, self.clock.now())
+        return {**csr, "status": {**status, "certificate": base64.b64encode(signed).decode()}}
+
+
+def build(setting: Setting) -> Sequence[Controller]:
+    """Return the controller, if there is something to sign with."""
+    options = setting.options
+    if not options.signing_certificate or not options.signing_key:
+        return ()
+    return (Signing(setting, Authority(Path(options.signing_certificate), Path(options.signing_key))),)

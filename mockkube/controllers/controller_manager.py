@@ -1,0 +1,77 @@
+"""The controller manager as a part of a cluster: caches, one worker per queue, and the recorders of events."""
+
+from collections.abc import Sequence
+
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Client
+from mockkube.controllers import catalogue
+from mockkube.controllers.framework.controller import Controller, Recorders, Setting
+from mockkube.controllers.framework.hot_loops import Loops
+from mockkube.controllers.framework.informer_worker import Following
+from mockkube.controllers.framework.pod_recreation import PodChurn
+from mockkube.controllers.framework.queue_metrics import QueueMetrics
+from mockkube.controllers.framework.worker import ControllerWorker
+from mockkube.controllers.garbagecollector.monitors import EveryKind
+from mockkube.controllers.options import Options
+from mockkube.features.capabilities import Capabilities
+from mockkube.runtime.part import Context
+from mockkube.runtime.steps import Worker
+
+
+class ControllerManager:
+    """All controllers that run at one version with one set of gates. Stopped, all they remembered is gone."""
+
+    def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
+        self._caches = Caches(context.client, context.clock, owner=context.component, board=context.loops)
+        self.loops = Loops(context.clock, context.loops.bell)
+        context.loops.add(self.loops.current)
+        context.metrics.register(self.loops)
+        PodChurn(self._caches.of("Pod"), self.loops, context.clock)
+        self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)
+        setting = Setting(
+            component=context.component,
+            client=context.client,
+            caches=self._caches,
+            clock=context.clock,
+            chance=context.chance,
+            capabilities=context.capabilities,
+            options=options,
+            metrics=context.metrics,
+            queue_metrics=QueueMetrics(context.metrics),
+            loops=self.loops,
+            recorders=Recorders(context.clock, context.chance, context.component),
+            every_kind=self._every_kind,
+            log=context.log,
+        )
+        self._workers = _assemble(setting, catalogue.build(setting))
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The caches, the controllers, what they bring along, the recorders."""
+        return self._workers
+
+    async def start(self) -> None:
+        """Do nothing: the caches list and watch in their steps."""
+
+    async def stop(self) -> None:
+        """Close the watches."""
+        await self._every_kind.close()
+        await self._caches.close()
+
+
+def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
+    working = [ControllerWorker(setting.component, controller) for controller in controllers]
+    return [
+        *(
+            Following(cache, [worker.bell for worker in working if cache in worker.controller.caches])
+            for cache in setting.caches.workers
+        ),
+        *working,
+        *([setting.every_kind] if setting.every_kind.used else []),
+        *setting.recorders.workers,
+    ]
+
+
+def build(context: Context[Client, Capabilities], options: Options | None = None) -> ControllerManager:
+    """Return the controller manager of a component; without options those of its version."""
+    return ControllerManager(context, options or Options.of(context.capabilities.version))

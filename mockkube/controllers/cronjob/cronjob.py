@@ -1,0 +1,334 @@
+"""cronjob-controller: jobs at certain times.
+
+upstream 1.36: pkg/controller/cronjob
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+from prometheus_client import Histogram
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.fields import quoted
+from mockkube.api.kinds.batch.cron_schedule import is_time_zone
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.events import NORMAL, WARNING, reference_to
+from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
+from mockkube.controllers.cronjob.missed_times import Missed, Senseless, missed, seconds_to_next
+from mockkube.controllers.cronjob.schedule import Schedule, Unreadable, read_schedule, zone_of
+from mockkube.controllers.framework import controller_ref_manager
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.owner_index import owner_in
+from mockkube.controllers.job.rules import end_of
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+
+KIND: Final = "CronJob"
+API_VERSION: Final = "batch/v1"
+SCHEDULED_ANNOTATION: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_LIMITS: Final = (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit"))
+_UNSUPPORTED: Final = (
+    "CRON_TZ or TZ used in schedule {} is not officially supported, see"
+    " https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+_TOO_MANY: Final = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+
+
+def job_name(cron_job: ReadOnlyObject, moment: datetime) -> str:
+    """Return the name of the job of a moment: it tells the minute."""
+    return f"{cron_job['metadata']['name']}-{int(moment.timestamp()) // 60}"
+
+
+def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
+    """Return the job of a moment."""
+    template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
+    given = template.get("metadata") or {}
+    local = moment.astimezone(zone_of(cron_job["spec"].get("timeZone", "")))
+    stamp = local.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Job",
+        "metadata": {
+            "name": job_name(cron_job, moment),
+            "namespace": metadata["namespace"],
+            "labels": dict(given.get("labels") or {}),
+            "annotations": {**(given.get("annotations") or {}), SCHEDULED_ANNOTATION: stamp},
+            "ownerReferences": [controller_ref_manager.reference_to(cron_job, API_VERSION, KIND)],
+        },
+        "spec": template["spec"],
+    }
+
+
+def schedule_text(cron_job: ReadOnlyObject) -> str:
+    """Return the schedule with its time zone, if that is one."""
+    spec = cron_job["spec"]
+    zone, text = spec.get("timeZone"), spec.get("schedule", "")
+    if "TZ" in text or zone is None or not is_time_zone(zone):
+        return str(text)
+    return f"TZ={zone} {text}"
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at a cron job, and the status that comes of it."""
+
+    cron_job: ReadOnlyObject
+    jobs: list[ReadOnlyObject]
+    status: Object
+    changed: bool = False
+
+    @property
+    def active(self) -> list[Object]:
+        """The references to jobs that were started and not seen to end."""
+        references: list[Object] = self.status.setdefault("active", [])
+        return references
+
+    def is_active(self, uid: str) -> bool:
+        """Whether a job is among those."""
+        return any(reference.get("uid") == uid for reference in self.active)
+
+    def drop(self, uid: str) -> None:
+        """Take a job out of those."""
+        self.status["active"] = [reference for reference in self.active if reference.get("uid") != uid]
+        self.changed = True
+
+    def succeeded_at(self, moment: str) -> None:
+        """Note when a job succeeded, if none did later."""
+        last = self.status.get("lastSuccessfulTime")
+        if last is None or parse_time(moment) > parse_time(last):
+            self.status["lastSuccessfulTime"] = moment
+            self.changed = True
+
+
+class CronJobs(Controller):
+    """Keys are cron jobs."""
+
+    name: ClassVar[str] = "cronjob-controller"
+    queue: ClassVar[str] = "cronjob"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.cron_jobs = self.follow(KIND, self._changed)
+        self.jobs = self.follow("Job", self._job_changed)
+        self._by_owner = self.jobs.index("name of controller", _owner_names)
+        self._skew = Histogram(
+            "cronjob_controller_job_creation_skew_duration_seconds",
+            "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
+            buckets=tuple(float(2**power) for power in range(10)),
+            registry=setting.metrics,
+        )
+
+    # What feeds it
+
+    def _changed(self, change: Change) -> None:
+        cron_job, key = change.object, key_of(change.object)
+        if change.type is not EventType.MODIFIED or change.old is None or _same_times(cron_job, change.old):
+            self.keys.add(key)
+            return
+        try:
+            schedule = read_schedule(schedule_text(cron_job))
+        except Unreadable:
+            text = f"unparseable schedule for cronjob: {cron_job['spec'].get('schedule', '')}"
+            self.events.record(cron_job, WARNING, "UnParseableCronJobSchedule", text)
+            return
+        self.keys.add_after(key, seconds_to_next(cron_job, schedule, self.clock.now()))
+
+    def _job_changed(self, change: Change) -> None:
+        for job in (change.object, change.old):
+            if job is not None and (cron_job := owner_in(self.cron_jobs, KIND, job)) is not None:
+                self.keys.add(key_of(cron_job))
+
+    # Acting
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Tidy up, see how jobs have ended, and start one if its time has come."""
+        cron_job = self.cron_jobs.get(key)
+        if cron_job is None:
+            return DONE
+        status = dict(cron_job.get("status") or {})
+        look = Look(cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())})
+        await self._tidy(look)
+        seconds, error = None, None
+        try:
+            seconds = await self._sync(look)
+        except ApiError as failure:
+            error = failure
+        if look.changed:
+            await self.client.update(KIND, {**look.cron_job, "status": look.status}, subresource="status")
+        if error is not None:
+            raise error
+        return DONE if seconds is None else Again(after=seconds)
+
+    async def _tidy(self, look: Look) -> None:
+        """Delete the oldest jobs of those that have ended, beyond what is kept of either kind."""
+        for end, limit in _LIMITS:
+            most = look.cron_job["spec"].get(limit)
+            ended = sorted((job for job in look.jobs if end_of(job) == end), key=_age)
+            for job in ended[: max(len(ended) - most, 0)] if most is not None else ():
+                await self._delete(look, job)
+
+    async def _delete(self, look: Look, job: ReadOnlyObject) -> bool:
+        try:
+            await self.client.delete("Job", key_of(job), Deletion(propagation=Propagation.BACKGROUND))
+        except ApiError as error:
+            self.events.record(look.cron_job, WARNING, "FailedDelete", f"Deleted job: {error.message}")
+            return False
+        look.drop(job["metadata"]["uid"])
+        self.events.record(look.cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
+        return True
+
+    async def _sync(self, look: Look) -> float | None:
+        """Return when to look again; None when that is nobody's wish."""
+        await self._see_ends(look)
+        await self._see_losses(look)
+        cron_job, now = look.cron_job, self.clock.now()
+        if (
+            controller_ref_manager.terminating(cron_job)
+            or not self._has_zone(cron_job)
+            or cron_job["spec"].get("suspend")
+        ):
+            return None
+        schedule = self._schedule(cron_job)
+        behind = None if schedule is None else self._missed(cron_job, schedule, now)
+        if schedule is None or behind is None:
+            return None
+        if behind.latest is not None and not await self._started(look, behind.latest, now):
+            return None
+        return seconds_to_next({**cron_job, "status": look.status}, schedule, now)
+
+    async def _see_ends(self, look: Look) -> None:
+        for job in look.jobs:
+            uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], end_of(job)
+            if not end and not look.is_active(uid):
+                fresh = await self.client.get(KIND, key_of(look.cron_job))
+                listed = (fresh.get("status") or {}).get("active") or ()
+                if any(reference.get("uid") == uid for reference in listed):
+                    look.cron_job, look.status = fresh, {**fresh["status"], "active": list(listed)}
+                    continue
+                text = f"Saw a job that the controller did not create or forgot: {name}"
+                self.events.record(look.cron_job, WARNING, "UnexpectedJob", text)
+            elif end:
+                if look.is_active(uid):
+                    look.drop(uid)
+                    text = f"Saw completed job: {name}, condition: {end}"
+                    self.events.record(look.cron_job, NORMAL, "SawCompletedJob", text)
+                if end == "Complete" and (moment := job["status"].get("completionTime")):
+                    look.succeeded_at(moment)
+
+    async def _see_losses(self, look: Look) -> None:
+        """Forget active jobs that are gone; the server is asked, for the cache may be behind."""
+        present = {job["metadata"]["uid"] for job in look.jobs}
+        for reference in [one for one in look.active if one.get("uid") not in present]:
+            try:
+                await self.client.get("Job", Key(reference.get("namespace", ""), reference["name"]))
+            except NotFound:
+                text = f"Active job went missing: {reference['name']}"
+                self.events.record(look.cron_job, NORMAL, "MissingJob", text)
+                look.drop(reference.get("uid", ""))
+
+    def _has_zone(self, cron_job: ReadOnlyObject) -> bool:
+        zone = cron_job["spec"].get("timeZone")
+        if zone is None or is_time_zone(zone):
+            return True
+        text = f"invalid timeZone: {quoted(zone)}: unknown time zone {zone}"
+        self.events.record(cron_job, WARNING, "UnknownTimeZone", text)
+        return False
+
+    def _schedule(self, cron_job: ReadOnlyObject) -> Schedule | None:
+        text = cron_job["spec"].get("schedule", "")
+        if "TZ" in text:
+            self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quoted(text)))
+        try:
+            return read_schedule(schedule_text(cron_job))
+        except Unreadable as complaint:
+            told = f"unparseable schedule: {quoted(text)} : {complaint}"
+            self.events.record(cron_job, WARNING, "UnparseableSchedule", told)
+            return None
+
+    def _missed(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
+        try:
+            behind = missed(cron_job, schedule, now, in_time=True)
+        except Senseless as complaint:
+            text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {complaint}"
+            self.events.record(cron_job, WARNING, "InvalidSchedule", text)
+            return None
+        if behind.latest is not None and behind.too_many:
+            self.events.record(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)
+        return behind
+
+    async def _started(self, look: Look, moment: datetime, now: datetime) -> bool:
+        """Start the job of a moment unless something speaks against it; return whether to look again at the next."""
+        cron_job, spec = look.cron_job, look.cron_job["spec"]
+        deadline = spec.get("startingDeadlineSeconds")
+        if deadline is not None and moment + timedelta(seconds=deadline) < now:
+            told = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
+            text = f"Missed scheduled time to start a job: {told}"
+            self.events.record(cron_job, WARNING, "MissSchedule", text)
+            return True
+        if self._is_seen_to(look, moment):
+            return True
+        if spec.get("concurrencyPolicy") == "Forbid" and look.active:
+            text = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self.events.record(cron_job, NORMAL, "JobAlreadyActive", text)
+            return True
+        if spec.get("concurrencyPolicy") == "Replace":
+            await self._end_active(look)
+        job = await self._create(look, moment)
+        if job is None:
+            return False
+        look.active.append(reference_to(job))
+        look.status["lastScheduleTime"] = render_time(moment)
+        look.changed = True
+        return True
+
+    def _is_seen_to(self, look: Look, moment: datetime) -> bool:
+        name, namespace = job_name(look.cron_job, moment), look.cron_job["metadata"]["namespace"]
+        if any((one.get("namespace"), one.get("name")) == (namespace, name) for one in look.active):
+            return True
+        last = look.status.get("lastScheduleTime")
+        return last is not None and parse_time(last) == moment
+
+    async def _end_active(self, look: Look) -> None:
+        for reference in list(look.active):
+            key = Key(reference.get("namespace", ""), reference["name"])
+            try:
+                job = await self.client.get("Job", key)
+            except ApiError as error:
+                self.events.record(look.cron_job, WARNING, "FailedGet", f"Get job: {error.message}")
+                raise
+            if not await self._delete(look, job):
+                raise ApiError(f"could not replace job {key}")
+
+    async def _create(self, look: Look, moment: datetime) -> ReadOnlyObject | None:
+        """Return the job of a moment, made now or not written down before; None when it is somebody else's affair."""
+        cron_job, wanted = look.cron_job, new_job(look.cron_job, moment)
+        try:
+            job = await self.client.create("Job", wanted)
+        except AlreadyExists:
+            job = await self.client.get("Job", key_of(wanted))
+            own = controller_ref_manager.controller_uid(job) == cron_job["metadata"]["uid"]
+            return job if own and not look.is_active(job["metadata"]["uid"]) else None
+        except ApiError as error:
+            if not is_namespace_terminating(error):
+                self.events.record(cron_job, WARNING, "FailedCreate", f"Error creating job: {error.message}")
+            raise
+        self._skew.observe((parse_time(job["metadata"]["creationTimestamp"]) - moment).total_seconds())
+        self.events.record(cron_job, NORMAL, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
+        return job
+
+
+def _owner_names(job: ReadOnlyObject) -> Iterable[str]:
+    reference = controller_ref_manager.controller_of(job)
+    return () if reference is None else (str(Key(job["metadata"]["namespace"], reference["name"])),)
+
+
+def _same_times(cron_job: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    return all(cron_job["spec"].get(name) == old["spec"].get(name) for name in ("schedule", "timeZone"))
+
+
+def _age(job: ReadOnlyObject) -> tuple[bool, str, str]:
+    start = (job.get("status") or {}).get("startTime")
+    return (start is None, start or "", job["metadata"]["name"])

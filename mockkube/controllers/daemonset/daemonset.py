@@ -1,0 +1,273 @@
+"""daemonset-controller: one pod on each node that fits.
+
+upstream 1.36: pkg/controller/daemon
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.daemonset.placement import Fit, Placement, daemon_template, pinned, placement_of, target_node
+from mockkube.controllers.daemonset.rollout import Edition, Moves, by_age, on_node, roll
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import Claims
+from mockkube.controllers.framework.expectations import Expectations
+from mockkube.controllers.framework.failure_backoff import FailureBackoff
+from mockkube.controllers.framework.owner_index import Heirs, candidates, owner_in, selector_of
+from mockkube.controllers.framework.slow_start import slow_start
+from mockkube.controllers.history import Archive, mark_of
+from mockkube.controllers.pods.by_node import pods_by_node
+from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating, pod_from
+from mockkube.controllers.pods.readiness import is_finished, is_ready, seconds_to_prove
+from mockkube.proposals.lending import selector_operators
+
+BURST_MAX: Final = 250
+"""How many pods one reconciliation creates, and how many it deletes."""
+_KIND: Final = "DaemonSet"
+
+
+class DaemonSets(Controller):
+    """Keys are sets, and nodes (without a namespace) that changed."""
+
+    name: ClassVar[str] = "daemonset-controller"
+    queue: ClassVar[str] = "daemonset"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.sets = self.follow(_KIND)
+        self._expectations = Expectations(self.clock)
+        heirs = Heirs(
+            self.sets,
+            _KIND,
+            added=self._pod_added,
+            updated=self._pod_updated,
+            deleted=self._pod_deleted,
+        )
+        self.pods = self.follow("Pod", heirs.heed)
+        self.nodes = self.follow("Node", self._node_changed)
+        history = Heirs(self.sets, _KIND, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone)
+        self._archive = Archive(self.client, self.follow("ControllerRevision", history.heed), _KIND)
+        self._on_node = pods_by_node(self.pods)
+        self._hand = PodHand(self.client, self.events)
+        self._backoff = FailureBackoff(self.clock)
+        self._rules = setting.taint_rules(self.name)
+        self._operators = selector_operators(setting.capabilities)
+        self._placements: dict[Key, tuple[str, Placement]] = {}
+
+    # What feeds it
+
+    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.creation_seen(key)
+        self.keys.add(key)
+
+    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        self.keys.add(key)
+        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+            self.keys.add_after(key, seconds + 1)
+
+    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.deletion_seen(key)
+        self.keys.add(key)
+
+    def _revision_changed(self, key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        self.keys.add(key)
+
+    def _revision_gone(self, key: Key, one: ReadOnlyObject) -> None:
+        self.keys.add(key)
+
+    def _node_changed(self, change: Change) -> None:
+        old, node = change.old, change.object
+        if change.type is EventType.DELETED:
+            return
+        if old is not None and _labels_and_taints(old) == _labels_and_taints(node):
+            return
+        self.keys.add(Key("", node["metadata"]["name"]))
+
+    # Acting
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """See to a set; or find out which sets a changed node concerns."""
+        if not key.namespace:
+            self._node_seen(key)
+            return DONE
+        daemon_set = self.sets.get(key)
+        if daemon_set is None:
+            self._expectations.forget(key)
+            self._placements.pop(key, None)
+            return DONE
+        if daemon_set["spec"].get("selector") == {}:
+            message = "This daemon set is selecting all pods. A non-empty selector is required."
+            self.events.record(daemon_set, WARNING, "SelectingAll", message)
+            return DONE
+        if daemon_set["metadata"].get("deletionTimestamp"):
+            return DONE
+        return await self._sync(key, daemon_set)
+
+    def _node_seen(self, key: Key) -> None:
+        node = self.nodes.get(key)
+        if node is None:
+            return
+        present = [owner_in(self.sets, _KIND, pod) for pod in self._on_node.get(key.name)]
+        owners = {owner["metadata"]["uid"] for owner in present if owner is not None}
+        for daemon_set in self.sets.list():
+            fit = self._placement(daemon_set).fit(node)
+            scheduled = daemon_set["metadata"]["uid"] in owners
+            misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
+            if (scheduled and (not fit.stay or misscheduled)) or (fit.run and not scheduled):
+                self.keys.add(key_of(daemon_set))
+
+    def _placement(self, daemon_set: ReadOnlyObject) -> Placement:
+        key, version = key_of(daemon_set), daemon_set["metadata"]["resourceVersion"]
+        known = self._placements.get(key)
+        if known is None or known[0] != version:
+            known = self._placements[key] = (version, placement_of(daemon_set, self._rules, self._operators))
+        return known[1]
+
+    async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> Outcome:
+        history = await self._archive.open(daemon_set)
+        placement = self._placement(daemon_set)
+        fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
+        edition = Edition(daemon_set, mark_of(history.current), self.clock.now())
+        again: list[float] = []
+        error: ApiError | None = None
+        observed = self._expectations.satisfied(key)
+        if observed:
+            try:
+                await self._update(key, edition, fits, again)
+                live = [mark_of(pod) for pod in await self._pods_of(daemon_set)]
+                await self._archive.trim(daemon_set, history.old, live)
+            except ApiError as failure:
+                error = failure
+        least = daemon_set["spec"].get("minReadySeconds", 0)
+        status = self._status(await self._by_node(daemon_set), fits, edition)
+        await self._report(daemon_set, status, observed=observed)
+        if error is not None:
+            raise error
+        if least > 0 and status["numberReady"] != status.get("numberAvailable", 0):
+            again.append(float(least))
+        return Again(after=min(again)) if again else DONE
+
+    async def _update(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
+        daemon_set = edition.daemon_set
+        daemons = await self._by_node(daemon_set)
+        moves = Moves()
+        for node, fit in fits.items():
+            here = on_node(node, fit, daemons.get(node), edition, lambda pod: self._bury(daemon_set, pod, again))
+            moves.create += here.create
+            moves.delete += here.delete
+        for node, pods in daemons.items():
+            if node not in fits:  # nobody else removes a pod that was never bound to a node that is gone
+                moves.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
+        await self._move(key, edition, moves)
+        strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
+        if strategy == "RollingUpdate" and self._expectations.satisfied(key):
+            await self._move(key, edition, roll(await self._by_node(daemon_set), fits, edition))
+
+    def _bury(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
+        """Say whether a pod that is over may be deleted: a failed one not too often on the same node."""
+        key, node = key_of(pod), target_node(pod)
+        if (pod.get("status") or {}).get("phase") == "Succeeded":
+            message = f"Found succeeded daemon pod {key} on node {node}, will try to delete it"
+            self.events.record(daemon_set, NORMAL, "SucceededDaemonPod", message)
+            return True
+        generation = (daemon_set.get("status") or {}).get("observedGeneration", 0)
+        place = (daemon_set["metadata"]["uid"], generation, node)
+        if (left := self._backoff.seconds_left(place)) is not None:
+            again.append(left)
+            return False
+        self._backoff.next(place)
+        message = f"Found failed daemon pod {key} on node {node}, will try to kill it"
+        self.events.record(daemon_set, WARNING, "FailedDaemonPod", message)
+        return True
+
+    async def _pods_of(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
+        selector = selector_of(daemon_set)
+        claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
+        near = candidates(self.pods, daemon_set)
+        return await claims.claim(near, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
+
+    async def _by_node(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
+        by_node: dict[str, list[ReadOnlyObject]] = {}
+        for pod in await self._pods_of(daemon_set):
+            over = is_finished(pod) and pod["metadata"].get("deletionTimestamp")
+            if not over and (node := target_node(pod)):
+                by_node.setdefault(node, []).append(pod)
+        return by_node
+
+    async def _move(self, key: Key, edition: Edition, moves: Moves) -> None:
+        create, delete = moves.create[:BURST_MAX], moves.delete[:BURST_MAX]
+        self._expectations.expect(key, creations=len(create), deletions=len(delete))
+        errors = [await self._create(key, edition, create), *[await self._delete(key, edition, pod) for pod in delete]]
+        if (first := next((error for error in errors if error is not None), None)) is not None:
+            raise first
+
+    async def _create(self, key: Key, edition: Edition, nodes: Sequence[str]) -> ApiError | None:
+        daemon_set = edition.daemon_set
+        template = daemon_template(daemon_set, edition.mark)
+
+        async def create(index: int) -> None:
+            spec = {**template["spec"], "affinity": pinned(template["spec"].get("affinity"), nodes[index])}
+            try:
+                await self._hand.create(pod_from({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set)
+            except ApiError as error:
+                if not is_namespace_terminating(error):
+                    raise
+
+        done = await slow_start(len(nodes), create)
+        if done.successes < len(nodes):
+            self._expectations.creation_seen(key, len(nodes) - done.successes)
+        return done.error
+
+    async def _delete(self, key: Key, edition: Edition, pod: ReadOnlyObject) -> ApiError | None:
+        try:
+            await self._hand.delete(key_of(pod), edition.daemon_set)
+        except ApiError as error:
+            self._expectations.deletion_seen(key)
+            return None if isinstance(error, NotFound) else error
+        return None
+
+    # Telling
+
+    def _status(self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition) -> Object:
+        first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
+        wanted = [node for node, fit in fits.items() if fit.run]
+        here = [first[node] for node in wanted if node in first]
+        available = sum(is_ready(pod) and edition.is_available(pod) for pod in here)
+        return {
+            "currentNumberScheduled": len(here),
+            "numberMisscheduled": sum(node in first for node, fit in fits.items() if not fit.run),
+            "desiredNumberScheduled": len(wanted),
+            "numberReady": sum(is_ready(pod) for pod in here),
+            "updatedNumberScheduled": sum(edition.is_updated(pod) for pod in here),
+            "numberAvailable": available,
+            "numberUnavailable": len(wanted) - available,
+        }
+
+    async def _report(self, daemon_set: ReadOnlyObject, counts: Object, *, observed: bool) -> None:
+        """Write the counts if they are new; the generation only when the set has been acted upon."""
+        old, generation = daemon_set.get("status") or {}, daemon_set["metadata"].get("generation", 0)
+        same = all(old.get(name, 0) == number for name, number in counts.items())
+        if same and old.get("observedGeneration", 0) >= generation:
+            return
+
+        def changed(obj: ReadOnlyObject) -> Object:
+            status = {**(obj.get("status") or {}), **counts}
+            return {**obj, "status": {**status, "observedGeneration": generation} if observed else status}
+
+        try:
+            await self.client.update(_KIND, changed(daemon_set), subresource="status")
+        except Conflict:
+            fresh = await self.client.get(_KIND, key_of(daemon_set))
+            await self.client.update(_KIND, changed(fresh), subresource="status")
+
+
+def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:
+    return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []
+
+
+def _ignore(key: Key, one: ReadOnlyObject) -> None:
+    """A revision that comes with an owner changes nothing for it."""

@@ -1,0 +1,206 @@
+"""Which pods of a daemon set are made and deleted: per node, and within what an update allows.
+
+upstream 1.36: pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode), daemon/update.go (rollingUpdate)
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.controllers.daemonset.placement import GENERATION_LABEL, HASH_LABEL, Fit, template_generation
+from mockkube.controllers.deployment.scaling import scaled
+from mockkube.controllers.pods.readiness import is_available, is_ready
+
+Daemons = Mapping[str, Sequence[ReadOnlyObject]]
+"""The pods of a set by the node they are for."""
+
+
+@dataclass(slots=True)
+class Moves:
+    """What is to be done: nodes that get a pod, pods that go."""
+
+    create: list[str] = field(default_factory=list)
+    delete: list[ReadOnlyObject] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """The present revision of a set, and the moment."""
+
+    daemon_set: ReadOnlyObject
+    mark: str
+    now: datetime
+
+    def is_updated(self, pod: ReadOnlyObject) -> bool:
+        """Whether a pod is of this revision."""
+        labels = pod["metadata"].get("labels") or {}
+        generation = template_generation(self.daemon_set)
+        by_generation = bool(generation) and labels.get(GENERATION_LABEL) == generation
+        return by_generation or (bool(self.mark) and labels.get(HASH_LABEL) == self.mark)
+
+    def is_available(self, pod: ReadOnlyObject) -> bool:
+        """Whether a pod has been ready for as long as the set wants."""
+        return is_available(pod, self.daemon_set["spec"].get("minReadySeconds", 0), self.now)
+
+
+def _strategy(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
+    """Return the parameters of a rolling update; None where pods are only replaced when somebody deletes them."""
+    strategy = daemon_set["spec"].get("updateStrategy") or {}
+    if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+        return None
+    rolling: ReadOnlyObject = strategy.get("rollingUpdate") or {}
+    return rolling
+
+
+def surge_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
+    """Return on how many of the nodes there may be two pods."""
+    rolling = _strategy(daemon_set)
+    return 0 if rolling is None else scaled(rolling.get("maxSurge", 0), nodes, math.ceil)
+
+
+def unavailable_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
+    """Return on how many of the nodes there may be none."""
+    rolling = _strategy(daemon_set)
+    return 0 if rolling is None else scaled(rolling.get("maxUnavailable", 0), nodes, math.ceil)
+
+
+def by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """Return pods, those that are bound first, then the oldest."""
+
+    def rank(pod: ReadOnlyObject) -> tuple[bool, str, str]:
+        metadata = pod["metadata"]
+        return (not pod["spec"].get("nodeName"), metadata.get("creationTimestamp", ""), metadata["name"])
+
+    return sorted(pods, key=rank)
+
+
+def alive(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """Return the pods that are not on their way out."""
+    return [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+
+
+def on_node(
+    node: str,
+    fit: Fit,
+    pods: Sequence[ReadOnlyObject] | None,
+    edition: Edition,
+    remove_finished: Callable[[ReadOnlyObject], bool],
+) -> Moves:
+    """Decide about one node; `pods` is None where there is none at all.
+
+    `remove_finished` is asked of each pod that has run to its end whether it may be deleted now.
+    """
+    if fit.run and pods is None:
+        return Moves(create=[node])
+    if not fit.stay:
+        return Moves(delete=alive(pods or ()))
+    moves, running = Moves(), []
+    for pod in alive(pods or ()):
+        if (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded"):
+            running.append(pod)
+        elif remove_finished(pod):
+            moves.delete.append(pod)
+    if surge_count(edition.daemon_set, 1) == 0:
+        moves.delete += by_age(running)[1:]
+    elif len(running) > 1:
+        moves.delete += _surplus(running, edition)
+    elif not running and fit.run:
+        moves.create.append(node)
+    return moves
+
+
+def _surplus(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOnlyObject]:
+    """Return which pods go where an old and a new one may stand side by side, while the new one is not available."""
+    new: ReadOnlyObject | None = None
+    old: ReadOnlyObject | None = None
+    surplus = []
+    for pod in by_age(running):
+        current = (pod["metadata"].get("labels") or {}).get(HASH_LABEL) == edition.mark
+        if current and new is None:
+            new = pod
+        elif not current and old is None:
+            old = pod
+        else:
+            surplus.append(pod)
+    if new is not None and old is not None and (not is_ready(old) or edition.is_available(new)):
+        surplus.append(old)
+    return surplus
+
+
+def _pair(
+    pods: Sequence[ReadOnlyObject], edition: Edition
+) -> tuple[ReadOnlyObject | None, ReadOnlyObject | None] | None:
+    """Return the new and the old pod of a node; None when there are several of either."""
+    new = [pod for pod in alive(pods) if edition.is_updated(pod)]
+    old = [pod for pod in alive(pods) if not edition.is_updated(pod)]
+    if len(new) > 1 or len(old) > 1:
+        return None
+    return (new[0] if new else None, old[0] if old else None)
+
+
+def roll(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
+    """Decide which pods an update replaces now; `fits` has every node."""
+    desired = sum(fit.run for fit in fits.values())
+    daemons = {**daemons, **{name: () for name, fit in fits.items() if fit.run and name not in daemons}}
+    surge = surge_count(edition.daemon_set, desired)
+    unavailable = unavailable_count(edition.daemon_set, desired)
+    if surge > 0:
+        return _roll_with_surge(daemons, fits, edition, surge, desired)
+    return _roll_in_place(daemons, edition, max(unavailable, 1) if desired else unavailable)
+
+
+def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> Moves:
+    missing, due, candidates = 0, [], []
+    for pods in daemons.values():
+        pair = _pair(pods, edition)
+        if pair is None or (pair[0] is None) == (pair[1] is None):
+            missing += 1
+            continue
+        new, old = pair
+        if old is None:
+            missing += not edition.is_available(new) if new else 0
+        elif not edition.is_available(old):
+            due.append(old)
+            missing += 1
+        elif missing < unavailable_max:
+            candidates.append(old)
+    return Moves(delete=[*due, *candidates[: max(unavailable_max - missing, 0)]])
+
+
+def _roll_with_surge(
+    daemons: Daemons, fits: Mapping[str, Fit], edition: Edition, surge_max: int, desired: int
+) -> Moves:
+    moves, surging, available = Moves(), 0, 0
+    misplaced: list[ReadOnlyObject] = []
+    candidates: list[str] = []
+    for node, pods in daemons.items():
+        pair = _pair(pods, edition)
+        if pair is None:
+            surging += 1
+            continue
+        new, old = pair
+        shown = old or new
+        available += shown is not None and edition.is_available(shown)
+        if old is None:
+            continue
+        if new is not None:
+            if edition.is_available(new):
+                moves.delete.append(old)
+            else:
+                surging += 1
+            continue
+        wanted = node in fits and fits[node].run
+        if not edition.is_available(old):
+            if wanted:
+                moves.create.append(node)
+            else:
+                moves.delete.append(old)
+        elif not wanted:
+            misplaced.append(old)
+        elif surging < surge_max:
+            candidates.append(node)
+    moves.delete += misplaced[: max(available - desired, 0)]
+    moves.create += candidates[: max(surge_max - surging, 0)]
+    return moves

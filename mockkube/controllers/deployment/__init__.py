@@ -1,0 +1,1 @@
+"""deployment-controller. Read `deployment.py` first."""

@@ -1,0 +1,422 @@
+"""deployment-controller: replica sets that replace one another, at the pace that the deployment allows.
+
+upstream 1.36: pkg/controller/deployment
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.deployment import scaling as sizes
+from mockkube.controllers.deployment import status as statuses
+from mockkube.controllers.deployment.revisions import (
+    REVISION,
+    ROLLBACK_TO,
+    annotated_for,
+    annotations_of,
+    by_age,
+    find_new,
+    last_revision,
+    plain_template,
+    revision_of,
+    rolled_back,
+    set_named,
+    sizes_annotated,
+    with_annotations,
+)
+from mockkube.controllers.deployment.scaling import active, counted, is_rolling, total, total_counted, wanted
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import Claims, controller_uid
+from mockkube.controllers.framework.owner_index import Heirs, candidates, owned_by, owner_in, selector_of
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.controllers.pods.readiness import is_finished
+
+RETRIES_MAX: Final = 15
+_CREATE_ERROR: Final = "ReplicaSetCreateError"
+_PAUSED: Final = "DeploymentPaused"
+_SECOND: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A deployment and its sets in the midst of one reconciliation; `new` is None until there is one."""
+
+    deployment: ReadOnlyObject
+    new: ReadOnlyObject | None
+    old: tuple[ReadOnlyObject, ...]
+
+    @property
+    def every(self) -> list[ReadOnlyObject]:
+        """All sets, the new one last."""
+        return [*self.old, *([self.new] if self.new else [])]
+
+    def with_set(self, changed: ReadOnlyObject) -> "Rollout":
+        """Return the rollout with one set as it is now."""
+        uid = changed["metadata"]["uid"]
+        if self.new is not None and self.new["metadata"]["uid"] == uid:
+            return replace(self, new=changed)
+        return replace(self, old=tuple(changed if one["metadata"]["uid"] == uid else one for one in self.old))
+
+
+class Deployments(Controller):
+    """Keys are deployments."""
+
+    name: ClassVar[str] = "deployment-controller"
+    queue: ClassVar[str] = "deployment"
+    retries_max: ClassVar[int | None] = RETRIES_MAX
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.deployments = self.follow("Deployment")
+
+        def look(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
+            self.keys.add(key)
+
+        heirs = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
+        self.sets = self.follow("ReplicaSet", heirs.heed)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+
+    # What feeds it
+
+    def _pod_changed(self, change: Change) -> None:
+        """Go on with a recreation once the last old pod is gone."""
+        if change.type is not EventType.DELETED:
+            return
+        owner = owner_in(self.sets, "ReplicaSet", change.object)
+        deployment = None if owner is None else owner_in(self.deployments, "Deployment", owner)
+        if deployment is None or is_rolling(deployment):
+            return
+        if not any(self._pods_of(one) for one in owned_by(self.sets, deployment["metadata"]["uid"])):
+            self.keys.add(key_of(deployment))
+
+    def _pods_of(self, one: ReadOnlyObject) -> list[ReadOnlyObject]:
+        return owned_by(self.pods, one["metadata"]["uid"])
+
+    # Acting
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Take the rollout a step further."""
+        deployment = self.deployments.get(key)
+        if deployment is None:
+            return DONE
+        try:
+            return await self._sync(deployment)
+        except ApiError as error:
+            if is_namespace_terminating(error):
+                return DONE
+            raise
+
+    async def _sync(self, deployment: ReadOnlyObject) -> Outcome:
+        if deployment["spec"].get("selector") == {}:
+            return await self._refuse_everything(deployment)
+        sets = await self._sets_of(deployment)
+        if deployment["metadata"].get("deletionTimestamp"):
+            rollout = await self._revise(deployment, sets)
+            return await self._report(rollout)
+        deployment = await self._note_pause(deployment)
+        if deployment["spec"].get("paused"):
+            return await self._scale(await self._revise(deployment, sets))
+        if (revision := _rollback_to(deployment)) is not None:
+            return await self._roll_back(deployment, sets, revision)
+        rollout = await self._revise(deployment, sets)
+        if _is_scaled(rollout):
+            return await self._scale(rollout)
+        return await (self._roll(rollout, sets) if is_rolling(rollout.deployment) else self._recreate(rollout, sets))
+
+    async def _refuse_everything(self, deployment: ReadOnlyObject) -> Outcome:
+        message = "This deployment is selecting all pods. A non-empty selector is required."
+        self.events.record(deployment, WARNING, "SelectingAll", message)
+        generation = deployment["metadata"].get("generation", 0)
+        if counted(deployment, "observedGeneration") < generation:
+            await self._write_status(deployment, {**deployment.get("status", {}), "observedGeneration": generation})
+        return DONE
+
+    async def _sets_of(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
+        selector = selector_of(deployment)
+        claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
+        near = candidates(self.sets, deployment)
+        return await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))
+
+    async def _note_pause(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
+        """Say that the rollout is paused, or goes on: meanwhile nobody waits for progress."""
+        known = find_condition(statuses.conditions_of(deployment), statuses.PROGRESSING)
+        reason = known.get("reason") if known else None
+        paused = bool(deployment["spec"].get("paused"))
+        if not statuses.has_deadline(deployment) or reason == statuses.TIMED_OUT or paused == (reason == _PAUSED):
+            return deployment
+        told = (_PAUSED, "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
+        return await self._write_status(deployment, self._with_progressing(deployment, "Unknown", *told))
+
+    def _with_progressing(self, deployment: ReadOnlyObject, status: str, reason: str, message: str) -> Object:
+        conditions = statuses.with_condition(
+            statuses.conditions_of(deployment), statuses.PROGRESSING, status, reason, message, self.clock.now()
+        )
+        return {**(deployment.get("status") or {}), "conditions": conditions}
+
+    async def _write_status(self, deployment: ReadOnlyObject, status: Object) -> ReadOnlyObject:
+        return await self.client.update("Deployment", {**deployment, "status": status}, subresource="status")
+
+    # Revisions
+
+    async def _revise(
+        self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], *, create: bool = False
+    ) -> Rollout:
+        """Find the new set, bring revisions up to date, and make the set if it is missing and wanted."""
+        new = find_new(deployment, sets)
+        old = tuple(one for one in by_age(sets) if new is None or one["metadata"]["uid"] != new["metadata"]["uid"])
+        revision = max((revision_of(one) for one in old), default=0) + 1
+        if new is not None:
+            return await self._revise_new(Rollout(deployment, new, old), new, revision)
+        rollout = Rollout(deployment, None, old)
+        return await self._make_new(rollout, revision) if create else rollout
+
+    async def _revise_new(self, rollout: Rollout, new: ReadOnlyObject, revision: int) -> Rollout:
+        deployment = rollout.deployment
+        annotations = annotated_for(deployment, annotations_of(new), revision, exists=True)
+        seconds = deployment["spec"].get("minReadySeconds", 0)
+        if annotations != annotations_of(new) or new["spec"].get("minReadySeconds", 0) != seconds:
+            changed = with_annotations(new, annotations)
+            changed["spec"] = {**new["spec"], "minReadySeconds": seconds}
+            return replace(rollout, new=await self.client.update("ReplicaSet", changed))
+        status: Object | None = None
+        known = find_condition(statuses.conditions_of(deployment), statuses.PROGRESSING)
+        if statuses.has_deadline(deployment) and known is None:
+            message = f'Found new replica set "{new["metadata"]["name"]}"'
+            status = self._with_progressing(deployment, "True", "FoundNewReplicaSet", message)
+        return await self._number(rollout, annotations.get(REVISION, ""), status)
+
+    async def _number(self, rollout: Rollout, revision: str, status: Object | None) -> Rollout:
+        """Write the deployment's revision, and its status with it, if either is new."""
+        deployment = rollout.deployment
+        if annotations_of(deployment).get(REVISION) != revision:
+            deployment = with_annotations(deployment, {**annotations_of(deployment), REVISION: revision})
+        elif status is None:
+            return rollout
+        written = await self._write_status(deployment, status or deployment.get("status") or {})
+        return replace(rollout, deployment=written)
+
+    async def _make_new(self, rollout: Rollout, revision: int) -> Rollout:
+        deployment = rollout.deployment
+        made = set_named(deployment, revision)
+        made["spec"]["replicas"] = sizes.new_set_size(deployment, [*rollout.old, made], 0)
+        name, existed = made["metadata"]["name"], False
+        try:
+            new = await self.client.create("ReplicaSet", made)
+        except AlreadyExists as error:
+            new, existed = await self._existing(deployment, name, error), True
+        except ApiError as error:
+            if not is_namespace_terminating(error):
+                await self._report_no_set(deployment, name, error)
+            raise
+        status = None
+        if not existed:
+            if size := wanted(new):
+                self._tell_scaled(deployment, new, 0, size)
+            if statuses.has_deadline(deployment):
+                message = f'Created new replica set "{name}"'
+                status = self._with_progressing(deployment, "True", "NewReplicaSetCreated", message)
+        return await self._number(replace(rollout, new=new), str(revision), status)
+
+    async def _existing(self, deployment: ReadOnlyObject, name: str, error: AlreadyExists) -> ReadOnlyObject:
+        """Return the set of that name if it is ours; otherwise another name is tried next time."""
+        present = self.sets.get(Key(deployment["metadata"]["namespace"], name))
+        if present is None:
+            raise error
+        ours = controller_uid(present) == deployment["metadata"]["uid"]
+        if ours and plain_template(present) == plain_template(deployment):
+            return present
+        status = deployment.get("status") or {}
+        await self._write_status(deployment, {**status, "collisionCount": status.get("collisionCount", 0) + 1})
+        raise error
+
+    async def _report_no_set(self, deployment: ReadOnlyObject, name: str, error: ApiError) -> None:
+        message = f'Failed to create new replica set "{name}": {error.message}'
+        self.events.record(deployment, WARNING, _CREATE_ERROR, message)
+        if statuses.has_deadline(deployment):
+            status = self._with_progressing(deployment, "False", _CREATE_ERROR, message)
+            try:
+                await self._write_status(deployment, status)
+            except ApiError:
+                return  # the failure to create is what is retried and told
+
+    # Scaling
+
+    def _tell_scaled(self, deployment: ReadOnlyObject, one: ReadOnlyObject, before: int, after: int) -> None:
+        way = "up" if before < after else "down"
+        message = f"Scaled {way} replica set {one['metadata']['name']} from {before} to {after}"
+        self.events.record(deployment, NORMAL, "ScalingReplicaSet", message)
+
+    async def _resize(self, rollout: Rollout, one: ReadOnlyObject, size: int, *, force: bool = False) -> Rollout:
+        """Give a set another size; with `force` also tell it anew how large its deployment is."""
+        before = wanted(one)
+        told = sizes_annotated(rollout.deployment)
+        stale = any(annotations_of(one).get(name) != text for name, text in told.items())
+        if before == size and not (force and stale):
+            return rollout
+        changed = with_annotations(one, {**annotations_of(one), **told})
+        changed["spec"] = {**one["spec"], "replicas": size}
+        written = await self.client.update("ReplicaSet", changed)
+        if before != size:
+            self._tell_scaled(rollout.deployment, one, before, size)
+        return rollout.with_set(written)
+
+    async def _scale(self, rollout: Rollout) -> Outcome:
+        """Spread a change of scale over the sets there are; tidy up while paused."""
+        rollout = await self._spread(rollout)
+        deployment = rollout.deployment
+        if deployment["spec"].get("paused") and _rollback_to(deployment) is None:
+            await self._tidy(rollout)
+        return await self._report(rollout)
+
+    async def _spread(self, rollout: Rollout) -> Rollout:
+        deployment = rollout.deployment
+        running = active(rollout.every)
+        if len(running) <= 1:
+            newest = rollout.new or (by_age(rollout.old)[-1] if rollout.old else None)
+            if (only := running[0] if running else newest) is None:
+                return rollout
+            return await self._resize(rollout, only, wanted(deployment))
+        if sizes.is_saturated(deployment, rollout.new):
+            for one in active(rollout.old):
+                rollout = await self._resize(rollout, one, 0)
+            return rollout
+        if is_rolling(deployment):
+            for one, size in sizes.proportional_sizes(deployment, rollout.new, rollout.old):
+                rollout = await self._resize(rollout, one, size, force=True)
+        return rollout
+
+    # Rolling out
+
+    async def _roll(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+        if rollout.new is None:
+            rollout = await self._revise(rollout.deployment, sets, create=True)
+        assert rollout.new is not None, "it was made"
+        before = rollout
+        rollout = await self._grow_new(rollout, rollout.new)
+        if rollout is before:
+            rollout = await self._shrink_old(rollout)
+        if rollout is before and sizes_complete(rollout.deployment):
+            await self._tidy(rollout)
+        return await self._report(rollout, progress=True)
+
+    async def _grow_new(self, rollout: Rollout, new: ReadOnlyObject) -> Rollout:
+        size = wanted(rollout.deployment)
+        if wanted(new) == size:
+            return rollout
+        if wanted(new) < size:
+            size = sizes.new_set_size(rollout.deployment, rollout.every, wanted(new))
+        return await self._resize(rollout, new, size)
+
+    async def _shrink_old(self, rollout: Rollout) -> Rollout:
+        deployment, new = rollout.deployment, rollout.new
+        assert new is not None, "old sets go only for a new one"
+        old = active(rollout.old)
+        least = wanted(deployment) - sizes.max_unavailable(deployment)
+        cut_max = total(rollout.every) - least - (wanted(new) - counted(new, "availableReplicas"))
+        if not old or cut_max <= 0:
+            return rollout
+        rollout = await self._cut(rollout, sizes.unhealthy_cut(deployment, old, cut_max))
+        uids = {one["metadata"]["uid"] for one in old}
+        left = [one for one in rollout.old if one["metadata"]["uid"] in uids]
+        return await self._cut(rollout, sizes.available_cut(deployment, left, [*left, new]))
+
+    async def _cut(self, rollout: Rollout, by_uid: dict[str, int]) -> Rollout:
+        for one in by_age(rollout.old):
+            if (size := by_uid.get(one["metadata"]["uid"])) is not None:
+                rollout = await self._resize(rollout, one, size)
+        return rollout
+
+    async def _recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+        before = rollout
+        for one in active(rollout.old):
+            rollout = await self._resize(rollout, one, 0)
+        if rollout is not before or self._old_pods_left(rollout):
+            return await self._report(rollout, progress=True)
+        if rollout.new is None:
+            rollout = await self._revise(rollout.deployment, sets, create=True)
+        assert rollout.new is not None, "it was made"
+        rollout = await self._resize(rollout, rollout.new, wanted(rollout.deployment))
+        if sizes_complete(rollout.deployment):
+            await self._tidy(rollout)
+        return await self._report(rollout, progress=True)
+
+    def _old_pods_left(self, rollout: Rollout) -> bool:
+        if total_counted(rollout.old, "replicas") > 0:
+            return True
+        return any(not is_finished(pod) for one in rollout.old for pod in self._pods_of(one))
+
+    async def _tidy(self, rollout: Rollout) -> None:
+        """Delete the oldest sets beyond the history that is kept; those with pods stay."""
+        limit = rollout.deployment["spec"].get("revisionHistoryLimit")
+        if limit is None or limit == statuses.NO_DEADLINE:
+            return
+        alive = [one for one in rollout.old if not one["metadata"].get("deletionTimestamp")]
+        alive.sort(key=lambda one: (revision_of(one), one["metadata"].get("creationTimestamp", "")))
+        for one in alive[: max(len(alive) - limit, 0)]:
+            behind = one["metadata"].get("generation", 0) > counted(one, "observedGeneration")
+            if counted(one, "replicas") or wanted(one) or behind:
+                continue
+            try:
+                await self.client.delete("ReplicaSet", key_of(one))
+            except NotFound:
+                continue
+
+    async def _roll_back(self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int) -> Outcome:
+        """Take the template of an older revision, as a client of an API long gone asked for in an annotation."""
+        rollout = await self._revise(deployment, sets, create=True)
+        deployment, name = rollout.deployment, rollout.deployment["metadata"]["name"]
+        wanted_revision = revision or last_revision(rollout.every)
+        target = next((one for one in rollout.every if revision_of(one) == wanted_revision), None)
+        if not wanted_revision or target is None:
+            text = "Unable to find the revision to rollback to." if wanted_revision else "Unable to find last revision."
+            self.events.record(deployment, WARNING, "DeploymentRollbackRevisionNotFound", text)
+        elif plain_template(target) == plain_template(deployment):
+            text = f'The rollback revision contains the same template as current deployment "{name}"'
+            self.events.record(deployment, WARNING, "DeploymentRollbackTemplateUnchanged", text)
+        else:
+            deployment = rolled_back(deployment, target)
+            text = f'Rolled back deployment "{name}" to revision {wanted_revision}'
+            self.events.record(deployment, NORMAL, "DeploymentRollback", text)
+        left = {key: text for key, text in annotations_of(deployment).items() if key != ROLLBACK_TO}
+        await self.client.update("Deployment", with_annotations(deployment, left))
+        return DONE
+
+    # Telling
+
+    async def _report(self, rollout: Rollout, *, progress: bool = False) -> Outcome:
+        """Write the status if it is new; otherwise come back when a rollout that stands still is overdue."""
+        deployment, now = rollout.deployment, self.clock.now()
+        status = statuses.status_of(deployment, rollout.every, rollout.new, now, terminating=self._counts_terminating)
+        if progress:
+            status = statuses.with_progress(deployment, status, rollout.every, rollout.new, now)
+        if status != (deployment.get("status") or {}):
+            await self._write_status(deployment, status)
+            return DONE
+        left = statuses.seconds_to_deadline(deployment, status, now) if progress else None
+        if left is None or left <= -_SECOND:  # overdue and no failure: it was complete once, and time changes nothing
+            return DONE
+        return Again(after=left + _SECOND)
+
+
+def sizes_complete(deployment: ReadOnlyObject) -> bool:
+    """Whether the deployment's own status says that its rollout is complete."""
+    return statuses.is_complete(deployment, deployment.get("status") or {})
+
+
+def _rollback_to(deployment: ReadOnlyObject) -> int | None:
+    text = annotations_of(deployment).get(ROLLBACK_TO, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _is_scaled(rollout: Rollout) -> bool:
+    """Whether a set was made for another size of the deployment: somebody has scaled it."""
+    size = wanted(rollout.deployment)
+    told = (sizes.annotated(one, sizes.DESIRED) for one in active(rollout.every))
+    return any(desired is not None and desired != size for desired in told)

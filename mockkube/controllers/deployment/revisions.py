@@ -1,0 +1,137 @@
+"""Which replica set is a deployment's new one, which revision each one is, and what its annotations say.
+
+upstream 1.36: pkg/controller/deployment/util/deployment_util.go
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from mockkube.api import names
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.deployment.scaling import DESIRED, MAX, max_surge, wanted
+from mockkube.controllers.framework.controller_ref_manager import reference_to
+from mockkube.controllers.pods.template_hash import template_hash
+
+REVISION: Final = "deployment.kubernetes.io/revision"
+HISTORY: Final = "deployment.kubernetes.io/revision-history"
+ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+HASH_LABEL: Final = "pod-template-hash"
+HISTORY_LENGTH_MAX: Final = 2000
+_NOT_COPIED: Final = frozenset(
+    {"kubectl.kubernetes.io/last-applied-configuration", REVISION, HISTORY, DESIRED, MAX, ROLLBACK_TO}
+)
+
+
+def annotations_of(obj: ReadOnlyObject) -> Mapping[str, str]:
+    """Return the annotations of an object."""
+    annotations: Mapping[str, str] = obj["metadata"].get("annotations") or {}
+    return annotations
+
+
+def with_annotations(obj: ReadOnlyObject, annotations: Mapping[str, str]) -> Object:
+    """Return the object with other annotations."""
+    return {**obj, "metadata": {**obj["metadata"], "annotations": dict(annotations)}}
+
+
+def revision_of(obj: ReadOnlyObject) -> int:
+    """Return the revision an object says it is; zero when it says none."""
+    text = annotations_of(obj).get(REVISION, "")
+    return int(text) if text.removeprefix("-").isdecimal() else 0
+
+
+def plain_template(obj: ReadOnlyObject) -> ReadOnlyObject:
+    """Return the template of a deployment or of a set, without the hash that marks its pods."""
+    template: ReadOnlyObject = obj["spec"]["template"]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if HASH_LABEL not in labels:
+        return template
+    others = {name: value for name, value in labels.items() if name != HASH_LABEL}
+    return {**template, "metadata": {**template["metadata"], "labels": others}}
+
+
+def by_age(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """Return sets, the oldest first."""
+    return sorted(sets, key=lambda one: (one["metadata"].get("creationTimestamp", ""), one["metadata"]["name"]))
+
+
+def find_new(deployment: ReadOnlyObject, sets: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
+    """Return the oldest set that has the deployment's template."""
+    template = plain_template(deployment)
+    return next((one for one in by_age(sets) if plain_template(one) == template), None)
+
+
+def annotated_for(
+    deployment: ReadOnlyObject, annotations: Mapping[str, str], revision: int, *, exists: bool
+) -> dict[str, str]:
+    """Return the annotations of the new set: the deployment's, its revision, the revisions it has been, its sizes."""
+    result = dict(annotations)
+    result.update((name, text) for name, text in annotations_of(deployment).items() if name not in _NOT_COPIED)
+    known = annotations.get(REVISION)
+    if known and not known.removeprefix("-").isdecimal():
+        return result
+    if int(known or 0) < revision:
+        result[REVISION] = str(revision)
+        if known is not None and (history := _history(result.get(HISTORY, ""), known)):
+            result[HISTORY] = history
+    if not exists:
+        result |= sizes_annotated(deployment)
+    return result
+
+
+def _history(history: str, known: str) -> str:
+    """Return the history with one more revision; the oldest are forgotten when it is too long."""
+    kept = [*history.split(","), known] if history else [known]
+    while len(kept) > 1 and len(",".join(kept)) > HISTORY_LENGTH_MAX:
+        del kept[0]
+    return ",".join(kept)
+
+
+def sizes_annotated(deployment: ReadOnlyObject) -> dict[str, str]:
+    """Return the annotations that tell a set how large its deployment is."""
+    return {DESIRED: str(wanted(deployment)), MAX: str(wanted(deployment) + max_surge(deployment))}
+
+
+def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
+    """Return a new set for the deployment's template, of no size yet."""
+    metadata, spec = deployment["metadata"], deployment["spec"]
+    template = spec["template"]
+    mark = template_hash(template, (deployment.get("status") or {}).get("collisionCount", 0))
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: mark}
+    selector = spec["selector"]
+    made: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": _name(metadata["name"], mark),
+            "namespace": metadata["namespace"],
+            "labels": labels,
+            "annotations": annotated_for(deployment, {}, revision, exists=False),
+            "ownerReferences": [reference_to(deployment, "apps/v1", "Deployment")],
+        },
+        "spec": {
+            "replicas": 0,
+            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: mark}},
+            "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
+        },
+    }
+    if seconds := spec.get("minReadySeconds"):
+        made["spec"]["minReadySeconds"] = seconds
+    return made
+
+
+def _name(deployment: str, mark: str) -> str:
+    return f"{deployment[: names.SUBDOMAIN_LENGTH_MAX - len(mark) - 1]}-{mark}"
+
+
+def last_revision(sets: Sequence[ReadOnlyObject]) -> int:
+    """Return the revision before the newest; zero when there is none."""
+    revisions = sorted((revision_of(one) for one in sets), reverse=True)
+    return revisions[1] if len(revisions) > 1 else 0
+
+
+def rolled_back(deployment: ReadOnlyObject, to: ReadOnlyObject) -> Object:
+    """Return the deployment with the template and annotations of an older set."""
+    own = {name: text for name, text in annotations_of(deployment).items() if name in _NOT_COPIED}
+    theirs = {name: text for name, text in annotations_of(to).items() if name not in _NOT_COPIED}
+    changed = with_annotations(deployment, {**own, **theirs})
+    return {**changed, "spec": {**deployment["spec"], "template": plain_template(to)}}

@@ -1,0 +1,213 @@
+"""What the status of a deployment says: counts, availability, and whether the rollout moves.
+
+upstream 1.36: pkg/controller/deployment/sync.go (calculateStatus), progress.go
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.deployment.scaling import counted, max_unavailable, total, total_counted, wanted
+
+PROGRESSING: Final = "Progressing"
+AVAILABLE: Final = "Available"
+FAILURE: Final = "ReplicaFailure"
+TIMED_OUT: Final = "ProgressDeadlineExceeded"
+COMPLETE: Final = "NewReplicaSetAvailable"
+NO_DEADLINE: Final = 2**31 - 1
+
+Conditions = list[Object]
+
+
+def with_condition(
+    conditions: Sequence[ReadOnlyObject], kind: str, status: str, reason: str, message: str, now: datetime
+) -> list[ReadOnlyObject]:
+    """Return the conditions with one set, unless its status and reason are there already."""
+    known = find_condition(conditions, kind)
+    if known is not None and (known.get("status"), known.get("reason")) == (status, reason):
+        return list(conditions)
+    since = known["lastTransitionTime"] if known is not None and known.get("status") == status else render_time(now)
+    new = {
+        "type": kind,
+        "status": status,
+        "lastUpdateTime": render_time(now),
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
+    return [*without_condition(conditions, kind), new]
+
+
+def without_condition(conditions: Sequence[ReadOnlyObject], kind: str) -> list[ReadOnlyObject]:
+    """Return the conditions but for one type."""
+    return [one for one in conditions if one["type"] != kind]
+
+
+def conditions_of(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the conditions of an object."""
+    return list((obj.get("status") or {}).get("conditions") or ())
+
+
+def has_deadline(deployment: ReadOnlyObject) -> bool:
+    """Whether lack of progress is ever told of."""
+    deadline = deployment["spec"].get("progressDeadlineSeconds")
+    return deadline is not None and deadline != NO_DEADLINE
+
+
+def status_of(
+    deployment: ReadOnlyObject,
+    every: Sequence[ReadOnlyObject],
+    new: ReadOnlyObject | None,
+    now: datetime,
+    *,
+    terminating: bool,
+) -> Object:
+    """Return counts and availability; `terminating` says whether pods on their way out are counted."""
+    available = total_counted(every, "availableReplicas")
+    counts: dict[str, Any] = {
+        "replicas": total_counted(every, "replicas"),
+        "updatedReplicas": 0 if new is None else counted(new, "replicas"),
+        "readyReplicas": total_counted(every, "readyReplicas"),
+        "availableReplicas": available,
+        "unavailableReplicas": max(total(every) - available, 0),
+        "observedGeneration": deployment["metadata"].get("generation", 0),
+    }
+    status: Object = {name: number for name, number in counts.items() if number}
+    old = deployment.get("status") or {}
+    if "collisionCount" in old:
+        status["collisionCount"] = old["collisionCount"]
+    if terminating and (leaving := _terminating(every)) is not None:
+        status["terminatingReplicas"] = leaving
+    enough = available >= wanted(deployment) - max_unavailable(deployment)
+    if enough:
+        told = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    else:
+        told = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    status["conditions"] = with_condition(conditions_of(deployment), AVAILABLE, *told, now)
+    return status
+
+
+def _terminating(every: Sequence[ReadOnlyObject]) -> int | None:
+    """Return how many pods are on their way out; None while a set that was seen to does not say."""
+    number = 0
+    for one in every:
+        said = (one.get("status") or {}).get("terminatingReplicas")
+        if said is None and counted(one, "observedGeneration"):
+            return None
+        number += said or 0
+    return number
+
+
+def is_complete(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+    """Whether all pods asked for are of the new set and available, and no others are left."""
+    size = wanted(deployment)
+    counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
+    seen: int = status.get("observedGeneration", 0)
+    return all(count == size for count in counts) and seen >= deployment["metadata"].get("generation", 0)
+
+
+def with_progress(
+    deployment: ReadOnlyObject,
+    status: Object,
+    every: Sequence[ReadOnlyObject],
+    new: ReadOnlyObject | None,
+    now: datetime,
+) -> Object:
+    """Return the status with what is to be said of the rollout."""
+    conditions = status["conditions"]
+    known = find_condition(conditions_of(deployment), PROGRESSING)
+    if not has_deadline(deployment):
+        conditions = without_condition(conditions, PROGRESSING)
+    elif not _was_complete(status, known):
+        conditions = _progress(deployment, status, new, known, now)
+    conditions = (
+        without_condition(conditions, FAILURE)
+        if (failed := _failure(every, new)) is None
+        else _failing(conditions, failed)
+    )
+    return {**status, "conditions": conditions}
+
+
+def _was_complete(status: ReadOnlyObject, known: ReadOnlyObject | None) -> bool:
+    same = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    return same and known is not None and known.get("reason") == COMPLETE
+
+
+def _progress(
+    deployment: ReadOnlyObject,
+    status: ReadOnlyObject,
+    new: ReadOnlyObject | None,
+    known: ReadOnlyObject | None,
+    now: datetime,
+) -> list[ReadOnlyObject]:
+    conditions: list[ReadOnlyObject] = status["conditions"]
+    name = f'ReplicaSet "{new["metadata"]["name"]}"' if new else f'Deployment "{deployment["metadata"]["name"]}"'
+    if is_complete(deployment, status):
+        message = f"{name} has successfully progressed."
+        return with_condition(conditions, PROGRESSING, "True", COMPLETE, message, now)
+    if _moves(deployment, status):
+        message = f"{name} is progressing."
+        since = known["lastTransitionTime"] if known and known.get("status") == "True" else render_time(now)
+        fresh = with_condition((), PROGRESSING, "True", "ReplicaSetUpdated", message, now)[0]
+        return [*without_condition(conditions, PROGRESSING), {**fresh, "lastTransitionTime": since}]
+    if _timed_out(deployment, find_condition(conditions, PROGRESSING), now):
+        message = f"{name} has timed out progressing."
+        return with_condition(conditions, PROGRESSING, "False", TIMED_OUT, message, now)
+    return conditions
+
+
+def _moves(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+    old = deployment.get("status") or {}
+
+    def grown(name: str) -> bool:
+        return bool(status.get(name, 0) > old.get(name, 0))
+
+    def outdated(one: ReadOnlyObject) -> int:
+        return int(one.get("replicas", 0) - one.get("updatedReplicas", 0))
+
+    grows = grown("updatedReplicas") or grown("readyReplicas") or grown("availableReplicas")
+    return grows or outdated(status) < outdated(old)
+
+
+def _timed_out(deployment: ReadOnlyObject, known: ReadOnlyObject | None, now: datetime) -> bool:
+    if known is None or known.get("reason") == COMPLETE:
+        return False
+    if known.get("reason") == TIMED_OUT:
+        return True
+    return _deadline(deployment, known) < now
+
+
+def _deadline(deployment: ReadOnlyObject, known: ReadOnlyObject) -> datetime:
+    seconds = deployment["spec"]["progressDeadlineSeconds"]
+    return parse_time(known["lastUpdateTime"]) + timedelta(seconds=seconds)
+
+
+def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now: datetime) -> float | None:
+    """Return how long until a rollout that stands still has timed out; None when nobody waits for it."""
+    known = find_condition(conditions_of(deployment), PROGRESSING)
+    if not has_deadline(deployment) or known is None:
+        return None
+    if is_complete(deployment, status) or known.get("reason") == TIMED_OUT:
+        return None
+    return (_deadline(deployment, known) - now).total_seconds()
+
+
+def _failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
+    """Return why a set cannot have the pods it should, that of the new set first."""
+    for one in (*([new] if new else ()), *every):
+        if (condition := find_condition(conditions_of(one), FAILURE)) is not None:
+            return condition
+    return None
+
+
+def _failing(conditions: Sequence[ReadOnlyObject], failed: ReadOnlyObject) -> list[ReadOnlyObject]:
+    known = find_condition(conditions, FAILURE)
+    if known is not None and (known.get("status"), known.get("reason")) == (failed["status"], failed.get("reason")):
+        return list(conditions)
+    since = failed["lastTransitionTime"]
+    kept = known["lastTransitionTime"] if known is not None and known.get("status") == failed["status"] else since
+    fresh = {**failed, "lastUpdateTime": since, "lastTransitionTime": kept}
+    return [*without_condition(conditions, FAILURE), fresh]

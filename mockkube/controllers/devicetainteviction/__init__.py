@@ -1,0 +1,1 @@
+"""device-taint-eviction-controller."""

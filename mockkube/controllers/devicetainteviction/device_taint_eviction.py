@@ -1,0 +1,220 @@
+"""device-taint-eviction-controller: deletes pods that use a device with a NoExecute taint they do not tolerate.
+
+Time runs from when the taint was added, so a restart changes nothing. A second queue tells in the status of
+DeviceTaintRules how far they got. upstream 1.36: pkg/controller/devicetainteviction
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from cachetools import LRUCache
+from prometheus_client import Counter, Histogram
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Deletion, EventType, Key, key_of
+from mockkube.controllers.devicetainteviction.device_taints import (
+    DeviceTaints,
+    Eviction,
+    claim_eviction,
+    covers,
+    earliest,
+    in_pool,
+)
+from mockkube.controllers.devicetainteviction.rule_status import DeviceRuleStatus
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.pods.status_writer import PodStatusWriter
+from mockkube.controllers.resourceclaim.claim_names import owning_pod
+from mockkube.matching.pod_claims import device_claim
+from mockkube.proposals.lending import device_taint_rules
+
+RULES_GATE: Final = "DRADeviceTaintRules"
+_REASON: Final = "DeviceTaintManagerEviction"
+_EVICTED_MAX: Final = 500
+
+
+class DeviceTaintEviction(Controller):
+    """Keys are pods."""
+
+    name: ClassVar[str] = "device-taint-eviction-controller"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self.claims = self.follow("ResourceClaim", self._claim_changed)
+        self.slices = self.follow("ResourceSlice", self._slice_changed)
+        rules = setting.capabilities.enabled(RULES_GATE)
+        self.rules = self.follow("DeviceTaintRule", self._rule_changed) if rules else None
+        self.status = DeviceRuleStatus(setting, self) if rules else None
+        self.operators = device_taint_rules(setting.capabilities)
+        self._status_writer = PodStatusWriter(self.client, setting.capabilities)
+        self._pending: dict[Key, Eviction] = {}
+        self._evicted: LRUCache[str, None] = LRUCache(_EVICTED_MAX)
+        self._deletions = Counter(
+            "device_taint_eviction_controller_pod_deletions",
+            "Total number of Pods deleted by DeviceTaintEvictionController since its start.",
+            registry=setting.metrics,
+        )
+        self._duration = Histogram(
+            "device_taint_eviction_controller_pod_deletion_duration_seconds",
+            "Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion "
+            "via DeviceTaintEvictionController.",
+            buckets=(0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
+            registry=setting.metrics,
+        )
+
+    # What feeds it
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, old, key = change.object, change.old, key_of(change.object)
+        if change.type is EventType.DELETED:
+            self._pending.pop(key, None)
+        elif old is None or _place(pod) != _place(old):
+            self.keys.add(key)
+
+    def _claim_changed(self, change: Change) -> None:
+        for claim in (change.object, change.old):
+            if claim is not None:
+                self._enqueue_users(claim)
+
+    def _slice_changed(self, change: Change) -> None:
+        spec = change.object["spec"]
+        driver, pool = spec["driver"], spec["pool"]["name"]
+        for claim in self.claims.list():
+            if any((one["driver"], one["pool"]) == (driver, pool) for one in results_of(claim)):
+                self._enqueue_users(claim)
+
+    def _rule_changed(self, change: Change) -> None:
+        if change.old is not None and change.old["spec"] == change.object["spec"]:
+            return
+        for claim in self.claims.list():
+            if results_of(claim):
+                self._enqueue_users(claim)
+
+    def _enqueue_users(self, claim: ReadOnlyObject) -> None:
+        for consumer in claim.get("status", {}).get("reservedFor", ()):
+            if consumer["resource"] == "pods" and not consumer.get("apiGroup"):
+                self.keys.add(Key(claim["metadata"]["namespace"], consumer["name"]))
+
+    # Decisions
+
+    def taints(self, more: Iterable[ReadOnlyObject] = ()) -> DeviceTaints:
+        """Return the taints of now, and those of more rules."""
+        rules = [] if self.rules is None else self.rules.list()
+        return DeviceTaints(self.slices.list(), [*rules, *more])
+
+    def eviction_of(self, pod: ReadOnlyObject, taints: DeviceTaints) -> Eviction | None:
+        """Return when a pod must go; None if it may stay."""
+        if not pod["spec"].get("nodeName"):
+            return None
+        claims = (self._claim(pod, wanted) for wanted in pod["spec"].get("resourceClaims", ()))
+        due = (claim_eviction(claim, taints, self.operators) for claim in claims if claim is not None)
+        return earliest(one for one in due if one is not None)
+
+    def _claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
+        """Return the claim of a pod's wish, if it is reserved for the pod."""
+        known, uid = device_claim(pod, wanted), pod["metadata"]["uid"]
+        claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
+        if claim is None or (known.generated and owning_pod(claim) != uid):
+            return None
+        reserved = claim.get("status", {}).get("reservedFor", ())
+        return claim if any(one["uid"] == uid for one in reserved) else None
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Evict the pod when it is time, or stop doing so."""
+        pod = self.pods.get(key)
+        if pod is None or pod["metadata"]["uid"] in self._evicted:
+            return DONE
+        eviction = self.eviction_of(pod, self.taints())
+        if eviction is None:
+            if self._pending.pop(key, None) is not None:
+                self._tell(pod, "Cancelling deletion")
+            return DONE
+        self._pending[key] = eviction
+        self._note(eviction)
+        left = (eviction.when - self.clock.now()).total_seconds()
+        if left > 0:
+            return Again(after=left)
+        await self._evict(pod, eviction)
+        self._pending.pop(key, None)
+        self._evicted[pod["metadata"]["uid"]] = None
+        return DONE
+
+    def _tell(self, pod: ReadOnlyObject, message: str) -> None:
+        metadata = pod["metadata"]
+        about = {"apiVersion": "v1", "kind": "Pod", **{one: metadata[one] for one in ("name", "namespace", "uid")}}
+        self.events.record(about, "Normal", _REASON, message)
+
+    def _note(self, eviction: Eviction) -> None:
+        if self.status is not None:
+            self.status.eviction_goes_on(eviction.rules)
+
+    async def _evict(self, seen: ReadOnlyObject, eviction: Eviction) -> None:
+        key, uid = key_of(seen), seen["metadata"]["uid"]
+        try:
+            pod = await self.client.get("Pod", key)
+            if pod["metadata"]["uid"] != uid:
+                return
+            if not terminating(pod):
+                self._tell(pod, "Marking for deletion")
+                await self._write_condition(pod)
+                await self.client.delete("Pod", key, Deletion(uid=uid))
+        except NotFound:
+            return
+        self._deletions.inc()
+        self._duration.observe((self.clock.now() - eviction.when).total_seconds())
+        if self.status is not None:
+            self.status.evicted(eviction.rules)
+
+    async def _write_condition(self, pod: ReadOnlyObject) -> None:
+        status = self._status_writer.disrupted(
+            pod,
+            self.clock.now(),
+            reason="DeletionByDeviceTaintManager",
+            message="Device Taint manager: deleting due to NoExecute taint",
+            of_generation=False,
+        )
+        await self._status_writer.write(pod, status)
+
+    # For the status of rules
+
+    def pending_for(self, rule: ReadOnlyObject) -> list[ReadOnlyObject]:
+        """Return the pods that a rule drives out; one without that effect, as if it had it."""
+        taint = {"timeAdded": rule["metadata"]["creationTimestamp"], **rule["spec"]["taint"], "effect": "NoExecute"}
+        supposed = {**rule, "spec": {**rule["spec"], "taint": taint}}
+        taints, uid = self.taints([supposed]), rule["metadata"]["uid"]
+        alive = (pod for pod in self.pods.list() if not terminating(pod))
+        return [pod for pod in alive if (due := self.eviction_of(pod, taints)) is not None and uid in due.rules]
+
+    def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
+        """Return how many published, and how many allocated, devices a rule is about."""
+        taints, published = self.taints(), 0
+        for one in taints.slices:
+            spec = one["spec"]
+            place = {"driver": spec["driver"], "pool": spec["pool"]["name"]}
+            if any(in_pool(other, **place) and other is one for other in taints.current(**place)):
+                published += sum(
+                    covers(rule, {**place, "device": device["name"]}) for device in spec.get("devices", ())
+                )
+        allocated = sum(covers(rule, result) for claim in self.claims.list() for result in results_of(claim))
+        return published, allocated
+
+
+def _place(pod: ReadOnlyObject) -> object:
+    return pod["spec"].get("nodeName"), pod.get("status", {}).get("resourceClaimStatuses", [])
+
+
+def results_of(claim: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the devices allocated to a claim."""
+    allocation = claim.get("status", {}).get("allocation", {})
+    return list(allocation.get("devices", {}).get("results", ()))
+
+
+def build(setting: Setting) -> Iterable[Controller]:
+    """Return the eviction, and what tells of it in the status of rules where there are any."""
+    eviction = DeviceTaintEviction(setting)
+    yield eviction
+    if eviction.status is not None:
+        yield eviction.status

@@ -1,0 +1,121 @@
+"""What DeviceTaintRules say of themselves: whether they are driving pods out, and how many they did.
+
+upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go, maybeUpdateRuleStatus
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final, Protocol
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, PatchType, key_of
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+
+PERIOD_SECONDS: Final = 10.0
+"""How long the status of a rule stays as it is at least."""
+_CONDITION: Final = "EvictionInProgress"
+
+
+class Evictions(Protocol):
+    """What is known of the pods that rules drive out."""
+
+    def pending_for(self, rule: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+        """Return the pods that a rule drives out; one without that effect, as if it had it."""
+        ...
+
+    def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
+        """Return how many published, and how many allocated, devices a rule is about."""
+        ...
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"1 {one}" if count == 1 else f"{count} {many}"
+
+
+class DeviceRuleStatus(Controller):
+    """Keys are rules. How many pods each has driven out is counted since the start."""
+
+    name: ClassVar[str] = "device-taint-eviction-controller/rules"
+    source: ClassVar[str] = "device-taint-eviction-controller"
+
+    def __init__(self, setting: Setting, evictions: Evictions) -> None:
+        super().__init__(setting)
+        self._evictions = evictions
+        self._done: Counter[str] = Counter()
+        self.rules = self.follow("DeviceTaintRule", self._rule_changed)
+
+    def _rule_changed(self, change: Change) -> None:
+        rule, old = change.object, change.old
+        if change.type is EventType.DELETED:
+            del self._done[rule["metadata"]["uid"]]
+        elif old is None or old["spec"] != rule["spec"]:
+            self.keys.add(key_of(rule))
+
+    def eviction_goes_on(self, rules: Iterable[str]) -> None:
+        """Look at rules (by uid) again before long: pods are to go because of them."""
+        wanted = set(rules)
+        for rule in self.rules.list() if wanted else ():
+            if rule["metadata"]["uid"] in wanted:
+                self.keys.add_after(key_of(rule), PERIOD_SECONDS)
+
+    def evicted(self, rules: Iterable[str]) -> None:
+        """Count a pod that had to go because of rules."""
+        self._done.update(rules)
+        self.eviction_goes_on(rules)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write the condition of a rule, unless it was written just now."""
+        rule = self.rules.get(key)
+        if rule is None:
+            return DONE
+        old = find_condition(rule.get("status", {}).get("conditions") or (), _CONDITION)
+        generation = rule["metadata"].get("generation", 0)
+        if old is not None and old.get("observedGeneration", 0) == generation:
+            since = (self.clock.now() - parse_time(old["lastTransitionTime"])).total_seconds()
+            if since < PERIOD_SECONDS:
+                return Again(after=PERIOD_SECONDS - since)
+        new = {"type": _CONDITION, "observedGeneration": generation, **self._judge(rule)}
+        if old is None or any(old.get(name, "") != value for name, value in new.items()):
+            others = [one for one in rule.get("status", {}).get("conditions") or () if one is not old]
+            new["lastTransitionTime"] = render_time(self.clock.now())
+            metadata = {"uid": rule["metadata"]["uid"]}
+            patch = {"metadata": metadata, "status": {"conditions": [*others, new]}}
+            await self.client.patch("DeviceTaintRule", key, patch, media=PatchType.MERGE, subresource="status")
+        return DONE
+
+    def _judge(self, rule: ReadOnlyObject) -> Object:
+        effect, done = rule["spec"]["taint"]["effect"], self._done[rule["metadata"]["uid"]]
+        status, reason, message = "False", "OtherEffect", "Eviction only happens for the NoExecute effect."
+        if effect == "NoExecute":
+            status, reason, message = self._progress(rule, done)
+        elif effect == "None":
+            reason, message = "NoEffect", self._forecast(rule)
+        if done:
+            message = f"{message} {_counted(done, 'pod', 'pods')} evicted since starting the controller.".lstrip()
+        return {"status": status, "reason": reason, "message": message}
+
+    def _progress(self, rule: ReadOnlyObject, done: int) -> tuple[str, str, str]:
+        pods = self._evictions.pending_for(rule)
+        if not pods:
+            return "False", "Completed" if done else "NotStarted", ""
+        need = "1 pod needs" if len(pods) == 1 else f"{len(pods)} pods need"
+        return "True", "PodsPendingEviction", f"{need} to be evicted in {_namespaces(pods)}."
+
+    def _forecast(self, rule: ReadOnlyObject) -> str:
+        published, allocated = self._evictions.devices_under(rule)
+        pods = self._evictions.pending_for(rule)
+        return (
+            f"{_counted(published, 'published device', 'published devices')} selected. "
+            f"{_counted(allocated, 'allocated device', 'allocated devices')} selected. "
+            f"{_counted(len(pods), 'pod', 'pods')} would be evicted in {_namespaces(pods)} "
+            "if the effect was NoExecute. This information will not be updated again. "
+            "Recreate the DeviceTaintRule to trigger an update."
+        )
+
+
+def _namespaces(pods: Sequence[ReadOnlyObject]) -> str:
+    count = len({pod["metadata"]["namespace"] for pod in pods})
+    return _counted(count, "namespace", "different namespaces")

@@ -1,0 +1,216 @@
+"""disruption-controller: counts for each PodDisruptionBudget how many pods may be evicted.
+
+A second queue takes back the announcement on pods that were to be disrupted and were not.
+upstream 1.36: pkg/controller/disruption/disruption.go
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import ClassVar, Final
+
+from mockkube.api.conditions import find_condition, with_condition
+from mockkube.api.errors import ApiError, Conflict
+from mockkube.api.selectors import labels
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.disruption.budget_counts import (
+    Disrupted,
+    Expected,
+    allowed_condition,
+    disrupted,
+    expected,
+    healthy,
+    needs_scale,
+)
+from mockkube.controllers.disruption.pod_scales import PodScales
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.selector_text import selector_text
+from mockkube.controllers.garbagecollector.served_kinds import DEFINITION
+from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodStatusWriter
+
+STALE: Final = timedelta(minutes=2)
+"""After this long without a deletion a pod is not about to be disrupted any more."""
+_RECHECK_SECONDS: Final = 0.005
+"""How soon a budget is looked at again at the earliest."""
+_BUDGET: Final = "PodDisruptionBudget"
+_SCALED: Final = ("ReplicationController", "ReplicaSet", "Deployment", "StatefulSet")
+_UNMANAGED: Final = (
+    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of "
+    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please "
+    'set ".spec.minAvailable" field of the PDB to an integer value.'
+)
+
+
+class Disruption(Controller):
+    """Keys are budgets."""
+
+    name: ClassVar[str] = "disruption-controller"
+    source: ClassVar[str] = "controllermanager"
+    queue: ClassVar[str] = "disruption"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.budgets = self.follow(_BUDGET)
+        self.pods = self.follow("Pod", self._pod_changed)
+        caches = {kind: self.cache(kind) for kind in _SCALED}
+        self._scales = PodScales(self.client, caches, self.cache(DEFINITION))
+
+    def _pod_changed(self, change: Change) -> None:
+        pod = change.object
+        found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _covers(budget, pod)]
+        if len(found) > 1:
+            metadata, name = pod["metadata"], found[0]["metadata"]["name"]
+            text = f'Pod "{metadata["namespace"]}"/"{metadata["name"]}" matches multiple PodDisruptionBudgets.'
+            message = f'{text}  Chose "{name}" arbitrarily.'
+            self.events.record(pod, "Warning", "MultiplePodDisruptionBudgets", message)
+        if found:
+            self.keys.add(key_of(found[0]))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Count anew; what cannot be counted allows no disruption."""
+        budget = self.budgets.get(key)
+        if budget is None:
+            return DONE
+        try:
+            return await self._count(budget)
+        except Conflict:
+            raise
+        except ApiError as error:
+            self.loops.failed(self.name, key, error.message)
+            await self._fail_safe(budget, error.message)
+            return DONE
+
+    async def _count(self, budget: ReadOnlyObject) -> Outcome:
+        pods = self._pods_of(budget)
+        if not pods:
+            self.events.record(budget, "Normal", "NoPods", "No matching pods found")
+        wanted = await self._expected(budget, pods)
+        now = self.clock.now()
+        going = disrupted(budget, pods, now)
+        for pod in going.overdue:
+            namespace = budget["metadata"]["namespace"]  # twice: the name of the budget is not told
+            message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
+            self.events.record(pod, "Warning", "NotDeleted", message)
+        await self._write(budget, wanted, healthy(pods, going.since, now), going)
+        if going.recheck_at is None:
+            return DONE
+        return Again(after=max((going.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
+
+    def _pods_of(self, budget: ReadOnlyObject) -> list[ReadOnlyObject]:
+        try:
+            selector = labels.from_label_selector(budget["spec"].get("selector"))
+        except BadSelector as error:
+            self.events.record(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
+            raise ApiError(str(error)) from error
+        pods = self.pods.list(budget["metadata"]["namespace"])
+        return [pod for pod in pods if selector.matches(pod["metadata"].get("labels", {}))]
+
+    async def _expected(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Expected:
+        if not needs_scale(budget):
+            return expected(budget, present=len(pods), scale=0)
+        try:
+            scales = await self._scales.of(pods)
+        except ApiError as error:
+            message = f"Failed to calculate the number of expected pods: {error.message}"
+            self.events.record(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+            raise
+        if scales.unmanaged:
+            message = _UNMANAGED.format(selector_text(budget["spec"].get("selector")))
+            self.events.record(budget, "Warning", "UnmanagedPods", message)
+        return expected(budget, present=len(pods), scale=scales.total())
+
+    async def _write(self, budget: ReadOnlyObject, wanted: Expected, current: int, going: Disrupted) -> None:
+        old, spare = budget.get("status", {}), current - wanted.healthy
+        status: Object = {
+            "currentHealthy": current,
+            "desiredHealthy": wanted.healthy,
+            "expectedPods": wanted.pods,
+            "disruptionsAllowed": max(spare, 0) if wanted.pods > 0 else 0,
+            "observedGeneration": budget["metadata"].get("generation", 0),
+        }
+        if going.since:
+            status["disruptedPods"] = going.since
+        allowed = allowed_condition(status)
+        if _unchanged(old, status, allowed):
+            return
+        status["conditions"] = with_condition(old.get("conditions", ()), allowed, render_time(self.clock.now()))
+        await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
+
+    async def _fail_safe(self, budget: ReadOnlyObject, message: str) -> None:
+        old = budget.get("status", {})
+        failed: Object = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "reason": "SyncFailed",
+            "message": message,
+            "observedGeneration": old.get("observedGeneration", 0),
+        }
+        conditions = with_condition(old.get("conditions", ()), failed, render_time(self.clock.now()))
+        status: Object = {**old, "disruptionsAllowed": 0, "conditions": conditions}
+        await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
+
+
+def _covers(budget: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    try:
+        selector = labels.from_label_selector(budget["spec"].get("selector"))
+    except BadSelector:
+        return False
+    return selector.matches(pod["metadata"].get("labels", {}))
+
+
+def _unchanged(old: ReadOnlyObject, new: ReadOnlyObject, allowed: ReadOnlyObject) -> bool:
+    counts = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration")
+    if any(old.get(name, 0) != new[name] for name in counts):
+        return False
+    if old.get("disruptedPods", {}) != new.get("disruptedPods", {}):
+        return False
+    said = find_condition(old.get("conditions", ()), "DisruptionAllowed")
+    return said is not None and (said["status"], said["reason"]) == (allowed["status"], allowed["reason"])
+
+
+class StaleDisruptions(Controller):
+    """Keys are pods: one that was to be disrupted two minutes ago and was not is told so."""
+
+    name: ClassVar[str] = "disruption-controller/stale-pods"
+    source: ClassVar[str] = "controllermanager"
+    queue: ClassVar[str] = "stale_pod_disruption"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self._status = PodStatusWriter(self.client, setting.capabilities)
+
+    def _pod_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and (left := self._seconds_left(change.object)) is not None:
+            self.keys.add_after(key_of(change.object), left)
+
+    def _seconds_left(self, pod: ReadOnlyObject) -> float | None:
+        status = pod.get("status", {})
+        said = find_condition(status.get("conditions", ()), DISRUPTION_TARGET)
+        if said is None or said["status"] != "True" or said.get("reason") == "TerminationByKubelet":
+            return None
+        if terminating(pod) or status.get("phase") in FINISHED or not said.get("lastTransitionTime"):
+            return None
+        return max((parse_time(said["lastTransitionTime"]) + STALE - self.clock.now()).total_seconds(), 0.0)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Take the condition back if it is time."""
+        pod = self.pods.get(key)
+        left = None if pod is None else self._seconds_left(pod)
+        if pod is None or left is None:
+            return DONE
+        if left > 0:
+            return Again(after=left)
+        status = self._status.spared(pod, self.clock.now())
+        await self.client.update("Pod", {**pod, "status": status}, subresource="status")
+        return DONE
+
+
+def build(setting: Setting) -> Iterable[Controller]:
+    """Return the two queues."""
+    yield Disruption(setting)
+    yield StaleDisruptions(setting)

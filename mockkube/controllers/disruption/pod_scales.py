@@ -1,0 +1,115 @@
+"""How many pods the controllers of some pods want, whatever kind of controller they are.
+
+upstream 1.36: pkg/controller/disruption/disruption.go, finders
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Client, Key
+from mockkube.controllers.framework.controller_ref_manager import controller_of
+from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, custom_kind
+
+
+class NoScale(ApiError):
+    """Nobody can say how many pods a controller wants."""
+
+
+@dataclass(slots=True)
+class Scales:
+    """The wanted numbers by the uid of who wants them, and pods that nobody controls."""
+
+    by_uid: dict[str, int] = field(default_factory=dict)
+    unmanaged: list[str] = field(default_factory=list)
+
+    def total(self) -> int:
+        """Return how many pods are wanted altogether."""
+        return sum(self.by_uid.values())
+
+
+class PodScales:
+    """Finds the scales of controllers: from caches where there are some, from the server otherwise."""
+
+    def __init__(self, client: Client, caches: dict[str, ListWatch], definitions: ListWatch) -> None:
+        """`caches` are those of ReplicationController, ReplicaSet, Deployment and StatefulSet, by kind."""
+        self._client, self._caches, self._definitions = client, caches, definitions
+
+    async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:
+        """Return the scales of the controllers of these pods; NoScale when one cannot be found."""
+        scales = Scales()
+        for pod in pods:
+            reference = controller_of(pod)
+            if reference is None:
+                scales.unmanaged.append(pod["metadata"]["name"])
+            elif reference["uid"] not in scales.by_uid:
+                scale = await self._scale(reference, pod["metadata"]["namespace"])
+                if scale is None:
+                    raise NoScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
+                scales.by_uid[scale["metadata"]["uid"]] = scale["spec"].get("replicas", 0)
+        return scales
+
+    async def _scale(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+        group = reference["apiVersion"].rpartition("/")[0]
+        if reference["kind"] in self._caches and group in ("", "apps", "extensions"):
+            return self._cached(reference, namespace)
+        return await self._asked(reference, group, namespace)
+
+    def _cached(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+        owner = self._named(reference, namespace)
+        if owner is not None and reference["kind"] == "ReplicaSet":
+            above = controller_of(owner)
+            if above is not None and above["kind"] == "Deployment":
+                return self._named(above, namespace)
+        return owner
+
+    def _named(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+        owner = self._caches[reference["kind"]].get(Key(namespace, reference["name"]))
+        return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
+
+    async def _asked(self, reference: ReadOnlyObject, group: str, namespace: str) -> ReadOnlyObject | None:
+        definition = self._definition(reference, group)
+        path = () if definition is None else _replicas_path(definition, reference["apiVersion"])
+        if definition is None:
+            self._refuse(reference, group)
+        if not path:
+            raise NoScale(f"{definition['metadata']['name']} does not implement the scale subresource")
+        try:
+            owner = await self._client.get(f"{reference['kind']}.{group}", Key(namespace, reference["name"]))
+        except NotFound:
+            return None
+        if owner["metadata"]["uid"] != reference["uid"]:
+            return None
+        return {"metadata": owner["metadata"], "spec": {"replicas": _at(owner, path)}}
+
+    def _definition(self, reference: ReadOnlyObject, group: str) -> ReadOnlyObject | None:
+        for definition in self._definitions.list():
+            if custom_kind(definition).covers(reference["apiVersion"], reference["kind"]):
+                return definition
+        return None
+
+    def _refuse(self, reference: ReadOnlyObject, group: str) -> NoReturn:
+        for kind in BUILT_IN:
+            if kind.covers(reference["apiVersion"], reference["kind"]):
+                name = f"{kind.plural}.{group}" if group else kind.plural
+                raise NoScale(f"{name} does not implement the scale subresource")
+        raise NoScale(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
+
+
+def _replicas_path(definition: ReadOnlyObject, api_version: str) -> tuple[str, ...]:
+    version = api_version.rpartition("/")[2]
+    for one in definition["spec"]["versions"]:
+        scale = one.get("subresources", {}).get("scale")
+        if one["name"] == version and scale:
+            return tuple(scale["specReplicasPath"].strip(".").split("."))
+    return ()
+
+
+def _at(obj: ReadOnlyObject, path: Iterable[str]) -> int:
+    value: object = obj
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,298 @@
+"""endpointslice-controller: the EndpointSlices of services that select pods.
+
+upstream 1.36: pkg/controller/endpointslice/endpointslice_controller.go, staging/src/k8s.io/endpointslice
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.endpoints.service_pods import (
+    addresses,
+    concerned,
+    find_port,
+    has_endpoint,
+    hostname_for,
+    is_headless,
+    leads_to_pods,
+    pods_of,
+    reference_to_pod,
+)
+from mockkube.controllers.endpoints.slice_plan import Group, Plan, PortsKey, ordered_ports, ports_key, spread
+from mockkube.controllers.endpoints.topology_hints import distribution_of, hint
+from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimes
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
+from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.controllers.pods.readiness import is_ready
+from mockkube.matching.node_selectors import aggregate
+from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
+
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+HEADLESS: Final = "service.kubernetes.io/headless"
+MANAGER: Final = "endpointslice-controller.k8s.io"
+SLICE: Final = "EndpointSlice"
+SIZE_MAX: Final = 100
+_RESERVED: Final = (SERVICE_NAME, MANAGED_BY, HEADLESS)
+_ZONE: Final = "topology.kubernetes.io/zone"
+_CHANGE_SECONDS: Final = 1.0
+"""How long after somebody else changed a slice its service is looked at."""
+_BACKOFF_SECONDS: Final = (1.0, 1000.0)
+
+
+def slice_limits(controller: Controller) -> RateLimiter:
+    """Return how long services wait whose slices could not be written."""
+    return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(controller.clock))
+
+
+def service_of(endpoint_slice: ReadOnlyObject) -> Key | None:
+    """Return the service a slice belongs to."""
+    metadata = endpoint_slice["metadata"]
+    name = metadata.get("labels", {}).get(SERVICE_NAME)
+    return Key(metadata["namespace"], name) if name else None
+
+
+class EndpointSlices(Controller):
+    """Keys are services."""
+
+    name: ClassVar[str] = "endpointslice-controller"
+    source: ClassVar[str] = "endpoint-slice-controller"
+    queue: ClassVar[str] = "endpoint_slice"
+    retries_max: ClassVar[int | None] = 15
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.services = self.follow("Service")
+        self.pods = self.follow("Pod", self._pod_changed)
+        self.nodes = self.cache("Node")
+        slices = self.cache(SLICE)
+        self._slices = Ledger(slices)
+        slices.subscribe(self._slice_changed)
+        self._times = TriggerTimes()
+
+    def limits(self) -> RateLimiter:
+        """Return upstream's, slower than most."""
+        return slice_limits(self)
+
+    def _pod_changed(self, change: Change) -> None:
+        for key in concerned(change, self.services):
+            self.keys.add(key)
+
+    def _slice_changed(self, change: Change) -> None:
+        """Look at the service again when somebody else has changed a slice: what was written here is known."""
+        if change.type is not EventType.DELETED and self._slices.is_own(change.object):
+            return
+        for one in (change.object, change.old):
+            if one is not None and _managed(one) and (service := service_of(one)) is not None:
+                self.keys.add_after(service, _CHANGE_SECONDS)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring the slices of a service up to date."""
+        service = self.services.get(key)
+        if service is None:
+            self._times.forget(key)
+            return DONE
+        if not leads_to_pods(service):
+            return DONE
+        pods = pods_of(service, self.pods)
+        slices = [
+            one
+            for one in self._slices.all(key.namespace)
+            if _managed(one) and service_of(one) == key and not terminating(one)
+        ]
+        changed_at = self._times.next(service, pods)
+        try:
+            await self._bring(service, pods, slices, changed_at)
+        except ApiError as error:
+            text = f"Error updating Endpoint Slices for Service {key}: {error.message}"
+            self.events.record(service, "Warning", "FailedToUpdateEndpointSlices", text)
+            raise
+        return DONE
+
+    async def _bring(
+        self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], slices: list[ReadOnlyObject], changed_at: str
+    ) -> None:
+        families, errors = _families(service), list[str]()
+        for family in families:
+            own = [one for one in slices if one["addressType"] == family]
+            plan = self._plan(service, pods, own, family, errors)
+            hint(plan, plan.unchanged(own), distribution_of(service, self.setting.capabilities))
+            await self._carry_out(service, plan, changed_at)
+        strangers = [one for one in slices if one["addressType"] not in families]
+        await self._carry_out(service, Plan(delete=strangers), changed_at)
+        if errors:
+            raise ApiError(aggregate(errors))
+
+    def _plan(
+        self,
+        service: ReadOnlyObject,
+        pods: Sequence[ReadOnlyObject],
+        slices: list[ReadOnlyObject],
+        family: str,
+        errors: list[str],
+    ) -> Plan:
+        owned = [one for one in slices if _owned(one, service)]
+        plan = Plan(delete=[one for one in slices if not _owned(one, service)])
+        there: dict[PortsKey, list[ReadOnlyObject]] = {}
+        for one in owned:
+            there.setdefault(ports_key(one.get("ports") or ()), []).append(one)
+        wanted, ports = self._wanted(service, pods, family, errors)
+        for key, endpoints in wanted.items():
+            plan.add(spread(_group(service, there.pop(key, []), ports[key], family), endpoints))
+        plan.delete += [one for left in there.values() for one in left]
+        if len(plan.delete) == len(slices) and not plan.create:
+            _keep_one(plan, service, family)
+        return plan
+
+    def _wanted(
+        self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], family: str, errors: list[str]
+    ) -> tuple[dict[PortsKey, list[Object]], dict[PortsKey, list[ReadOnlyObject]]]:
+        """Return the endpoints there should be, and the ports, by sets of ports."""
+        wanted: dict[PortsKey, list[Object]] = {}
+        ports: dict[PortsKey, list[ReadOnlyObject]] = {}
+        for pod in pods:
+            if not has_endpoint(pod, also_terminating=True):
+                continue
+            offered = _ports(service, pod)
+            key = ports_key(offered)
+            ports.setdefault(key, offered)
+            wanted.setdefault(key, [])
+            node = self.nodes.get(Key("", pod["spec"].get("nodeName", "")))
+            if node is None and not service["spec"].get("publishNotReadyAddresses"):
+                errors.append(_nodeless(service, pod))
+                continue
+            endpoint = _endpoint(service, pod, node, family)
+            if endpoint["addresses"]:
+                wanted[key].append(endpoint)
+        return wanted, ports
+
+    async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
+        plan.recycle(lambda old: _owned(old, service))
+        for made in [] if terminating(service) else plan.create:
+            try:
+                self._slices.wrote(await self.client.create(SLICE, stamped(made, changed_at)))
+            except ApiError as error:
+                if is_namespace_terminating(error):
+                    return
+                raise ApiError(
+                    f"failed to create EndpointSlice for Service {key_of(service)}: {error.message}"
+                ) from error
+        for changed in plan.update:
+            self._slices.wrote(await self.client.update(SLICE, stamped(changed, changed_at)))
+        for old in plan.delete:
+            with suppress(NotFound):
+                await self.client.delete(SLICE, key_of(old))
+            self._slices.deleted(old)
+
+
+def _managed(endpoint_slice: ReadOnlyObject) -> bool:
+    return bool(endpoint_slice["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER)
+
+
+def stamped(endpoint_slice: Object, changed_at: str) -> Object:
+    """Return a slice that says since when what it shows is so."""
+    metadata = endpoint_slice["metadata"]
+    others = {name: value for name, value in metadata.get("annotations", {}).items() if name != ANNOTATION}
+    annotations = {**others, **({ANNOTATION: changed_at} if changed_at else {})}
+    return {**endpoint_slice, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _owned(endpoint_slice: ReadOnlyObject, service: ReadOnlyObject) -> bool:
+    uid = service["metadata"]["uid"]
+    return any(
+        one["uid"] == uid and one["kind"] == "Service" and one["apiVersion"] == "v1"
+        for one in endpoint_slice["metadata"].get("ownerReferences", ())
+    )
+
+
+def _families(service: ReadOnlyObject) -> list[str]:
+    spec = service["spec"]
+    if families := spec.get("ipFamilies"):
+        return list(families)
+    if is_headless(service):
+        return ["IPv4", "IPv6"]
+    return ["IPv6" if ":" in spec["clusterIP"] else "IPv4"]
+
+
+def _own_labels(labels: ReadOnlyObject) -> Object:
+    return {name: value for name, value in labels.items() if name not in _RESERVED}
+
+
+def _labels(service: ReadOnlyObject) -> Object:
+    labels = _own_labels(service["metadata"].get("labels", {}))
+    if is_headless(service):
+        labels[HEADLESS] = ""
+    return {**labels, SERVICE_NAME: service["metadata"]["name"], MANAGED_BY: MANAGER}
+
+
+def _empty(service: ReadOnlyObject, ports: Sequence[ReadOnlyObject], family: str) -> Object:
+    metadata: Object = {
+        "generateName": f"{service['metadata']['name']}-",
+        "namespace": service["metadata"]["namespace"],
+        "labels": _labels(service),
+        "ownerReferences": [reference_to(service, "v1", "Service")],
+    }
+    return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": list(ports)}
+
+
+def _group(
+    service: ReadOnlyObject, slices: list[ReadOnlyObject], ports: Sequence[ReadOnlyObject], family: str
+) -> Group:
+    own = _own_labels(service["metadata"].get("labels", {}))
+    return Group(
+        slices=slices,
+        labels=_labels(service),
+        stale_labels=lambda one: _own_labels(one["metadata"].get("labels", {})) != own,
+        empty=lambda: _empty(service, ports, family),
+        size_max=SIZE_MAX,
+    )
+
+
+def _keep_one(plan: Plan, service: ReadOnlyObject, family: str) -> None:
+    """Leave a slice without endpoints where there would be none at all."""
+    if len(plan.delete) == 1:
+        (old,) = plan.delete
+        empty = not old.get("endpoints") and not old.get("ports")
+        if empty and _owned(old, service) and old["metadata"].get("labels", {}) == _labels(service):
+            plan.delete.clear()
+            return
+    plan.create.append(_empty(service, [], family))
+
+
+def _ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
+    ports = []
+    for port in service["spec"].get("ports", ()):
+        if (number := find_port(pod, port)) is not None:
+            made: Object = {"name": port.get("name", ""), "port": number, "protocol": port.get("protocol", "TCP")}
+            if port.get("appProtocol") is not None:
+                made["appProtocol"] = port["appProtocol"]
+            ports.append(made)
+    return ordered_ports(ports)
+
+
+def _nodeless(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
+    name, node = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
+    return f"skipping Pod {name} for Service {key_of(service)}: Node {node} Not Found"
+
+
+def _endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
+    serving, going, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
+    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not going)
+    endpoint: Object = {
+        "addresses": [str(one) for one in addresses(pod) if one.version == version],
+        "conditions": {"ready": ready, "serving": serving, "terminating": going},
+        "targetRef": reference_to_pod(pod),
+    }
+    if pod["spec"].get("nodeName"):
+        endpoint["nodeName"] = pod["spec"]["nodeName"]
+    if zone := (node or {"metadata": {}})["metadata"].get("labels", {}).get(_ZONE):
+        endpoint["zone"] = zone
+    if hostname := hostname_for(pod, service):
+        endpoint["hostname"] = hostname
+    return endpoint

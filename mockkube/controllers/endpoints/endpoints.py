@@ -1,0 +1,208 @@
+"""endpoints-controller: the Endpoints of services that select pods.
+
+upstream 1.36: pkg/controller/endpoint/endpoints_controller.go
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.endpoints.service_pods import (
+    addresses,
+    concerned,
+    find_port,
+    has_endpoint,
+    hostname_for,
+    is_headless,
+    leads_to_pods,
+    pods_of,
+    reference_to_pod,
+)
+from mockkube.controllers.endpoints.subsets import repacked
+from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimes
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.controllers.pods.readiness import is_ready
+
+MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+HEADLESS: Final = "service.kubernetes.io/headless"
+CAPACITY: Final = 1000
+_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
+_NAME: Final = "endpoint-controller"
+
+
+class EndpointsController(Controller):
+    """Keys are services."""
+
+    name: ClassVar[str] = "endpoints-controller"
+    source: ClassVar[str] = _NAME
+    queue: ClassVar[str] = "endpoint"
+    retries_max: ClassVar[int | None] = 15
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.services = self.follow("Service")
+        self.pods = self.follow("Pod", self._pod_changed)
+        endpoints = self.follow("Endpoints", self._endpoints_changed)
+        self._endpoints = Ledger(endpoints)
+        self._times = TriggerTimes()
+
+    def _pod_changed(self, change: Change) -> None:
+        for key in concerned(change, self.services):
+            self.keys.add(key)
+
+    def _endpoints_changed(self, change: Change) -> None:
+        led = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
+        gone = change.type is EventType.DELETED
+        leftover = change.type is EventType.ADDED and self.services.get(key_of(change.object)) is None
+        if gone or (leftover and not led):
+            self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write the endpoints of a service as its pods are; without the service they go."""
+        service = self.services.get(key)
+        if service is None:
+            self._times.forget(key)
+            if self._endpoints.get(key) is not None:
+                try:
+                    await self.client.delete("Endpoints", key)
+                except NotFound:
+                    return DONE
+        elif leads_to_pods(service):
+            await self._write(service)
+        return DONE
+
+    async def _write(self, service: ReadOnlyObject) -> None:
+        pods = pods_of(service, self.pods)
+        changed_at = self._times.next(service, pods)
+        subsets = repacked(subset for pod in pods for subset in _subsets(service, pod))
+        old = self._endpoints.get(key_of(service))
+        if old is not None and _is_right(old, service, subsets):
+            return
+        metadata = _metadata(service, old, changed_at)
+        if _size(subsets) > CAPACITY:
+            subsets = truncated(subsets)
+            metadata["annotations"] = {**metadata.get("annotations", {}), _OVER_CAPACITY: "truncated"}
+        made: Object = {"metadata": metadata, "subsets": subsets}
+        try:
+            if old is None:
+                self._endpoints.wrote(await self.client.create("Endpoints", made))
+            else:
+                self._endpoints.wrote(await self.client.update("Endpoints", made))
+        except ApiError as error:
+            self._complain(service, old, error)
+
+    def _complain(self, service: ReadOnlyObject, old: ReadOnlyObject | None, error: ApiError) -> None:
+        if old is None and is_namespace_terminating(error):
+            return
+        name, about = key_of(service), {"apiVersion": "v1", "kind": "Endpoints", **_named(service)}
+        if old is None:
+            text = f"Failed to create endpoint for service {name}: {error.message}"
+            self.events.record(about, "Warning", "FailedToCreateEndpoint", text)
+        else:
+            text = f"Failed to update endpoint {name}: {error.message}"
+            self.events.record(about, "Warning", "FailedToUpdateEndpoint", text)
+        raise error
+
+
+def _named(service: ReadOnlyObject) -> Object:
+    metadata = service["metadata"]
+    return {"name": metadata["name"], "namespace": metadata["namespace"]}
+
+
+def _subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
+    """Return a subset for each port through which the service leads to the pod."""
+    spec = service["spec"]
+    if not has_endpoint(pod, also_terminating=bool(spec.get("publishNotReadyAddresses"))):
+        return
+    address = _address(service, pod)
+    if address is None:
+        return
+    ready = spec.get("publishNotReadyAddresses") or is_ready(pod)
+    state = "addresses" if ready else "notReadyAddresses"
+    if not spec.get("ports") and is_headless(service):
+        yield {state: [address]}
+    for port in spec.get("ports", ()):
+        if (number := find_port(pod, port)) is not None:
+            yield {state: [address], "ports": [_port(port, number)]}
+
+
+def _address(service: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
+    families = service["spec"].get("ipFamilies") or ("IPv6" if ":" in service["spec"].get("clusterIP", "") else "IPv4",)
+    wanted = 6 if families[0] == "IPv6" else 4
+    ip = next((one for one in addresses(pod) if one.version == wanted), None)
+    if ip is None:
+        return None
+    address: Object = {"ip": str(ip), "nodeName": pod["spec"].get("nodeName", ""), "targetRef": reference_to_pod(pod)}
+    if hostname := hostname_for(pod, service):
+        address["hostname"] = hostname
+    return address
+
+
+def _port(port: ReadOnlyObject, number: int) -> Object:
+    made: Object = {"port": number, "protocol": port.get("protocol", "TCP")}
+    if port.get("name"):
+        made["name"] = port["name"]
+    if port.get("appProtocol") is not None:
+        made["appProtocol"] = port["appProtocol"]
+    return made
+
+
+def _labels(service: ReadOnlyObject) -> dict[str, str]:
+    own = {name: value for name, value in service["metadata"].get("labels", {}).items() if name != HEADLESS}
+    return {**own, **({HEADLESS: ""} if is_headless(service) else {}), MANAGED_BY: _NAME}
+
+
+def _metadata(service: ReadOnlyObject, old: ReadOnlyObject | None, changed_at: str) -> Object:
+    metadata: Object = {**_named(service)} if old is None else dict(old["metadata"])
+    annotations = {
+        name: value
+        for name, value in metadata.get("annotations", {}).items()
+        if name not in (ANNOTATION, _OVER_CAPACITY)
+    }
+    if changed_at:
+        annotations[ANNOTATION] = changed_at
+    return {**metadata, "labels": _labels(service), "annotations": annotations}
+
+
+def _is_right(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[ReadOnlyObject]) -> bool:
+    metadata, present = old["metadata"], old.get("subsets", [])
+    if _size(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
+        return False
+    return _labels_are_right(metadata.get("labels", {}), service) and (
+        present == subsets or repacked(present) == subsets
+    )
+
+
+def _labels_are_right(labels: Mapping[str, str], service: ReadOnlyObject) -> bool:
+    """Say whether nothing needs to be written; a service that bears a label of ours itself never has the right ones."""
+    others = {name: value for name, value in labels.items() if name not in (HEADLESS, MANAGED_BY)}
+    return labels.get(MANAGED_BY) == _NAME and others == service["metadata"].get("labels", {})
+
+
+def _size(subsets: Sequence[ReadOnlyObject]) -> int:
+    return sum(len(one.get("addresses", ())) + len(one.get("notReadyAddresses", ())) for one in subsets)
+
+
+def truncated(subsets: Sequence[Object]) -> list[Object]:
+    """Return as many addresses as fit, those that are ready first, each subset with its share."""
+    ready = sum(len(one.get("addresses", ())) for one in subsets)
+    cut, other = ("addresses", "notReadyAddresses") if ready > CAPACITY else ("notReadyAddresses", "addresses")
+    room = CAPACITY if ready > CAPACITY else CAPACITY - ready
+    total, left, result = sum(len(one.get(cut, ())) for one in subsets), room, []
+    for subset in subsets:
+        share = min(math.ceil(len(subset.get(cut, ())) / total * room), left)
+        kept = subset.get(cut, [])[:share]
+        left -= len(kept)
+        made = {name: value for name, value in subset.items() if name not in ("addresses", "notReadyAddresses")}
+        if kept:
+            made[cut] = kept
+        if cut == "notReadyAddresses" and subset.get(other):
+            made[other] = subset[other]
+        result.append(made)
+    return result

@@ -1,0 +1,186 @@
+"""endpointslice-mirroring-controller: slices of Endpoints that somebody keeps by hand for a service without a selector.
+
+upstream 1.36: pkg/controller/endpointslicemirroring
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.endpoints.endpoint_slices import MANAGED_BY, SERVICE_NAME, SLICE, service_of, slice_limits
+from mockkube.controllers.endpoints.slice_plan import Plan, identity_of, ordered_ports, ports_key, same_state
+from mockkube.controllers.endpoints.subsets import repacked
+from mockkube.controllers.endpoints.trigger_times import ANNOTATION
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
+from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+from mockkube.runtime.rate_limits import RateLimiter
+
+MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
+SUBSET_MAX: Final = 1000
+_SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+_NOT_COPIED: Final = (ANNOTATION, "kubectl.kubernetes.io/last-applied-configuration")
+_CHANGE_SECONDS: Final = 1.0
+
+
+class EndpointSliceMirroring(Controller):
+    """Keys are Endpoints, which are called like their service."""
+
+    name: ClassVar[str] = "endpointslice-mirroring-controller"
+    queue: ClassVar[str] = "endpoint_slice_mirroring"
+    retries_max: ClassVar[int | None] = 15
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.endpoints = self.follow("Endpoints")
+        self.services = self.follow("Service", self._service_changed)
+        slices = self.cache(SLICE)
+        self._slices = Ledger(slices)
+        slices.subscribe(self._slice_changed)
+
+    def limits(self) -> RateLimiter:
+        """Return upstream's, slower than most."""
+        return slice_limits(self)
+
+    def _service_changed(self, change: Change) -> None:
+        selects, old = bool(change.object["spec"].get("selector")), change.old
+        before = None if old is None or change.type is EventType.DELETED else bool(old["spec"].get("selector"))
+        if (before is None and not selects) or (before is not None and before != selects):
+            self.keys.add(key_of(change.object))
+
+    def _slice_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and self._slices.is_own(change.object):
+            return
+        if _managed(change.object) and (key := service_of(change.object)) is not None:
+            self.keys.add_after(key, _CHANGE_SECONDS)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring the mirrored slices up to date, or take them away."""
+        endpoints, service = self.endpoints.get(key), self.services.get(key)
+        slices = [one for one in self._slices.all(key.namespace) if _managed(one) and service_of(one) == key]
+        if endpoints is None or service is None or service["spec"].get("selector") or not _wanted(endpoints):
+            await self._carry_out(None, Plan(delete=slices))
+        else:
+            alive = [one for one in slices if not terminating(one)]
+            await self._carry_out(endpoints, self._plan(endpoints, alive))
+        return DONE
+
+    def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> Plan:
+        there: dict[object, list[ReadOnlyObject]] = {}
+        for one in slices:
+            there.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
+        plan, desired = Plan(), _Desired(endpoints)
+        for key, made in desired.slices.items():
+            present = there.pop(key, [])
+            plan.delete += present[1:]
+            if not present:
+                plan.create.append(made)
+            elif not _same(present[0], made):
+                named = {name: value for name, value in made["metadata"].items() if name != "generateName"}
+                plan.update.append({**made, "metadata": {**named, "name": present[0]["metadata"]["name"]}})
+        plan.delete += [one for left in there.values() for one in left]
+        self._tell(endpoints, desired)
+        return plan
+
+    def _tell(self, endpoints: ReadOnlyObject, desired: "_Desired") -> None:
+        if desired.invalid:
+            text = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self.events.record(endpoints, "Warning", "InvalidIPAddress", text)
+        if desired.skipped > desired.invalid:
+            text = (
+                f"A max of {SUBSET_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+                f"{desired.skipped} addresses were skipped"
+            )
+            self.events.record(endpoints, "Warning", "TooManyAddressesToMirror", text)
+
+    async def _carry_out(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
+        plan.recycle(lambda old: True)
+        for made in [] if endpoints is None or terminating(endpoints) else plan.create:
+            try:
+                self._slices.wrote(await self.client.create(SLICE, made))
+            except ApiError as error:
+                if is_namespace_terminating(error):
+                    return
+                raise
+        for changed in plan.update:
+            self._slices.wrote(await self.client.update(SLICE, changed))
+        for old in plan.delete:
+            with suppress(NotFound):
+                await self.client.delete(SLICE, key_of(old))
+            self._slices.deleted(old)
+
+
+class _Desired:
+    """The slices that mirror Endpoints, by address type and ports, and how many addresses are not in them."""
+
+    def __init__(self, endpoints: ReadOnlyObject) -> None:
+        self.slices: dict[object, Object] = {}
+        self.invalid = self.skipped = 0
+        for subset in repacked(endpoints.get("subsets", ())):
+            ports = ordered_ports([{"name": "", **port} for port in subset.get("ports", ())])
+            ready = [(one, True) for one in subset.get("addresses", ())]
+            waiting = [(one, False) for one in subset.get("notReadyAddresses", ())]
+            self._take(endpoints, ports, [*ready, *waiting])
+
+    def _take(
+        self, endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], found: Iterable[tuple[ReadOnlyObject, bool]]
+    ) -> None:
+        added = 0
+        for address, ready in found:
+            try:
+                ip = ip_address(address["ip"])
+            except ValueError:
+                self.invalid += 1
+                self.skipped += 1
+                continue
+            if added >= SUBSET_MAX:
+                self.skipped += 1
+                continue
+            added += 1
+            family = f"IPv{ip.version}"
+            key = (family, ports_key(ports))
+            made = self.slices.setdefault(key, _empty(endpoints, ports, family))
+            made["endpoints"].append(_endpoint(address, str(ip), ready=ready))
+
+
+def _managed(endpoint_slice: ReadOnlyObject) -> bool:
+    return bool(endpoint_slice["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER)
+
+
+def _wanted(endpoints: ReadOnlyObject) -> bool:
+    metadata = endpoints["metadata"]
+    return metadata.get("labels", {}).get(_SKIP) != "true" and _LEADER not in metadata.get("annotations", {})
+
+
+def _endpoint(address: ReadOnlyObject, ip: str, *, ready: bool) -> Object:
+    made: Object = {"addresses": [ip], "conditions": {"ready": ready}}
+    made.update({name: address[name] for name in ("nodeName", "targetRef", "hostname") if address.get(name)})
+    return made
+
+
+def _empty(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: str) -> Object:
+    own = endpoints["metadata"]
+    metadata: Object = {
+        "generateName": f"{own['name']}-",
+        "namespace": own["namespace"],
+        "labels": {**own.get("labels", {}), SERVICE_NAME: own["name"], MANAGED_BY: MANAGER},
+        "annotations": {name: value for name, value in own.get("annotations", {}).items() if name not in _NOT_COPIED},
+        "ownerReferences": [reference_to(endpoints, "v1", "Endpoints")],
+    }
+    return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": ports}
+
+
+def _same(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
+    for name in ("labels", "annotations"):
+        if present["metadata"].get(name, {}) != made["metadata"][name]:
+            return False
+    there = {identity_of(one): one for one in present.get("endpoints") or ()}
+    wanted = {identity_of(one): one for one in made["endpoints"]}
+    return there.keys() == wanted.keys() and all(same_state(one, there[key]) for key, one in wanted.items())

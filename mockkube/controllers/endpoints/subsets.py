@@ -1,0 +1,89 @@
+"""Subsets of Endpoints in their one canonical form: addresses with the same ports together, all sorted.
+
+upstream 1.36: pkg/api/v1/endpoints/util.go
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.pods.go_dump import Field, Plain, Pointer, Slice, Struct, by_hash
+
+_STRING: Final = Plain("string")
+_REFERENCE: Final = Struct(
+    "v1.ObjectReference",
+    (
+        Field("Kind", "kind", _STRING),
+        Field("Namespace", "namespace", _STRING),
+        Field("Name", "name", _STRING),
+        Field("UID", "uid", Plain("types.UID")),
+        Field("APIVersion", "apiVersion", _STRING),
+        Field("ResourceVersion", "resourceVersion", _STRING),
+        Field("FieldPath", "fieldPath", _STRING),
+    ),
+)
+_ADDRESS: Final = Struct(
+    "v1.EndpointAddress",
+    (
+        Field("IP", "ip", _STRING),
+        Field("Hostname", "hostname", _STRING),
+        Field("NodeName", "nodeName", Pointer(_STRING)),
+        Field("TargetRef", "targetRef", Pointer(_REFERENCE)),
+    ),
+)
+_PORT: Final = Struct(
+    "v1.EndpointPort",
+    (
+        Field("Name", "name", _STRING),
+        Field("Port", "port", Plain("int32", "0")),
+        Field("Protocol", "protocol", Plain("v1.Protocol")),
+        Field("AppProtocol", "appProtocol", Pointer(_STRING)),
+    ),
+)
+_SUBSET: Final = Struct(
+    "v1.EndpointSubset",
+    (
+        Field("Addresses", "addresses", Slice(_ADDRESS)),
+        Field("NotReadyAddresses", "notReadyAddresses", Slice(_ADDRESS)),
+        Field("Ports", "ports", Slice(_PORT)),
+    ),
+)
+_Port = tuple[tuple[str, object], ...]
+_Ready = dict[tuple[str, str], bool]
+
+
+def _key(address: ReadOnlyObject) -> tuple[str, str]:
+    return address["ip"], address.get("targetRef", {}).get("uid", "")
+
+
+def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
+    """Return the canonical form. An address that is ready and not ready for the same port is not ready."""
+    known: dict[tuple[str, str], ReadOnlyObject] = {}
+    by_port: dict[_Port, _Ready] = {}
+    for subset in subsets:
+        ports: Iterable[ReadOnlyObject] = subset.get("ports") or ({},)
+        for port in ports:
+            ready = by_port.setdefault(tuple(sorted(port.items())), {})
+            for address in subset.get("addresses", ()):
+                known.setdefault(_key(address), address)
+                ready.setdefault(_key(address), True)
+            for address in subset.get("notReadyAddresses", ()):
+                known.setdefault(_key(address), address)
+                ready[_key(address)] = False
+    together: dict[tuple[tuple[tuple[str, str], bool], ...], list[_Port]] = {}
+    for packed, ready in by_port.items():
+        together.setdefault(tuple(sorted(ready.items())), []).append(packed)
+    final = [_subset(dict(offered), ports, known) for offered, ports in together.items()]
+    return by_hash(final, _SUBSET)
+
+
+def _subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
+    """Return the subset of these addresses; both they and `ready` are sorted."""
+    made: Object = {}
+    if up := [known[key] for key, is_up in ready.items() if is_up]:
+        made["addresses"] = up
+    if down := [known[key] for key, is_up in ready.items() if not is_up]:
+        made["notReadyAddresses"] = down
+    if named := [dict(port) for port in ports if port]:
+        made["ports"] = by_hash(named, _PORT)
+    return made

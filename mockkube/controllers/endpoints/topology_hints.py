@@ -1,0 +1,50 @@
+"""Hints in EndpointSlices: which zone, and which node, had better be served by an endpoint.
+
+upstream 1.36: staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.endpoints.slice_plan import Plan
+from mockkube.features.capabilities import Capabilities
+
+SAME_GATE: Final = "PreferSameTrafficDistribution"
+_CLOSE: Final = "PreferClose"
+_SAME: Final = ("PreferSameZone", "PreferSameNode")
+_MODES: Final = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
+
+
+def distribution_of(service: ReadOnlyObject, capabilities: Capabilities) -> str:
+    """Return how a service spreads its traffic, as far as this controller manager knows how; empty for evenly."""
+    annotations = service["metadata"].get("annotations", {})
+    mode = next((annotations[name] for name in _MODES if name in annotations), "")
+    wanted: str = service["spec"].get("trafficDistribution") or ""
+    known = wanted == _CLOSE or (wanted in _SAME and capabilities.enabled(SAME_GATE))
+    return wanted if known and mode not in ("Auto", "auto") else ""
+
+
+def hint(plan: Plan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> None:
+    """Give the endpoints of all slices the hints of a distribution; slices that had others are to be updated."""
+    nodes = distribution == "PreferSameNode"
+    for old in unchanged:
+        hinted = [_hinted(one, distribution, nodes=nodes) for one in old.get("endpoints") or ()]
+        if hinted != list(old.get("endpoints") or ()):
+            plan.update.append({**old, "endpoints": hinted})
+    for made in (*plan.create, *plan.update):
+        made["endpoints"] = [_hinted(one, distribution, nodes=nodes) for one in made["endpoints"]]
+
+
+def _hinted(endpoint: ReadOnlyObject, distribution: str, *, nodes: bool) -> Object:
+    bare: Object = {name: value for name, value in endpoint.items() if name != "hints"}
+    if not distribution:
+        return bare
+    if not endpoint.get("conditions", {}).get("ready"):
+        return dict(endpoint)
+    hints: Object = {}
+    if endpoint.get("zone") is not None:
+        hints["forZones"] = [{"name": endpoint["zone"]}]
+    if nodes and endpoint.get("nodeName") is not None:
+        hints["forNodes"] = [{"name": endpoint["nodeName"]}]
+    return {**bare, "hints": hints} if hints else bare

@@ -1,0 +1,1 @@
+"""Parts that controllers share: base class, worker, expectations, caches of own writes."""

@@ -1,0 +1,113 @@
+"""What belongs to whom: the objects of a cache by the uid of their controller, orphans by their namespace."""
+
+from collections.abc import Callable
+
+from mockkube.api.selectors.labels import LabelSelector, from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change, ListWatch
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid
+
+_INDEX = "controller"
+_ORPHANS = "orphans of "
+
+
+def _owners(obj: ReadOnlyObject) -> tuple[str, ...]:
+    uid = controller_uid(obj)
+    return (uid or f"{_ORPHANS}{obj['metadata'].get('namespace', '')}",)
+
+
+def owned_by(cache: ListWatch, uid: str) -> list[ReadOnlyObject]:
+    """Return what an owner controls."""
+    return cache.index(_INDEX, _owners).get(uid)
+
+
+def candidates(cache: ListWatch, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return what an owner controls and what it might adopt: the orphans of its namespace."""
+    index, metadata = cache.index(_INDEX, _owners), owner["metadata"]
+    return index.get(metadata["uid"]) + index.get(f"{_ORPHANS}{metadata['namespace']}")
+
+
+def owner_in(owners: ListWatch, kind: str, obj: ReadOnlyObject) -> ReadOnlyObject | None:
+    """Return the controller of an object if it is of that kind and there."""
+    reference = controller_of(obj)
+    if reference is None or reference["kind"] != kind:
+        return None
+    owner = owners.get(Key(obj["metadata"].get("namespace", ""), reference["name"]))
+    return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
+
+
+def selector_of(owner: ReadOnlyObject) -> LabelSelector:
+    """Return what an owner selects."""
+    return from_label_selector(owner["spec"].get("selector"))
+
+
+class Heirs:
+    """Tells owners what happens to what they own, or might adopt."""
+
+    def __init__(
+        self,
+        owners: ListWatch,
+        kind: str,
+        *,
+        added: Callable[[Key, ReadOnlyObject], None],
+        updated: Callable[[Key, ReadOnlyObject, ReadOnlyObject | None], None],
+        deleted: Callable[[Key, ReadOnlyObject], None],
+        selector: Callable[[ReadOnlyObject], LabelSelector] = selector_of,
+    ) -> None:
+        """`selector` returns which orphans an owner would adopt; one that selects everything adopts none."""
+        self._owners, self._kind, self._selector = owners, kind, selector
+        self._added, self._updated, self._deleted = added, updated, deleted
+
+    @property
+    def name(self) -> str:
+        """That under which what it fails on is shown."""
+        return self._kind
+
+    def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
+        """Act as if an owner were not there that cannot be read, until it changes."""
+        return self._owners.holds(obj) and self._owners.hide(obj, self.name, error)
+
+    def heed(self, change: Change) -> None:
+        """Pass a change of something owned on; what is marked for deletion counts as deleted."""
+        obj = change.object
+        if change.type is EventType.DELETED or (obj["metadata"].get("deletionTimestamp") and _was_alive(change)):
+            self._gone(obj, change.old)
+            return
+        if change.type is EventType.ADDED:
+            self._come(obj)
+        else:
+            assert change.old is not None, "a change has a before"
+            self._changed(obj, change.old)
+
+    def _gone(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        for one in {controller_uid(obj): obj, **({controller_uid(old): old} if old else {})}.values():
+            if (owner := owner_in(self._owners, self._kind, one)) is not None:
+                self._deleted(key_of(owner), obj)
+
+    def _come(self, obj: ReadOnlyObject) -> None:
+        if controller_of(obj) is None:
+            self._offer(obj)
+        elif (owner := owner_in(self._owners, self._kind, obj)) is not None:
+            self._added(key_of(owner), obj)
+
+    def _changed(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
+        moved = controller_uid(obj) != controller_uid(old)
+        if moved and (before := owner_in(self._owners, self._kind, old)) is not None:
+            self._updated(key_of(before), old, None)
+        if controller_of(obj) is not None:
+            if (owner := owner_in(self._owners, self._kind, obj)) is not None:
+                self._updated(key_of(owner), obj, old)
+        elif controller_of(old) is not None or obj["metadata"].get("labels") != old["metadata"].get("labels"):
+            self._offer(obj)
+
+    def _offer(self, orphan: ReadOnlyObject) -> None:
+        labels = orphan["metadata"].get("labels") or {}
+        for owner in self._owners.list(orphan["metadata"]["namespace"]) if labels else ():
+            selector = self._selector(owner)
+            if not selector.empty and selector.matches(labels):
+                self._updated(key_of(owner), orphan, None)
+
+
+def _was_alive(change: Change) -> bool:
+    return change.old is None or not change.old["metadata"].get("deletionTimestamp")

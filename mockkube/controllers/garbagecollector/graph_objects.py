@@ -1,0 +1,98 @@
+"""Objects of any kind, as the garbage collector reads and writes them: owners and finalizers, nothing else."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
+from mockkube.controllers.garbagecollector.monitors import EveryKind
+from mockkube.controllers.garbagecollector.owner_graph import Identity, has_finalizer
+from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, ServedKind
+from mockkube.controllers.nodelifecycle.node_writer import retried_on_conflict
+
+_BUILT_IN: Final = frozenset(kind.name for kind in BUILT_IN)
+_OwnersChange = Callable[[Sequence[ReadOnlyObject]], list[ReadOnlyObject]]
+
+
+class KindUnknown(ApiError):
+    """An owner is of a kind that is not served, or not yet."""
+
+
+class Objects:
+    """Reads and writes objects of any kind."""
+
+    def __init__(self, client: Client, kinds: EveryKind) -> None:
+        self._client, self._kinds = client, kinds
+
+    def kind(self, identity: Identity) -> ServedKind:
+        """Return the kind of an object; KindUnknown when it is not served."""
+        kind = self._kinds.kind_of(identity.api_version, identity.kind)
+        if kind is None:
+            raise KindUnknown(f'no matches for kind "{identity.kind}" in version "{identity.api_version}"')
+        return kind
+
+    def _place(self, identity: Identity) -> tuple[str, Key]:
+        kind = self.kind(identity)
+        return kind.name, Key(identity.namespace if kind.namespaced else "", identity.name)
+
+    async def get(self, identity: Identity) -> ReadOnlyObject:
+        """Return the object of that name, whatever its uid."""
+        return await self._client.get(*self._place(identity))
+
+    async def delete(self, identity: Identity, latest: ReadOnlyObject, policy: Propagation) -> None:
+        """Delete an object as it was seen; it may have changed meanwhile, but not its owners."""
+        name, key = self._place(identity)
+        how = Deletion(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
+        try:
+            await self._client.delete(name, key, how)
+        except Conflict:
+            now = await self._client.get(name, key)
+            if now["metadata"].get("ownerReferences") != latest["metadata"].get("ownerReferences"):
+                raise
+            await self._client.delete(name, key, Deletion(identity.uid, propagation=policy))
+
+    async def drop_owners(self, identity: Identity, uids: Sequence[str]) -> None:
+        """Take owners out of an object."""
+        await self._write_owners(
+            identity,
+            [{"$patch": "delete", "uid": uid} for uid in uids],
+            lambda owners: [owner for owner in owners if owner["uid"] not in uids],
+        )
+
+    async def unblock_owners(self, identity: Identity, owners: Sequence[ReadOnlyObject]) -> None:
+        """Let owners go before an object does."""
+        blocking = [owner["uid"] for owner in owners if owner.get("blockOwnerDeletion")]
+        await self._write_owners(
+            identity,
+            [{"uid": uid, "blockOwnerDeletion": False} for uid in blocking],
+            lambda there: [{**owner, "blockOwnerDeletion": False} for owner in there],
+        )
+
+    async def _write_owners(self, identity: Identity, strategic: list[Object], change: _OwnersChange) -> None:
+        name, key = self._place(identity)
+        if name in _BUILT_IN:
+            await self._client.patch(name, key, {"metadata": {"uid": identity.uid, "ownerReferences": strategic}})
+            return
+        now = await self._client.get(name, key)
+        if now["metadata"]["uid"] != identity.uid:
+            raise NotFound(f"{identity.key} is another object by now")
+        owners = change(now["metadata"].get("ownerReferences", ()))
+        metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "ownerReferences": owners}
+        await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
+
+    async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
+        """Take a finalizer off an object, if it is still there."""
+        name, key = self._place(identity)
+
+        async def once() -> None:
+            now = await self._client.get(name, key)
+            if has_finalizer(now, finalizer):
+                left = [one for one in now["metadata"]["finalizers"] if one != finalizer]
+                metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "finalizers": left}
+                await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
+
+        try:
+            await retried_on_conflict(once)
+        except NotFound:
+            return

@@ -1,0 +1,145 @@
+"""What a set looked like: its templates as ControllerRevisions, numbered, the newest being the present one.
+
+upstream 1.36: pkg/controller/daemon/update.go (constructHistory), pkg/controller/history/controller_history.go
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Client, key_of
+from mockkube.controllers.daemonset.placement import HASH_LABEL
+from mockkube.controllers.framework.controller_ref_manager import Claims, reference_to
+from mockkube.controllers.framework.owner_index import candidates, selector_of
+from mockkube.controllers.pods.template_hash import template_hash
+
+
+def data_of(owner: ReadOnlyObject) -> Object:
+    """Return what is kept of a set: the patch that brings its template back."""
+    return {"spec": {"template": {"$patch": "replace", **owner["spec"]["template"]}}}
+
+
+def mark_of(revision: ReadOnlyObject) -> str:
+    """Return the hash that marks the pods of a revision."""
+    mark: str = (revision["metadata"].get("labels") or {}).get(HASH_LABEL, "")
+    return mark
+
+
+def by_number(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    """Return revisions, the oldest first."""
+
+    def rank(one: ReadOnlyObject) -> tuple[int, str, str]:
+        return one.get("revision", 0), one["metadata"].get("creationTimestamp", ""), one["metadata"]["name"]
+
+    return sorted(revisions, key=rank)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The present revision of a set, and those before it."""
+
+    current: ReadOnlyObject
+    old: Sequence[ReadOnlyObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Keeps the revisions of the sets of one kind."""
+
+    label: ClassVar[str] = HASH_LABEL
+    """The label in which a revision tells its hash."""
+
+    client: Client
+    revisions: ListWatch
+    kind: str
+    api_version: str = "apps/v1"
+
+    async def claimed(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+        """Return the revisions of a set; orphans that match are adopted."""
+        selector = selector_of(owner)
+        claims = Claims(self.client, "ControllerRevision", owner, self.kind, self.api_version)
+        return await claims.claim(
+            candidates(self.revisions, owner),
+            lambda one: selector.matches(one["metadata"].get("labels") or {}),
+        )
+
+    async def open(self, owner: ReadOnlyObject) -> History:
+        """Return the history of a set, with a revision for what it is now, made if it is new."""
+        data = data_of(owner)
+        claimed = [await self._marked(one) for one in await self.claimed(owner)]
+        same = by_number(one for one in claimed if one.get("data") == data)
+        old = [one for one in claimed if one.get("data") != data]
+        number = max((one.get("revision", 0) for one in old), default=0) + 1
+        if not same:
+            return History(await self._make(owner, data, number), old)
+        current = same[-1]
+        for duplicate in same[:-1]:
+            await self._delete(duplicate)
+        if current.get("revision", 0) < number:
+            current = await self.client.update("ControllerRevision", {**current, "revision": number})
+        return History(current, old)
+
+    async def _marked(self, revision: ReadOnlyObject) -> ReadOnlyObject:
+        if mark_of(revision):
+            return revision
+        metadata = revision["metadata"]
+        labels = {**(metadata.get("labels") or {}), HASH_LABEL: metadata["name"]}
+        return await self.client.update("ControllerRevision", {**revision, "metadata": {**metadata, "labels": labels}})
+
+    def mark(self, owner: ReadOnlyObject, data: Object) -> str:
+        """Return the hash that a new revision of a set is named by."""
+        return template_hash(owner["spec"]["template"], (owner.get("status") or {}).get("collisionCount", 0))
+
+    async def _make(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
+        metadata, template = owner["metadata"], owner["spec"]["template"]
+        mark = self.mark(owner, data)
+        made: Object = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": f"{metadata['name']}-{mark}",
+                "namespace": metadata["namespace"],
+                "labels": {**((template.get("metadata") or {}).get("labels") or {}), self.label: mark},
+                "annotations": dict(metadata.get("annotations") or {}),
+                "ownerReferences": [reference_to(owner, self.api_version, self.kind)],
+            },
+            "data": data,
+            "revision": number,
+        }
+        try:
+            return await self.client.create("ControllerRevision", made)
+        except AlreadyExists as error:
+            return await self._existing(owner, made, error)
+
+    async def _existing(self, owner: ReadOnlyObject, made: Object, error: ApiError) -> ReadOnlyObject:
+        """Return the revision of that name if it is this one; otherwise another name is tried next time."""
+        present = await self.client.get("ControllerRevision", key_of(made))
+        if present.get("data") == made["data"]:
+            return present
+        fresh = await self.client.get(self.kind, key_of(owner))
+        status = fresh.get("status") or {}
+        collisions = (owner.get("status") or {}).get("collisionCount", 0)
+        if status.get("collisionCount", 0) == collisions:
+            changed = {**fresh, "status": {**status, "collisionCount": collisions + 1}}
+            await self.client.update(self.kind, changed, subresource="status")
+        raise error
+
+    async def _delete(self, revision: ReadOnlyObject) -> None:
+        try:
+            await self.client.delete("ControllerRevision", key_of(revision))
+        except NotFound:
+            return
+
+    async def trim(self, owner: ReadOnlyObject, old: Sequence[ReadOnlyObject], live: Iterable[str]) -> None:
+        """Delete the oldest revisions beyond the history that is kept; those with pods, by their marks, stay."""
+        surplus = len(old) - owner["spec"].get("revisionHistoryLimit", 10)
+        used = set(live)
+        for revision in by_number(old):
+            if surplus <= 0:
+                return
+            if mark_of(revision) not in used:
+                await self._delete(revision)
+                surplus -= 1

@@ -1,0 +1,1 @@
+"""job-controller. Read `job.py` first."""

@@ -1,0 +1,85 @@
+"""How long a job waits before it replaces pods that failed: 10 s, twice as long each time, at most 10 minutes.
+
+upstream 1.36: pkg/controller/job/backoff_utils.go
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.controllers.job.pods import all_index_failures
+
+SECONDS: Final = 10.0
+SECONDS_MAX: Final = 600.0
+_DOUBLINGS_MAX: Final = 6
+
+
+def finished_at(pod: ReadOnlyObject) -> datetime:
+    """Return when a pod has ended, as well as can be told."""
+    status, metadata = pod.get("status") or {}, pod["metadata"]
+    if (end := _containers_end(pod)) is not None:
+        return end
+    ready = find_condition(status.get("conditions") or (), "Ready")
+    if ready is not None and ready.get("status") == "False" and ready.get("lastTransitionTime"):
+        return parse_time(ready["lastTransitionTime"])
+    if metadata.get("deletionTimestamp"):
+        grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds", 0))
+        return parse_time(metadata["deletionTimestamp"]) - grace
+    return parse_time(metadata["creationTimestamp"])
+
+
+def _containers_end(pod: ReadOnlyObject) -> datetime | None:
+    """Return when the last container, or sidecar, has ended; None while one has not."""
+    status = pod.get("status") or {}
+    initial = pod["spec"].get("initContainers") or ()
+    sidecars = [one["name"] for one in initial if one.get("restartPolicy") == "Always"]
+    ends = _ends(status.get("containerStatuses") or ())
+    side = _ends(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars)
+    if side is None or (ends is None and not side):
+        return None
+    return max((ends or []) + side, default=None)
+
+
+def _ends(statuses: Iterable[ReadOnlyObject]) -> list[datetime] | None:
+    ends = [((one.get("state") or {}).get("terminated") or {}).get("finishedAt") for one in statuses]
+    return [parse_time(end) for end in ends] if all(ends) else None
+
+
+def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
+    """Return how long to wait after so many failures in a row, the last at that moment."""
+    if failures == 0 or last is None:
+        return 0.0
+    seconds = min(SECONDS * 2.0 ** min(failures - 1, _DOUBLINGS_MAX), SECONDS_MAX)
+    return max(seconds - (now - last).total_seconds(), 0.0)
+
+
+def index_seconds_left(replaced: ReadOnlyObject | None, now: datetime) -> float:
+    """Return how long an index waits for another pod after the one that failed last."""
+    if replaced is None:
+        return 0.0
+    return seconds_left(all_index_failures(replaced) + 1, finished_at(replaced), now)
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """The failures of a job since its last success."""
+
+    failures: int = 0
+    last: datetime | None = None
+
+    def after(self, succeeded: Sequence[ReadOnlyObject], failed: Sequence[ReadOnlyObject]) -> "Streak":
+        """Return the streak once these pods have ended."""
+        ends = [finished_at(pod) for pod in failed]
+        if not succeeded:
+            return Streak(self.failures + len(ends), max(ends)) if ends else self
+        success = max(finished_at(pod) for pod in succeeded)
+        later = [end for end in ends if end > success]
+        return Streak(len(later), max(later, default=None))
+
+    def seconds_left(self, now: datetime) -> float:
+        """Return how long the job waits."""
+        return seconds_left(self.failures, self.last, now)

@@ -1,0 +1,237 @@
+"""Whether a job has ended, how, and what its status says on the way there.
+
+upstream 1.36: pkg/controller/job/job_controller.go
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, Tally
+from mockkube.controllers.job.pods import index_of, phase_of, valid_index_of
+from mockkube.controllers.job.policies import judge_failure, success_rule
+from mockkube.controllers.job.rules import (
+    Rules,
+    completions_of,
+    is_indexed,
+    is_limited_per_index,
+    is_suspended,
+    true_condition,
+)
+
+SUCCESS: Final = "SuccessCriteriaMet"
+FAILURE: Final = "FailureTarget"
+
+
+def condition(kind: str, status: str, reason: str, message: str, now: datetime) -> Object:
+    """Return a condition of a job."""
+    moment = render_time(now)
+    times = {"lastProbeTime": moment, "lastTransitionTime": moment}
+    return {"type": kind, "status": status, **times, "reason": reason, "message": message}
+
+
+def set_condition(status: Object, wanted: Object) -> bool:
+    """Put a condition into a status; return whether that changed it. A new one that is false says nothing."""
+    known = find_condition(status["conditions"], wanted["type"])
+    if known is None:
+        if wanted["status"] != "False":
+            status["conditions"] = [*status["conditions"], wanted]
+        return bool(wanted["status"] != "False")
+    if all(known.get(name) == wanted[name] for name in ("status", "reason", "message")):
+        return False
+    status["conditions"] = [wanted if one is known else one for one in status["conditions"]]
+    return True
+
+
+def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
+    """Return the condition that says that a job is to end, and why; None while it goes on."""
+    if (met := true_condition(tally.status, SUCCESS)) is not None:
+        return met
+    if (target := true_condition(tally.status, FAILURE)) is not None:
+        return condition("Failed", "True", target.get("reason", ""), target.get("message", ""), now)
+    for pod in tally.pods:
+        if tally.is_failed(pod) and (message := judge_failure(tally.job, pod).message):
+            return condition(FAILURE, "True", "PodFailurePolicy", message, now)
+    failure = _overall_failure(tally, now) or _index_failure(tally)
+    if failure is not None:
+        kind = FAILURE if tally.rules.ends_late else "Failed"
+        return condition(kind, "True", failure.reason, failure.message, now)
+    if is_indexed(tally.job) and (rule := success_rule(tally.job, tally.done)) is not None:
+        return condition(SUCCESS, "True", "SuccessPolicy", f"Matched rules at index {rule}", now)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    reason: str
+    message: str
+
+
+def _overall_failure(tally: Tally, now: datetime) -> _Failure | None:
+    spec = tally.job["spec"]
+    if tally.failed > spec["backoffLimit"] or _restarts_too_often(tally):
+        return _Failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    left = seconds_to_deadline(tally.job, tally.status, now)
+    if left is not None and left <= 0:
+        return _Failure("DeadlineExceeded", "Job was active longer than specified deadline")
+    return None
+
+
+def _index_failure(tally: Tally) -> _Failure | None:
+    if not is_indexed(tally.job) or not tally.lost:
+        return None
+    most = tally.job["spec"].get("maxFailedIndexes")
+    if most is not None and len(tally.lost) > most:
+        return _Failure("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes")
+    if len(tally.lost) + len(tally.done) >= completions_of(tally.job):
+        return _Failure("FailedIndexes", "Job has failed indexes")
+    return None
+
+
+def _restarts_too_often(tally: Tally) -> bool:
+    spec = tally.job["spec"]
+    if spec["template"]["spec"].get("restartPolicy") != "OnFailure":
+        return False
+    restarts = sum(_restarts(pod) for pod in tally.pods if phase_of(pod) in ("Running", "Pending"))
+    return bool(restarts >= max(spec["backoffLimit"], 1))
+
+
+def _restarts(pod: ReadOnlyObject) -> int:
+    status = pod["status"]
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return sum(container.get("restartCount", 0) for container in containers)
+
+
+def seconds_to_deadline(job: ReadOnlyObject, status: ReadOnlyObject, now: datetime) -> float | None:
+    """Return how long a job may still be active; None when there is no limit to that for now."""
+    seconds, start = job["spec"].get("activeDeadlineSeconds"), status.get("startTime")
+    if seconds is None or not start or is_suspended(job):
+        return None
+    return (parse_time(start) + timedelta(seconds=seconds) - now).total_seconds()
+
+
+def is_complete(tally: Tally) -> bool:
+    """Whether a job has succeeded as often as it should, and nothing of it runs."""
+    completions = tally.job["spec"].get("completions")
+    enough = tally.succeeded > 0 if completions is None else tally.succeeded >= completions
+    return enough and tally.active == 0
+
+
+def completion(rules: Rules, now: datetime) -> Object:
+    """Return the condition of a job that has succeeded as often as it should."""
+    kind = SUCCESS if rules.ends_late else "Complete"
+    return condition(kind, "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
+
+
+@dataclass(slots=True)
+class Release:
+    """Which pods are let go now."""
+
+    pods: list[ReadOnlyObject] = field(default_factory=list)
+    changed: bool = False
+    """The status says more than before, and must be written before pods go."""
+    indexes: list[int] = field(default_factory=list)
+    """Those that have succeeded with these pods."""
+    actions: list[str] = field(default_factory=list)
+    """What the failure policy said of them, where it said something."""
+    partial: bool = False
+    """There are more than can wait in a status to be counted."""
+
+
+def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
+    """Note in the status how pods have ended, and return which of them nobody needs any more."""
+    done = Release()
+    for pod in _in_order(tally):
+        if not tally.is_pending(pod) or not _may_go(tally, pod, end):
+            continue
+        done.pods.append(pod)
+        if phase_of(pod) == "Succeeded" and not tally.is_uncounted(pod, "failed"):
+            _note_success(tally, pod, done)
+        # when the job is over, whatever has not succeeded has failed
+        elif tally.is_failed(pod) or (end is not None and end["type"] != SUCCESS):
+            _note_failure(tally, pod, done)
+        if len(done.indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
+            done.partial = True
+            break
+    if is_indexed(tally.job):
+        done.changed = _note_indexes(tally) or done.changed
+    return done
+
+
+def _in_order(tally: Tally) -> Iterable[ReadOnlyObject]:
+    if not is_indexed(tally.job):
+        return tally.pods
+    unknown = -1
+    return sorted(tally.pods, key=lambda pod: unknown if (index := index_of(pod)) is None else index)
+
+
+def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bool:
+    if terminating(tally.job) or end is not None or phase_of(pod) == "Succeeded":
+        return True
+    if not tally.is_failed(pod):
+        return False
+    index = index_of(pod)
+    waits = is_limited_per_index(tally.job) and index in tally.waiting
+    return not waits or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
+
+
+def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+    if not is_indexed(tally.job):
+        if not tally.is_uncounted(pod, "succeeded"):
+            tally.uncounted("succeeded").append(pod["metadata"]["uid"])
+            done.changed = True
+        return
+    index = valid_index_of(pod, tally.job)
+    if index is not None and index not in tally.done_before:
+        done.indexes.append(index)
+        done.changed = True
+
+
+def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+    if tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
+        return
+    judgement = judge_failure(tally.job, pod)
+    done.actions += [judgement.action] if judgement.action else []
+    if judgement.counts:
+        tally.uncounted("failed").append(pod["metadata"]["uid"])
+        done.changed = True
+
+
+def _note_indexes(tally: Tally) -> bool:
+    status, completed = tally.status, str(tally.done)
+    lost = None if tally.lost is None else str(tally.lost)
+    changed = completed != status.get("completedIndexes", "") or lost != status.get("failedIndexes")
+    status.update(succeeded=len(tally.done), completedIndexes=completed, failedIndexes=lost)
+    return changed
+
+
+def announce(tally: Tally, end: ReadOnlyObject) -> bool:
+    """Put what is to come into the status, before pods go for it; return whether that is new."""
+    kind = end["type"]
+    new = kind == FAILURE or (kind == SUCCESS and true_condition(tally.status, SUCCESS) is None)
+    if new:
+        tally.status["conditions"] = [*tally.status["conditions"], end]
+    return new
+
+
+def final(end: ReadOnlyObject, now: datetime) -> ReadOnlyObject:
+    """Return the condition in which that which is to come ends."""
+    kind = {SUCCESS: "Complete", FAILURE: "Failed"}.get(end["type"])
+    return end if kind is None else condition(kind, "True", end.get("reason", ""), end.get("message", ""), now)
+
+
+def enact(tally: Tally, end: ReadOnlyObject, now: datetime) -> bool:
+    """Put the end of a job into its status once all its pods are counted and gone; return whether it was done."""
+    if tally.uncounted("succeeded") or tally.uncounted("failed"):
+        return False
+    if tally.rules.ends_late and tally.terminating > 0:
+        return False
+    set_condition(tally.status, condition(end["type"], "True", end.get("reason", ""), end.get("message", ""), now))
+    if end["type"] == "Complete":
+        tally.status["completionTime"] = end["lastTransitionTime"]
+    return True

@@ -1,0 +1,312 @@
+"""job-controller: pods that end, as often as they should.
+
+upstream 1.36: pkg/controller/job
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.times import parse_time, render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.consistency_store import OwnWrites, Watched
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import Claims, terminating
+from mockkube.controllers.framework.expectations import Expectations
+from mockkube.controllers.framework.owner_index import Heirs, candidates, owner_in, selector_of
+from mockkube.controllers.job.completion import (
+    announce,
+    completion,
+    condition,
+    enact,
+    final,
+    is_complete,
+    release,
+    seconds_to_deadline,
+    set_condition,
+    verdict,
+)
+from mockkube.controllers.job.metrics import JobMetrics
+from mockkube.controllers.job.orphan_pods import JobOrphans
+from mockkube.controllers.job.pod_control import BATCH_SECONDS, JobHand, Sync
+from mockkube.controllers.job.pod_counts import tally_of
+from mockkube.controllers.job.pods import TRACKING, UNTRACKED, is_tracked
+from mockkube.controllers.job.rules import (
+    API_VERSION,
+    KIND,
+    LIMITS_SECONDS,
+    LIMITS_SECONDS_MAX,
+    Rules,
+    end_of,
+    is_suspended,
+)
+from mockkube.controllers.job.state import JobMemory
+from mockkube.controllers.pods.pod_control import PodHand
+from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
+
+
+class Jobs(Controller):
+    """Keys are jobs."""
+
+    name: ClassVar[str] = "job-controller"
+    queue: ClassVar[str] = "job"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._rules = Rules.of(setting.capabilities)
+        self._memory = JobMemory()
+        self._metrics = JobMetrics(setting.metrics)
+        self._expectations = Expectations(self.clock)
+        self.jobs = self.follow(KIND, self._job_changed)
+        self._heirs = Heirs(
+            self.jobs,
+            KIND,
+            added=self._pod_added,
+            updated=self._pod_updated,
+            deleted=self._pod_deleted,
+        )
+        self.pods = self.follow("Pod", self._pod_changed)
+        watched = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
+        waits = setting.capabilities.enabled("StaleControllerConsistencyJob")
+        self._writes = OwnWrites(self.clock, "job_controller", setting.metrics, watched if waits else ())
+        self._hand = JobHand(
+            pods=PodHand(self.client, self.events),
+            expectations=self._expectations,
+            writes=self._writes,
+            keys=self.keys,
+            clock=self.clock,
+            metrics=self._metrics,
+        )
+
+    def limits(self) -> RateLimiter:
+        """Return how long a job waits that failed to be seen to."""
+        return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
+
+    # What feeds it
+
+    def _pod_changed(self, change: Change) -> None:
+        pod = change.object
+        self._metrics.pod_changed(change.old, None if change.type is EventType.DELETED else pod)
+        if change.type is EventType.DELETED or not is_tracked(pod):
+            for one in (pod, change.old):
+                if one is not None and (job := owner_in(self.jobs, KIND, one)) is not None:
+                    self._memory.seen_released(key_of(job), pod["metadata"]["uid"])
+        self._heirs.heed(change)
+
+    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.creation_seen(key)
+        self.keys.add_after(key, BATCH_SECONDS)
+
+    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        self.keys.add_after(key, BATCH_SECONDS)
+
+    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+        self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+        self.keys.add_after(key, BATCH_SECONDS)
+
+    def _job_changed(self, change: Change) -> None:
+        job, key = change.object, key_of(change.object)
+        if change.type is not EventType.MODIFIED:
+            self.keys.add(key)
+        if change.type is EventType.ADDED and self._rules.managed_by:
+            self._metrics.came(job)
+        if change.type is EventType.DELETED:
+            self._memory.seen_ended(job["metadata"]["uid"])
+            self._memory.forget_streak(key)
+        if change.old is not None and change.type is EventType.MODIFIED and not end_of(job):
+            self._job_updated(key, job, change.old)
+
+    def _job_updated(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:
+        same = job["metadata"].get("generation") == old["metadata"].get("generation")
+        self.keys.add_after(key, BATCH_SECONDS if same else 0.0)
+        start, seconds = (job.get("status") or {}).get("startTime"), job["spec"].get("activeDeadlineSeconds")
+        if start and seconds is not None and old["spec"].get("activeDeadlineSeconds") != seconds:
+            self.keys.add_after(key, seconds - (self.clock.now() - parse_time(start)).total_seconds())
+
+    # Acting
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Create and delete pods, count those that have ended, and say when the job has."""
+        if self._writes.behind(key):
+            return Again()
+        job = self.jobs.get(key)
+        if job is None:
+            self._writes.forget(key)
+            self._expectations.forget(key)
+            self._memory.forget(key)
+            return DONE
+        uid = job["metadata"]["uid"]
+        if self._rules.is_someone_elses(job):
+            return DONE
+        if end_of(job):
+            self._memory.forget_streak(key)
+            self._memory.seen_ended(uid)
+            return DONE
+        if not self._memory.has_ended(uid):
+            await self._sync(key, job)
+        return DONE
+
+    async def _sync(self, key: Key, job: ReadOnlyObject) -> None:
+        begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
+        tally = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
+        if not tally.status.get("startTime") and not is_suspended(job):
+            tally.status["startTime"] = render_time(self.clock.now())
+        streak = self._memory.streak(key).after(tally.new_succeeded, tally.new_failed)
+        sync = Sync(key, tally, streak, settled)
+        failed = True
+        try:
+            await self._see_to(sync)
+            failed = False
+        finally:
+            self._metrics.synced(job, sync.action, self.clock.monotonic() - begun, failed=failed)
+
+    async def _see_to(self, sync: Sync) -> None:
+        now = self.clock.now()
+        sync.end = verdict(sync.tally, now)
+        left = seconds_to_deadline(sync.job, sync.tally.status, now)
+        if left is not None and left > 0:
+            self.keys.add_after(sync.key, left)
+        if sync.end is not None:
+            await self._stop(sync)
+        else:
+            await self._go_on(sync)
+        self._note_counts(sync)
+        await self._track(sync)
+        if sync.error is not None:
+            raise sync.error
+
+    async def _pods_of(self, job: ReadOnlyObject) -> list[ReadOnlyObject]:
+        selector, uid = selector_of(job), job["metadata"]["uid"]
+        claims = Claims(self.client, "Pod", job, KIND, API_VERSION, finalizers=(TRACKING,))
+        pods = await claims.claim(
+            candidates(self.pods, job), lambda pod: selector.matches(pod["metadata"].get("labels") or {})
+        )
+        return [pod if _is_owned(pod, uid) else _as_tracked(pod) for pod in pods]
+
+    async def _stop(self, sync: Sync) -> None:
+        """Delete what still runs of a job that is to end; it ends once all of it is on its way out."""
+        tally = sync.tally
+        await self._hand.delete(sync, tally.active_pods, untrack=False)
+        if tally.active > 0 or not sync.settled:
+            sync.end = None
+
+    async def _go_on(self, sync: Sync) -> None:
+        managed = sync.settled and not terminating(sync.job)
+        if managed:
+            await self._hand.manage(sync)
+        if is_complete(sync.tally):
+            sync.end = completion(self._rules, self.clock.now())
+        elif managed:
+            sync.flush = self._note_suspension(sync)
+
+    def _note_suspension(self, sync: Sync) -> bool:
+        """Say in the status whether the job is suspended, or goes on; return whether that is new."""
+        now, status = self.clock.now(), sync.tally.status
+        if is_suspended(sync.job):
+            new = set_condition(status, condition("Suspended", "True", "JobSuspended", "Job suspended", now))
+            if new:
+                self.events.record(sync.job, NORMAL, "Suspended", "Job suspended")
+                if self._rules.resets_start:
+                    status.pop("startTime", None)
+            return new
+        new = set_condition(status, condition("Suspended", "False", "JobResumed", "Job resumed", now))
+        if new:
+            self.events.record(sync.job, NORMAL, "Resumed", "Job resumed")
+            status["startTime"] = render_time(now)
+        return new
+
+    # Counting
+
+    def _note_counts(self, sync: Sync) -> None:
+        tally, status = sync.tally, sync.tally.status
+        counts: Object = {"active": tally.active, "ready": tally.ready}
+        if self._rules.replacement_policy:
+            counts["terminating"] = tally.terminating
+        known = {"active": status.get("active", 0), **{name: status.get(name) for name in ("ready", "terminating")}}
+        sync.flush = sync.flush or {"terminating": None, **counts} != known
+        status.pop("terminating", None)
+        status.update(counts)
+
+    async def _track(self, sync: Sync) -> None:
+        """Write down which pods have ended, let them go, count them, and say so when the job has ended."""
+        tally, now = sync.tally, self.clock.now()
+        pending = {pod["metadata"]["uid"]: None for pod in tally.pods if tally.is_pending(pod)}
+        sync.flush = tally.exchange(pending) or sync.flush
+        released = release(tally, sync.end)
+        for action in released.actions:
+            self._metrics.judged(action)
+        sync.flush = released.changed or sync.flush
+        end = sync.end
+        if end is not None:
+            sync.flush = announce(tally, end) or sync.flush
+            end = final(end, now)
+        if sync.flush:
+            await self._write(sync)
+            self._memory.remember_streak(sync.key, sync.streak)
+        error = await self._let_go(sync, released.pods, pending)
+        sync.flush = tally.exchange(pending)
+        if error is not None:
+            if sync.flush:
+                await self._write(sync)
+            raise error
+        ended = end is not None and not released.partial and enact(tally, end, now)
+        if ended or sync.flush:
+            await self._write(sync)
+        if ended and end is not None:
+            self._tell_end(sync.job, end)
+            self._metrics.ended(sync.job, end)
+            self._memory.expect_ended(sync.job["metadata"]["uid"])
+
+    async def _let_go(self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]) -> ApiError | None:
+        """Take the finalizer off pods; those that had it taken are pending no more."""
+        first: ApiError | None = None
+        self._memory.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
+        for pod in pods:
+            uid = pod["metadata"]["uid"]
+            try:
+                self._writes.wrote(sync.key, "Pod", await self.client.patch("Pod", key_of(pod), UNTRACKED))
+            except ApiError as error:
+                self._memory.seen_released(sync.key, uid)
+                if not isinstance(error, NotFound):
+                    first = first or error
+                    continue
+            pending.pop(uid, None)
+        return first
+
+    async def _write(self, sync: Sync) -> None:
+        before = sync.job.get("status") or {}
+        changed = {**sync.job, "status": sync.tally.status}
+        sync.tally.job = await self.client.update(KIND, changed, subresource="status")
+        self._writes.wrote(sync.key, KIND, sync.job)
+        self._metrics.counted(sync.job, before, sync.tally.status)
+
+    def _tell_end(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
+        if end["type"] != "Complete":
+            self.events.record(job, WARNING, end["reason"], end["message"])
+            return
+        completions = job["spec"].get("completions")
+        if completions is not None and (job.get("status") or {}).get("succeeded", 0) > completions:
+            message = "Too many succeeded pods running after completion count reached"
+            self.events.record(job, WARNING, "TooManySucceededPods", message)
+        self.events.record(job, NORMAL, "Completed", "Job completed")
+
+
+def _is_owned(pod: ReadOnlyObject, uid: str) -> bool:
+    return any(reference["uid"] == uid for reference in pod["metadata"].get("ownerReferences") or ())
+
+
+def _as_tracked(pod: ReadOnlyObject) -> ReadOnlyObject:
+    """Return a pod that was adopted just now as it will look: it has got the finalizer."""
+    if is_tracked(pod):
+        return pod
+    metadata = pod["metadata"]
+    return {**pod, "metadata": {**metadata, "finalizers": [*(metadata.get("finalizers") or ()), TRACKING]}}
+
+
+def build(setting: Setting) -> Iterable[Controller]:
+    """Return the two queues."""
+    yield Jobs(setting)
+    yield JobOrphans(setting)

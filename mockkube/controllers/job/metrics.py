@@ -1,0 +1,118 @@
+"""What upstream measures of jobs, under its names.
+
+upstream 1.36: pkg/controller/job/metrics/metrics.go
+"""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.pod_counts import Tally
+from mockkube.controllers.job.pods import is_tracked, phase_of
+from mockkube.controllers.job.rules import ITSELF, completions_of, is_indexed, is_limited_per_index
+from mockkube.controllers.pods.status_writer import FINISHED
+
+_SUBSYSTEM: Final = "job_controller"
+_RESULTS: Final = ("succeeded", "failed")
+
+
+def _mode(job: ReadOnlyObject) -> str:
+    return "Indexed" if is_indexed(job) else "NonIndexed"
+
+
+class JobMetrics:
+    """The metrics of the job controller of one component."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, subsystem=_SUBSYSTEM, registry=registry)
+
+        looked = ("completion_mode", "result", "action")
+        self._duration = Histogram(
+            "job_sync_duration_seconds",
+            "The time it took to sync a job",
+            looked,
+            subsystem=_SUBSYSTEM,
+            buckets=tuple(0.004 * 2**power for power in range(15)),
+            registry=registry,
+        )
+        self._syncs = counter("job_syncs", "The number of job syncs", *looked)
+        self._ended = counter("jobs_finished", "The number of finished jobs", "completion_mode", "result", "reason")
+        self._foreign = counter(
+            "jobs_by_external_controller", "The number of Jobs managed by an external controller", "controller_name"
+        )
+        self._pods = counter(
+            "job_pods_finished", "The number of finished Pods that are fully tracked", "completion_mode", "result"
+        )
+        self._indexes = counter("job_finished_indexes", "The number of finished indexes", "status", "backoffLimit")
+        self._judged = counter(
+            "pod_failures_handled_by_failure_policy", "The number of failed Pods handled by failure policy", "action"
+        )
+        self._tracking = counter(
+            "terminated_pods_tracking_finalizer",
+            "The number of terminated pods that have the finalizer batch.kubernetes.io/job-tracking",
+            "event",
+        )
+        self._created = counter(
+            "job_pods_creation", "The number of Pods created by the Job controller", "reason", "status"
+        )
+
+    def synced(self, job: ReadOnlyObject, action: str, seconds: float, *, failed: bool) -> None:
+        """Take note of a look at a job."""
+        labels = (_mode(job), "error" if failed else "success", action)
+        self._duration.labels(*labels).observe(seconds)
+        self._syncs.labels(*labels).inc()
+
+    def ended(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
+        """Take note that a job has ended."""
+        result = "succeeded" if end["type"] == "Complete" else "failed"
+        self._ended.labels(_mode(job), result, end.get("reason", "")).inc()
+
+    def came(self, job: ReadOnlyObject) -> None:
+        """Take note of a new job, if it is somebody else's."""
+        controller = job["spec"].get("managedBy", ITSELF)
+        if controller != ITSELF:
+            self._foreign.labels(controller).inc()
+
+    def counted(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
+        """Take note of the pods, and of the indexes, that one status of a job counts and the one before did not."""
+        grown = {result: after.get(result, 0) - before.get(result, 0) for result in _RESULTS}
+        if is_indexed(job):
+            grown["succeeded"] = self._count_indexes(job, before, after)
+        for result, number in grown.items():
+            self._pods.labels(_mode(job), result).inc(max(number, 0))
+
+    def _count_indexes(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> int:
+        limit = "perIndex" if is_limited_per_index(job) else "global"
+        grown = {}
+        for result, name in zip(_RESULTS, ("completedIndexes", "failedIndexes"), strict=True):
+            was, now = (len(Intervals.parse(one.get(name) or "", completions_of(job))) for one in (before, after))
+            grown[result] = max(now - was, 0)
+            if result == "succeeded" or grown[result]:
+                self._indexes.labels(result, limit).inc(grown[result])
+        return grown["succeeded"]
+
+    def judged(self, action: str) -> None:
+        """Take note that a failure policy had something to say of a pod."""
+        self._judged.labels(action).inc()
+
+    def created(self, tally: Tally, *, failed: bool) -> None:
+        """Take note of the creation of a pod."""
+        reason = "new"
+        if tally.rules.replacement_policy:
+            terminated_only = tally.job["spec"].get("podReplacementPolicy") == "Failed"
+            if terminated_only and tally.failed > 0:
+                reason = "recreate_failed"
+            elif tally.failed > 0 or tally.terminating > 0:
+                reason = "recreate_terminating_or_failed"
+        if failed:
+            self._created.labels(reason, "failed").inc()
+        self._created.labels(reason, "succeeded").inc()  # upstream counts those that failed here as well
+
+    def pod_changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+        """Take note of pods that have ended and wait to be counted, and of those that do so no more."""
+        was, now = (pod is not None and is_tracked(pod) and phase_of(pod) in FINISHED for pod in (old, new))
+        if was != now:
+            self._tracking.labels("add" if now else "delete").inc()

@@ -1,0 +1,74 @@
+"""Pods that wait for a job to count them, which nobody will do any more: they are let go.
+
+upstream 1.36: pkg/controller/job/job_controller.go (syncOrphanPod)
+"""
+
+from contextlib import suppress
+from typing import ClassVar
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
+from mockkube.controllers.framework.owner_index import owner_in, selector_of
+from mockkube.controllers.job.pods import UNTRACKED, is_tracked
+from mockkube.controllers.job.rules import API_VERSION, KIND, LIMITS_SECONDS, LIMITS_SECONDS_MAX, Rules, end_of
+from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
+
+
+class JobOrphans(Controller):
+    """Keys are pods."""
+
+    name: ClassVar[str] = "job-controller/orphans"
+    source: ClassVar[str] = "job-controller"
+    queue: ClassVar[str] = "job_orphan_pod"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._rules = Rules.of(setting.capabilities)
+        self.jobs = self.cache(KIND)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self.follow(KIND, self._job_changed)
+
+    def limits(self) -> RateLimiter:
+        """Return how long a pod waits that could not be let go."""
+        return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
+
+    def _pod_changed(self, change: Change) -> None:
+        pod = change.object
+        if not is_tracked(pod):
+            return
+        going = change.type is EventType.DELETED or terminating(pod)
+        if controller_of(pod) is None or (going and self._is_left_alone(pod)):
+            self.keys.add(key_of(pod))
+
+    def _is_left_alone(self, pod: ReadOnlyObject) -> bool:
+        job = owner_in(self.jobs, KIND, pod)
+        return job is None or bool(end_of(job))
+
+    def _job_changed(self, change: Change) -> None:
+        job = change.object
+        if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not end_of(job)):
+            return
+        selector = selector_of(job)
+        for pod in self.pods.list(job["metadata"]["namespace"]):
+            if is_tracked(pod) and selector.matches(pod["metadata"].get("labels") or {}):
+                self.keys.add(key_of(pod))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Let a pod go unless a job will count it, or another controller."""
+        pod = self.pods.get(key)
+        if pod is None or not is_tracked(pod):
+            return DONE
+        reference = controller_of(pod)
+        if reference is not None:
+            if (reference["kind"], reference["apiVersion"]) != (KIND, API_VERSION):
+                return DONE
+            job = owner_in(self.jobs, KIND, pod)
+            if job is not None and (self._rules.is_someone_elses(job) or not end_of(job)):
+                return DONE
+        with suppress(NotFound):
+            await self.client.patch("Pod", key, UNTRACKED)
+        return DONE

@@ -1,0 +1,157 @@
+"""What is done to the pods of a job: as many are made, or deleted, as it is short of, or has too many.
+
+upstream 1.36: pkg/controller/job/job_controller.go (manageJob)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.framework.consistency_store import OwnWrites
+from mockkube.controllers.framework.expectations import Expectations
+from mockkube.controllers.framework.slow_start import slow_start
+from mockkube.controllers.job.backoff import Streak, index_seconds_left
+from mockkube.controllers.job.metrics import JobMetrics
+from mockkube.controllers.job.pod_counts import Tally
+from mockkube.controllers.job.pods import UNTRACKED, failure_annotations, is_tracked, new_pod, surplus, template_of
+from mockkube.controllers.job.policies import judge_failure
+from mockkube.controllers.job.rules import is_indexed, is_limited_per_index, is_suspended
+from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating
+from mockkube.controllers.pods.readiness import is_ready
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.work_queue import WorkQueue
+
+BATCH_SECONDS: Final = 1.0
+"""How long changes of pods wait for others, to be seen to in one go."""
+BURST_MAX: Final = 500
+"""How many pods one reconciliation creates or deletes."""
+
+
+@dataclass(slots=True)
+class Sync:
+    """One look at a job."""
+
+    key: Key
+    tally: Tally
+    streak: Streak
+    settled: bool
+    """The pods that were asked for have been seen to come, and to go."""
+    end: ReadOnlyObject | None = None
+    error: ApiError | None = None
+    flush: bool = False
+    """The status says something new."""
+    action: str = "reconciling"
+    """What was done, for metrics."""
+
+    @property
+    def job(self) -> ReadOnlyObject:
+        """The job, with the resourceVersion of the last write."""
+        return self.tally.job
+
+
+@dataclass(frozen=True, slots=True)
+class JobHand:
+    """Makes and deletes pods, and comes back when it is too early to."""
+
+    pods: PodHand
+    expectations: Expectations
+    writes: OwnWrites
+    keys: WorkQueue[Key]
+    clock: Clock
+    metrics: JobMetrics
+
+    async def manage(self, sync: Sync) -> None:
+        """Bring the number of pods to what it should be, in one direction."""
+        job, tally = sync.job, sync.tally
+        wanted = 0 if is_suspended(job) else _wanted(tally)
+        gone = surplus(job, tally.active_pods, max(tally.active - wanted, 0))
+        sync.action = "tracking"
+        if gone or is_suspended(job):
+            sync.action = "pods_deleted"
+            gone = gone if is_suspended(job) else gone[:BURST_MAX]
+            self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
+            await self.delete(sync, gone, untrack=True)
+            return
+        leaving = tally.terminating if tally.rules.replaces_terminated_only(job) else 0
+        missing = wanted - leaving - tally.active
+        if missing > 0:
+            sync.action = "pods_created"
+            await self._replace(sync, min(missing, BURST_MAX))
+
+    async def _replace(self, sync: Sync, count: int) -> None:
+        """Create pods, unless others failed so recently that it is too early."""
+        tally, now = sync.tally, self.clock.now()
+        left = 0.0 if is_limited_per_index(sync.job) else sync.streak.seconds_left(now)
+        if left > 0:
+            self.keys.add_after(sync.key, max(left, BATCH_SECONDS))
+            return
+        indexes: list[int | None] = [None] * count
+        if is_indexed(sync.job):
+            free = tally.free_indexes(count)
+            waits = {index: index_seconds_left(tally.waiting.get(index), now) for index in free}
+            indexes = [index for index in free if waits[index] <= 0]
+            if free and not indexes:
+                self.keys.add_after(sync.key, max(min(waits.values()), BATCH_SECONDS))
+                return
+        await self._create(sync, indexes)
+
+    async def _create(self, sync: Sync, indexes: Sequence[int | None]) -> None:
+        job, tally, count = sync.job, sync.tally, len(indexes)
+        self.expectations.expect_creations(sync.key, count)
+        template = template_of(job)
+
+        async def create(position: int) -> None:
+            index = indexes[position]
+            pod = new_pod(job, template, index, self._inherited(tally, index))
+            try:
+                self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
+            except ApiError as error:
+                if is_namespace_terminating(error):
+                    return
+                self.metrics.created(tally, failed=True)
+                raise
+            self.metrics.created(tally, failed=False)
+
+        done = await slow_start(count, create)
+        if done.successes < count:
+            self.expectations.creation_seen(sync.key, count - done.successes)
+        tally.active += done.successes
+        sync.error = done.error
+
+    def _inherited(self, tally: Tally, index: int | None) -> dict[str, str]:
+        """Return what a new pod says of the failures of its index."""
+        if index is None or not is_limited_per_index(tally.job):
+            return {}
+        replaced = tally.waiting.get(index)
+        counts = replaced is not None and judge_failure(tally.job, replaced).counts
+        return failure_annotations(replaced, counts=counts)
+
+    async def delete(self, sync: Sync, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
+        """Delete pods; those that nobody will count are let go first."""
+        tally = sync.tally
+        for pod in pods:
+            try:
+                if untrack and is_tracked(pod):
+                    patched = await self.pods.client.patch("Pod", key_of(pod), UNTRACKED)
+                    self.writes.wrote(sync.key, "Pod", patched)
+                await self.pods.delete(key_of(pod), sync.job)
+            except ApiError as error:
+                self.expectations.deletion_seen(sync.key, pod["metadata"]["uid"])
+                if not isinstance(error, NotFound):
+                    sync.error = sync.error or error
+                    continue
+            tally.active -= 1
+            tally.terminating += 1
+            tally.ready -= is_ready(pod)
+
+
+def _wanted(tally: Tally) -> int:
+    """Return how many pods should run."""
+    spec = tally.job["spec"]
+    completions, parallelism = spec.get("completions"), spec["parallelism"]
+    if completions is None:
+        return tally.active if tally.succeeded > 0 else int(parallelism)
+    return int(max(min(completions - tally.succeeded, parallelism), 0))

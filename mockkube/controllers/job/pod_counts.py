@@ -1,0 +1,166 @@
+"""Where a job stands: its pods counted, those included that ended and are not in its status yet.
+
+A pod that ends is counted in three steps, so that none is lost or counted twice: its uid is written to the status, its
+finalizer taken off, its uid exchanged for one more in the count.
+upstream 1.36: pkg/controller/job/job_controller.go (syncJob, trackJobStatusAndRemoveFinalizers)
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.job.backoff import finished_at
+from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.pods import (
+    all_index_failures,
+    index_failures,
+    indexes_of,
+    is_failed,
+    is_tracked,
+    phase_of,
+    valid_index_of,
+)
+from mockkube.controllers.job.policies import judge_failure
+from mockkube.controllers.job.rules import Rules, completions_of, is_indexed, is_limited_per_index
+from mockkube.controllers.pods.readiness import is_active, is_ready, is_terminating
+
+UNCOUNTED_MAX: Final = 500
+"""How many pods wait in a status to be counted."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The pods of a job, and the status that tells of them; the status changes as the job is seen to."""
+
+    job: ReadOnlyObject
+    pods: Sequence[ReadOnlyObject]
+    rules: Rules
+    released: Collection[str]
+    """The uids of pods that were let go, which the cache does not show yet."""
+    status: Object
+    active_pods: Sequence[ReadOnlyObject]
+    active: int = 0
+    ready: int = 0
+    terminating: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    new_succeeded: Sequence[ReadOnlyObject] = ()
+    new_failed: Sequence[ReadOnlyObject] = ()
+    done_before: Intervals = field(default_factory=Intervals)
+    done: Intervals = field(default_factory=Intervals)
+    """The indexes that have succeeded: as the status says, and as the pods do."""
+    lost: Intervals | None = None
+    """The indexes that have failed for good, if they may fail one by one."""
+    waiting: dict[int, ReadOnlyObject] = field(default_factory=dict)
+    """By index, the failed pods that stay until those that replace them have taken over their count of failures."""
+
+    def is_failed(self, pod: ReadOnlyObject) -> bool:
+        """Whether a pod counts as failed."""
+        return is_failed(pod, terminated_only=self.rules.replaces_terminated_only(self.job))
+
+    def is_pending(self, pod: ReadOnlyObject) -> bool:
+        """Whether a pod is still to be let go."""
+        return is_tracked(pod) and pod["metadata"]["uid"] not in self.released
+
+    def is_uncounted(self, pod: ReadOnlyObject, kind: str) -> bool:
+        """Whether a pod stands in the status among those that are about to be counted."""
+        return pod["metadata"]["uid"] in self.uncounted(kind)
+
+    def uncounted(self, kind: str) -> list[str]:
+        """Return the uids that are about to be counted as `succeeded` or `failed`."""
+        uids: list[str] = self.status["uncountedTerminatedPods"].setdefault(kind, [])
+        return uids
+
+    def asks_for(self, pod: ReadOnlyObject) -> bool:
+        """Whether what becomes of a pod matters to the job: its index is one of those it asks for, if it does."""
+        return not is_indexed(self.job) or valid_index_of(pod, self.job) is not None
+
+    def _new(self, kind: str, ended: Callable[[ReadOnlyObject], bool]) -> list[ReadOnlyObject]:
+        pending = (pod for pod in self.pods if self.is_pending(pod) and not self.is_uncounted(pod, kind))
+        return [pod for pod in pending if self.asks_for(pod) and ended(pod)]
+
+    def count(self) -> None:
+        """Count everything."""
+        self.active, self.ready = len(self.active_pods), sum(is_ready(pod) for pod in self.active_pods)
+        self.terminating = sum(is_terminating(pod) for pod in self.pods)
+        self.new_succeeded = self._new("succeeded", lambda pod: phase_of(pod) == "Succeeded")
+        self.new_failed = self._new("failed", self.is_failed)
+        counting = sum(judge_failure(self.job, pod).counts for pod in self.new_failed)
+        self.succeeded = _sum(self.status, "succeeded", self.uncounted("succeeded"), len(self.new_succeeded))
+        self.failed = _sum(self.status, "failed", self.uncounted("failed"), counting)
+        if is_indexed(self.job):
+            self._count_indexes()
+
+    def _count_indexes(self) -> None:
+        completions = completions_of(self.job)
+        self.done_before = Intervals.parse(self.status.get("completedIndexes", ""), completions)
+        self.done = self.done_before | self._tracked_indexes(lambda pod: phase_of(pod) == "Succeeded")
+        self.succeeded = len(self.done)
+        if is_limited_per_index(self.job):
+            before = Intervals.parse(self.status.get("failedIndexes") or "", completions)
+            self.lost = before | self._tracked_indexes(self._fails_index)
+            self.waiting = self._find_waiting(self.lost)
+
+    def _tracked_indexes(self, holds: Callable[[ReadOnlyObject], bool]) -> Intervals:
+        tracked = (pod for pod in self.pods if is_tracked(pod) and holds(pod))
+        return Intervals.of({index for pod in tracked if (index := valid_index_of(pod, self.job)) is not None})
+
+    def _fails_index(self, pod: ReadOnlyObject) -> bool:
+        if not self.is_failed(pod):
+            return False
+        judgement = judge_failure(self.job, pod)
+        limit = self.job["spec"]["backoffLimitPerIndex"]
+        return judgement.action == "FailIndex" or (judgement.counts and index_failures(pod) >= limit)
+
+    def _find_waiting(self, lost: Intervals) -> dict[int, ReadOnlyObject]:
+        taken, waiting = indexes_of(self.active_pods), dict[int, ReadOnlyObject]()
+        for pod in self.pods:
+            index = valid_index_of(pod, self.job)
+            if index is None or not self.is_pending(pod) or not self.is_failed(pod):
+                continue
+            if index in self.done or index in lost or index in taken:
+                continue
+            if index not in waiting or _is_later(pod, waiting[index]):
+                waiting[index] = pod
+        return waiting
+
+    def free_indexes(self, count: int) -> list[int]:
+        """Return the first so many indexes that have no pod and want one."""
+        busy = self.done | Intervals.of(indexes_of(self.active_pods)) | (self.lost or Intervals())
+        if self.rules.replaces_terminated_only(self.job):
+            busy |= Intervals.of(indexes_of(pod for pod in self.pods if is_terminating(pod)))
+        return busy.missing(completions_of(self.job), count)
+
+    def exchange(self, pending: Collection[str]) -> bool:
+        """Count the uncounted pods whose finalizer is off: all but the pending ones. Return whether there were any."""
+        exchanged = False
+        for kind in ("succeeded", "failed"):
+            uids = self.uncounted(kind)
+            left = [uid for uid in uids if uid in pending]
+            if len(left) < len(uids):
+                self.status[kind] = self.status.get(kind, 0) + len(uids) - len(left)
+                self.status["uncountedTerminatedPods"][kind] = left
+                exchanged = True
+        return exchanged
+
+
+def _sum(status: ReadOnlyObject, name: str, uncounted: Sequence[str], new: int) -> int:
+    return int(status.get(name, 0)) + len(uncounted) + new
+
+
+def _is_later(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+    fails_more = all_index_failures(other) <= all_index_failures(pod)
+    return fails_more and finished_at(pod) >= finished_at(other)
+
+
+def tally_of(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, released: Collection[str]) -> Tally:
+    """Return where a job with these pods stands."""
+    status = dict(job.get("status") or {})
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    status["uncountedTerminatedPods"] = {kind: list(uids) for kind, uids in uncounted.items()}
+    status["conditions"] = list(status.get("conditions") or ())
+    every = list(pods)
+    tally = Tally(job, every, rules, released, status, [pod for pod in every if is_active(pod)])
+    tally.count()
+    return tally

@@ -1,0 +1,81 @@
+"""What a job's policies say: of a failed pod, and of the indexes that have succeeded.
+
+upstream 1.36: pkg/controller/job/pod_failure_policy.go, success_policy.go
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import key_of
+from mockkube.controllers.job.indexes import Intervals
+from mockkube.controllers.job.rules import completions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What becomes of a failure."""
+
+    action: str = ""
+    """What the rule that matched says; empty when none did."""
+    message: str = ""
+    """Why the job fails with it."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts towards the limits."""
+        return self.action != "Ignore"
+
+
+def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
+    """Judge the failure of a pod by the first rule that matches."""
+    for index, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
+        if (what := _match(rule, pod)) is not None:
+            message = f"{what} matching {rule['action']} rule at index {index}"
+            return Judgement(rule["action"], message if rule["action"] == "FailJob" else "")
+    return Judgement()
+
+
+def _match(rule: ReadOnlyObject, pod: ReadOnlyObject) -> str | None:
+    """Return what of a pod a rule matches, in words."""
+    status = pod.get("status") or {}
+    if "onExitCodes" in rule:
+        for name in ("containerStatuses", "initContainerStatuses"):
+            if (found := _failed_container(rule["onExitCodes"], status.get(name) or ())) is not None:
+                code = found["state"]["terminated"]["exitCode"]
+                return f"Container {found['name']} for pod {key_of(pod)} failed with exit code {code}"
+        return None
+    for condition in status.get("conditions") or ():
+        if any(_fits(pattern, condition) for pattern in rule.get("onPodConditions") or ()):
+            return f"Pod {key_of(pod)} has condition {condition['type']}"
+    return None
+
+
+def _fits(pattern: ReadOnlyObject, condition: ReadOnlyObject) -> bool:
+    return bool(pattern.get("type") == condition["type"] and pattern.get("status", "True") == condition.get("status"))
+
+
+def _failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
+    for status in statuses:
+        terminated = (status.get("state") or {}).get("terminated")
+        if terminated is None or codes.get("containerName", status["name"]) != status["name"]:
+            continue
+        code = terminated.get("exitCode", 0)
+        if code != 0 and (code in codes.get("values", ())) == (codes.get("operator") == "In"):
+            return status
+    return None
+
+
+def success_rule(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
+    """Return which rule of a job's success policy is met."""
+    rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
+    return next((index for index, rule in enumerate(rules) if succeeded and _is_met(rule, job, succeeded)), None)
+
+
+def _is_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: Intervals) -> bool:
+    count = rule.get("succeededCount")
+    if "succeededIndexes" not in rule:
+        return count is not None and len(succeeded) >= count
+    required = Intervals.parse(rule["succeededIndexes"], completions_of(job))
+    shared = required.shared_with(succeeded)
+    return bool(required) and (shared == len(required) or (count is not None and shared >= count))

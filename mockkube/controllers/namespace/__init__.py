@@ -1,0 +1,1 @@
+"""Controllers of namespaces: deletion, and the objects every namespace has."""

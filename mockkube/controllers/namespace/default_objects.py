@@ -1,0 +1,119 @@
+"""What every namespace has: the service account `default`, and the certificate of the API.
+
+The API server sees to both itself when its admission asks pods for service accounts (`apiserver.accounts`); then these
+find nothing left to do. upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
+"""
+
+from typing import ClassVar, Final
+
+from mockkube.api.errors import AlreadyExists, ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, Selection
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.pods.pod_control import is_namespace_terminating
+
+ACCOUNT: Final = "default"
+ROOT_CA: Final = "kube-root-ca.crt"
+_CLIENTS: Final = Key("kube-system", "extension-apiserver-authentication")
+"""Where an API server tells by whom it believes its clients: in a mock the authority that signs itself."""
+_DESCRIPTION: Final = "kubernetes.io/description"
+_TEXT: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+class ServiceAccounts(Controller):
+    """Keys are namespaces."""
+
+    name: ClassVar[str] = "serviceaccount-controller"
+    queue: ClassVar[str] = "serviceaccount"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.namespaces = self.follow("Namespace", self._namespace_changed)
+        self.accounts = self.cache("ServiceAccount")
+        self.accounts.subscribe(self._account_changed)
+
+    def _namespace_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED:
+            self.keys.add(Key("", change.object["metadata"]["name"]))
+
+    def _account_changed(self, change: Change) -> None:
+        if change.type is EventType.DELETED:
+            self.keys.add(Key("", change.object["metadata"]["namespace"]))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Make the account of an active namespace, unless it is there."""
+        namespace = self.namespaces.get(key)
+        if namespace is None or namespace.get("status", {}).get("phase") != "Active":
+            return DONE
+        if self.accounts.get(Key(key.name, ACCOUNT)) is not None:
+            return DONE
+        try:
+            await self.client.create("ServiceAccount", {"metadata": {"name": ACCOUNT, "namespace": key.name}})
+        except AlreadyExists:
+            return DONE
+        except ApiError as error:
+            if not is_namespace_terminating(error):
+                raise
+        return DONE
+
+
+class RootCertificates(Controller):
+    """Keys are namespaces."""
+
+    name: ClassVar[str] = "root-ca-certificate-publisher-controller"
+    queue: ClassVar[str] = "root_ca_cert_publisher"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.follow("Namespace", self._namespace_changed)
+        self.maps = self.cache("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
+        self.maps.subscribe(self._map_changed)
+
+    def _namespace_changed(self, change: Change) -> None:
+        active = change.object.get("status", {}).get("phase") == "Active"
+        if change.type is EventType.ADDED or (change.type is EventType.MODIFIED and active):
+            self.keys.add(Key("", change.object["metadata"]["name"]))
+
+    def _map_changed(self, change: Change) -> None:
+        if change.type is not EventType.ADDED:
+            self.keys.add(Key("", change.object["metadata"]["namespace"]))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Publish the certificate in a namespace, and nothing beside it."""
+        published = self.maps.get(Key(key.name, ROOT_CA))
+        data = {"ca.crt": await self._certificate()}
+        if published is None:
+            await self._create(key.name, data)
+        elif published.get("data", {}) != data or not _described(published):
+            metadata = published["metadata"]
+            annotations = {**metadata.get("annotations", {}), _DESCRIPTION: _TEXT}
+            changed: Object = {**published, "metadata": {**metadata, "annotations": annotations}, "data": data}
+            await self.client.update("ConfigMap", changed)
+        return DONE
+
+    async def _certificate(self) -> str:
+        try:
+            clients = await self.client.get("ConfigMap", _CLIENTS)
+        except NotFound:
+            return ""
+        text: str = clients.get("data", {}).get("client-ca-file", "")
+        return text
+
+    async def _create(self, namespace: str, data: Object) -> None:
+        metadata = {"name": ROOT_CA, "namespace": namespace, "annotations": {_DESCRIPTION: _TEXT}}
+        try:
+            await self.client.create("ConfigMap", {"metadata": metadata, "data": data})
+        except (NotFound, AlreadyExists):
+            return  # the namespace is gone, or the server was faster
+        except ApiError as error:
+            if not is_namespace_terminating(error):
+                raise
+
+
+def _described(published: ReadOnlyObject) -> bool:
+    return bool(published["metadata"].get("annotations", {}).get(_DESCRIPTION))

@@ -1,0 +1,156 @@
+"""namespace-controller: empties a namespace that is being deleted, and lets it go when nothing is left.
+
+upstream 1.36: pkg/controller/namespace
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
+from mockkube.api.times import parse_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Selection, key_of
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, DEFINITION, ServedKind, custom_kinds
+from mockkube.controllers.namespace.conditions import Remains, conditions_after
+from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
+
+GRACE_SECONDS: Final = 5.0
+"""How long after a change of a namespace it is left alone: last writes may still be on their way."""
+FINALIZER: Final = "kubernetes"
+ORDERED_GATE: Final = "OrderedNamespaceDeletion"
+_FINALIZER_SECONDS: Final = 15
+"""How long objects that wait for finalizers are expected to stay."""
+_BACKOFF_SECONDS: Final = (0.005, 60.0)
+_BACKGROUND: Final = Deletion(propagation=Propagation.BACKGROUND)
+
+
+class NamespaceController(Controller):
+    """Keys are namespaces. Until one is empty it is looked at again, when its content may be gone."""
+
+    name: ClassVar[str] = "namespace-controller"
+    queue: ClassVar[str] = "namespace"
+    pace: ClassVar[float] = 20.0
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.follow("Namespace", self._namespace_changed)
+        self._definitions = self.cache(DEFINITION)
+        self._pods_first = setting.capabilities.enabled(ORDERED_GATE)
+
+    def limits(self) -> RateLimiter:
+        """Return upstream's: a namespace is tried again at least once a minute."""
+        return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(self.clock))
+
+    def _namespace_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and terminating(change.object):
+            self.keys.add_after(key_of(change.object), GRACE_SECONDS)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Delete what is in the namespace; when nothing is left, take the finalizer off."""
+        try:
+            namespace = await self.client.get("Namespace", key)
+            if not terminating(namespace):
+                return DONE
+            namespace = await self._terminating(namespace)
+            if not namespace["spec"].get("finalizers"):
+                return DONE
+            remains = await self._empty(namespace)
+            if remains.errors:
+                raise ApiError(", ".join(remains.errors))
+            if remains.estimate_seconds:
+                return Again(after=remains.estimate_seconds // 2 + 1)
+            await self._finalize(key)
+        except NotFound:
+            return DONE
+        return DONE
+
+    async def _terminating(self, namespace: ReadOnlyObject) -> ReadOnlyObject:
+        """Return the namespace once it says that it is going."""
+        while namespace.get("status", {}).get("phase") != "Terminating":
+            status: Object = {**namespace.get("status", {}), "phase": "Terminating"}
+            try:
+                namespace = await self.client.update("Namespace", {**namespace, "status": status}, subresource="status")
+            except Conflict:
+                namespace = await self.client.get("Namespace", key_of(namespace))
+        return namespace
+
+    async def _finalize(self, key: Key) -> None:
+        while True:
+            namespace = await self.client.get("Namespace", key)
+            kept = [name for name in namespace["spec"].get("finalizers", ()) if name != FINALIZER]
+            try:
+                changed: Object = {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}
+                await self.client.update("Namespace", changed, subresource="finalize")
+            except Conflict:
+                continue
+            return
+
+    async def _empty(self, namespace: ReadOnlyObject) -> Remains:
+        """Delete the content, pods first, and write down how far it went."""
+        remains, counted = Remains(), True
+        for kind in self._kinds():
+            try:
+                await self._empty_of(kind, namespace, remains)
+            except (NotFound, MethodNotAllowed):
+                continue  # not served
+            except ApiError as error:
+                remains.errors.append(self._told(kind, namespace, error))
+            if kind.name == "Pod" and self._pods_first and remains.resources:
+                counted = False
+                break
+        await self._report(namespace, remains, counted=counted)
+        return remains
+
+    def _kinds(self) -> Iterator[ServedKind]:
+        kinds = [kind for kind in (*BUILT_IN, *custom_kinds(self._definitions)) if kind.namespaced]
+        yield from sorted(kinds, key=lambda kind: kind.name != "Pod")
+
+    def _told(self, kind: ServedKind, namespace: ReadOnlyObject, error: ApiError) -> str:
+        if kind.name == "Pod" and self._pods_first:
+            return f"failed to delete pods for namespace: {namespace['metadata']['name']}, err: {error.message}"
+        return error.message
+
+    async def _empty_of(self, kind: ServedKind, namespace: ReadOnlyObject, remains: Remains) -> None:
+        selection = Selection(namespace=namespace["metadata"]["name"])
+        found = (await self.client.list(kind.name, selection)).items
+        if not found:
+            return
+        estimate = self._grace(namespace, found) if kind.name == "Pod" else 0
+        remains.estimate_seconds = max(remains.estimate_seconds, estimate)
+        await self.client.delete_collection(kind.name, selection, _BACKGROUND)
+        left = (await self.client.list(kind.name, selection)).items
+        if not left:
+            return
+        remains.resources[f"{kind.plural}.{kind.group}"] += len(left)
+        finalizers = [name for obj in left for name in obj["metadata"].get("finalizers", ())]
+        remains.finalizers.update(finalizers)
+        if not estimate and finalizers:
+            remains.estimate_seconds = max(remains.estimate_seconds, _FINALIZER_SECONDS)
+        elif not estimate:
+            version = kind.versions[0]
+            raise ApiError(
+                f"unexpected items still remain in namespace: {selection.namespace} "
+                f"for gvr: {kind.group}/{version}, Resource={kind.plural}"
+            )
+
+    def _grace(self, namespace: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> int:
+        """Return the longest grace period of pods that run, unless the namespace is going for longer already."""
+        running = [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
+        longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
+        since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
+        return 0 if since.total_seconds() >= longest else longest
+
+    async def _report(self, namespace: ReadOnlyObject, remains: Remains, *, counted: bool) -> None:
+        conditions = conditions_after(namespace, remains, self.clock.now(), counted=counted)
+        status = namespace.get("status", {})
+        if conditions == status.get("conditions", []):
+            return
+        changed: Object = {**namespace, "status": {**status, "conditions": conditions}}
+        try:
+            await self.client.update("Namespace", changed, subresource="status")
+        except ApiError as error:
+            self.loops.failed(self.name, key_of(namespace), error.message)

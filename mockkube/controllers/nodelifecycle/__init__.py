@@ -1,0 +1,1 @@
+"""node-lifecycle-controller: health, taints and zones of nodes."""

@@ -1,0 +1,163 @@
+"""Every few seconds: which nodes are new, gone, silent or back, and what follows for their pods and zones.
+
+upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, monitorNodeHealth
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Key, Selection, key_of
+from mockkube.controllers.framework.controller import SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.nodelifecycle.node_health import Health, Now, heard, lost, ready_condition, silenced
+from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeMemory
+from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
+from mockkube.controllers.nodelifecycle.pods_not_ready import mark_not_ready
+from mockkube.controllers.nodelifecycle.zones import zone_of
+from mockkube.controllers.pods.by_node import pods_by_node
+
+LEASES: Final = Selection(namespace="kube-node-lease")
+_EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
+_TRIES_MAX: Final = 5
+
+
+class NodeMonitor(Controller):
+    """Looks at all nodes, again and again."""
+
+    name: ClassVar[str] = "node-lifecycle-controller/monitor"
+    source: ClassVar[str] = "node-controller"
+
+    def __init__(self, setting: Setting, memory: NodeMemory) -> None:
+        super().__init__(setting)
+        self.nodes = self.cache("Node")
+        self.leases = self.cache("Lease", LEASES)
+        self._pods_of = pods_by_node(self.cache("Pod"))
+        self._memory, self._options = memory, setting.options.nodes
+        self._writer = NodeWriter(self.client, self.clock)
+        self._known: dict[str, ReadOnlyObject] = {}
+        self._unmarked: set[str] = set()
+        """Nodes whose pods could not all be marked."""
+        self.keys.add(SWEEP)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at every node once."""
+        nodes = self.nodes.list()
+        await self._take_in(nodes)
+        ready: dict[str, list[bool]] = {}
+        for node in nodes:
+            await self._look_at(node, ready)
+        if ready and self._memory.judge_zones(ready, self.clock.monotonic()):
+            for node in nodes:
+                await self._lift(node)
+        return Again(after=self._options.monitor_period_seconds)
+
+    # Nodes that come and go
+
+    async def _take_in(self, nodes: Sequence[ReadOnlyObject]) -> None:
+        present = {node["metadata"]["name"]: node for node in nodes}
+        for name, node in present.items():
+            self._memory.open_zone(node)
+            if name not in self._known:
+                self._tell(node, "RegisteredNode", f"Registered Node {name} in Controller")
+                await self._lift(node)
+        for name, node in self._known.items():
+            if name not in present:
+                self._tell(node, "RemovingNode", f"Removing Node {name} from Controller")
+                self._memory.health.pop(name, None)
+                self._unmarked.discard(name)
+        self._known = present
+
+    def _tell(self, node: ReadOnlyObject, reason: str, what: str) -> None:
+        self.events.record(_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
+
+    # One node
+
+    async def _look_at(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
+        name = node["metadata"]["name"]
+        observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
+        try:
+            node, observed = await self._health_of(node)
+        except ApiError as error:
+            self.loops.failed(self.name, name, error.message)
+            return
+        condition = ready_condition(node)
+        if _EXCLUDED not in node["metadata"].get("labels", {}):
+            is_ready = condition is not None and condition["status"] == "True"
+            ready.setdefault(zone_of(node), []).append(is_ready)
+        if condition is not None:
+            await self._taint(node, condition["status"])
+            if not await self._mark_pods(node, observed, condition["status"]):
+                return
+        self._unmarked.discard(name)
+
+    async def _health_of(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
+        """Return the node as it is after its health was judged, and what its Ready condition said before."""
+        for tries in range(1, _TRIES_MAX + 1):
+            condition = ready_condition(node)
+            observed = "Unknown" if condition is None else condition["status"]
+            try:
+                return await self._judge(node), observed
+            except NotFound:
+                raise
+            except ApiError:
+                if tries == _TRIES_MAX:
+                    raise
+                node = await self.client.get("Node", key_of(node))
+        raise AssertionError("the last try returns or raises")
+
+    async def _judge(self, node: ReadOnlyObject) -> ReadOnlyObject:
+        name, now = node["metadata"]["name"], Now(self.clock.now(), self.clock.monotonic())
+        lease = self.leases.get(Key(LEASES.namespace, name))
+        health = self._memory.health[name] = heard(self._memory.health.get(name), node, lease, now)
+        if not lost(health, node, self._options, now):
+            return node
+        status: Object = {**node.get("status", {}), "conditions": silenced(node, now.wall)}
+        silent: Object = {**node, "status": status}
+        if ready_condition(silent) != ready_condition(node):
+            await self.client.update("Node", silent, subresource="status")
+            self._memory.health[name] = Health(ready_condition(silent), health.heard_at, health.renewed)
+        return silent
+
+    async def _taint(self, node: ReadOnlyObject, status: str) -> None:
+        try:
+            if status == "True":
+                await self._lift(node)
+            else:
+                wanted, other = (NOT_READY, UNREACHABLE) if status == "False" else (UNREACHABLE, NOT_READY)
+                if has_taint(node["spec"].get("taints", ()), other):
+                    await self._writer.swap_taints(node, add=[wanted], remove=[other])
+                else:
+                    self._memory.let_wait(node, wanted)
+        except ApiError as error:
+            self.loops.failed(self.name, node["metadata"]["name"], error.message)
+
+    async def _lift(self, node: ReadOnlyObject) -> None:
+        try:
+            await self._writer.remove_taints(node, [UNREACHABLE])
+            await self._writer.remove_taints(node, [NOT_READY])
+        except ApiError as error:
+            self.loops.failed(self.name, node["metadata"]["name"], error.message)
+            return
+        self._memory.forget_waiting(node)
+
+    async def _mark_pods(self, node: ReadOnlyObject, observed: str, current: str) -> bool:
+        """Mark the pods of a node that was lost just now, or that could not all be marked before."""
+        name = node["metadata"]["name"]
+        if current != "True" and observed == "True":
+            about, message = _reference(node), f"Node {name} status is now: NodeNotReady"
+            self.events.record(about, "Normal", "NodeNotReady", message)
+        elif name not in self._unmarked or observed == "True":
+            return True
+        try:
+            await mark_not_ready(self.client, self.events, self._pods_of.get(name), self.clock.now())
+        except ApiError as error:
+            self.loops.failed(self.name, name, error.message)
+            self._unmarked.add(name)
+            return False
+        return True
+
+
+def _reference(node: ReadOnlyObject) -> Object:
+    metadata = node["metadata"]
+    return {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}

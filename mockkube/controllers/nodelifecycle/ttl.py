@@ -1,0 +1,53 @@
+"""ttl-controller: tells kubelets how long they may keep secrets and config maps, by the size of the cluster.
+
+upstream 1.36: pkg/controller/ttl/ttl_controller.go
+"""
+
+from typing import ClassVar, Final, NamedTuple
+
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+
+ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
+
+
+class Step(NamedTuple):
+    """A size of cluster: from and to how many nodes it holds once reached, and its seconds."""
+
+    least: int
+    most: int
+    seconds: int
+
+
+_STEPS: Final = (Step(0, 100, 0), Step(90, 500, 15), Step(450, 1000, 30), Step(900, 2000, 60), Step(1800, 2**31, 300))
+
+
+class TTL(Controller):
+    """Keys are nodes. Steps overlap, so that a cluster on a border does not go to and fro."""
+
+    name: ClassVar[str] = "ttl-controller"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._count = self._step = 0
+        self.nodes = self.follow("Node", self._node_changed)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type is EventType.DELETED:
+            self._count -= 1
+            if self._count < _STEPS[self._step].least and self._step > 0:
+                self._step -= 1
+            return
+        if change.type is EventType.ADDED:
+            self._count += 1
+            if self._count > _STEPS[self._step].most:
+                self._step += 1
+        self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Write the annotation unless it says so already."""
+        node, wanted = self.nodes.get(key), str(_STEPS[self._step].seconds)
+        if node is not None and node["metadata"].get("annotations", {}).get(ANNOTATION) != wanted:
+            await self.client.patch("Node", key, {"metadata": {"annotations": {ANNOTATION: wanted}}})
+        return DONE

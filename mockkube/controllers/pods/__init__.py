@@ -1,0 +1,1 @@
+"""Controllers of pods, and what controllers that own pods share."""

@@ -1,0 +1,27 @@
+"""Who uses a PersistentVolumeClaim.
+
+upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage/ephemeral
+"""
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Index, ListWatch
+from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.framework.controller_ref_manager import controller_uid
+from mockkube.matching.pod_claims import volume_claims
+
+
+def pods_by_claim(pods: ListWatch) -> Index:
+    """Return the index of pods by the claims they may use, as `namespace/name`."""
+    return pods.index("claims", _claims)
+
+
+def _claims(pod: ReadOnlyObject) -> list[str]:
+    namespace = pod["metadata"]["namespace"]
+    return [str(Key(namespace, name)) for name, _ in volume_claims(pod) if name]
+
+
+def uses(pod: ReadOnlyObject, claim: ReadOnlyObject, *, ephemeral: bool = True) -> bool:
+    """Whether a pod uses a claim; `ephemeral` says whether claims made for it count."""
+    own = ephemeral and controller_uid(claim) == pod["metadata"]["uid"]
+    name = key_of(claim).name
+    return any(used == name and (own or not generated) for used, generated in volume_claims(pod))

@@ -1,0 +1,84 @@
+"""Which pods go when there are too many: those that would be missed least come first.
+
+upstream 1.36: pkg/controller/controller_utils.go (ActivePodsWithRanks), pkg/controller/replicaset/replica_set.go
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import cmp_to_key
+from typing import Final
+
+from mockkube.api.times import parse_time
+from mockkube.api.types import ReadOnlyObject
+from mockkube.controllers.pods.readiness import is_ready, ready_since
+
+COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def victims(
+    pods: Sequence[ReadOnlyObject], related: Iterable[ReadOnlyObject], count: int, now: datetime
+) -> list[ReadOnlyObject]:
+    """Return the pods to delete. `related` are all pods of the same kind of owner: nodes with many give first."""
+    if count >= len(pods):
+        return list(pods)
+    crowd = Counter(pod["spec"].get("nodeName", "") for pod in related if is_ready(pod))
+    order = _Order(crowd, now)
+    return sorted(pods, key=cmp_to_key(order.compare))[:count]
+
+
+class _Order:
+    def __init__(self, crowd: Counter[str], now: datetime) -> None:
+        self._crowd, self._now = crowd, now
+
+    def compare(self, one: ReadOnlyObject, other: ReadOnlyObject) -> int:
+        """Return less than zero when `one` goes before `other`."""
+        left, right = self._plain(one), self._plain(other)
+        if left != right:
+            return -1 if left < right else 1
+        since, since_other = ready_since(one), ready_since(other)
+        if since is not None and since_other is not None and since != since_other:
+            return self._younger(one, other, since, since_other)
+        left, right = _restarts(one), _restarts(other)
+        if left != right:
+            return -1 if left > right else 1
+        born, born_other = _created(one), _created(other)
+        return 0 if born == born_other else self._younger(one, other, born, born_other)
+
+    def _plain(self, pod: ReadOnlyObject) -> tuple[int, ...]:
+        node = pod["spec"].get("nodeName", "")
+        phase = _PHASES.get((pod.get("status") or {}).get("phase", ""), 0)
+        return (int(bool(node)), phase, int(is_ready(pod)), _cost(pod), -self._crowd[node])
+
+    def _younger(self, one: ReadOnlyObject, other: ReadOnlyObject, since: datetime, since_other: datetime) -> int:
+        """Prefer what is younger by orders of magnitude; among equals, any that is always the same."""
+        difference = self._magnitude(since) - self._magnitude(since_other)
+        if difference:
+            return difference
+        return -1 if one["metadata"]["uid"] < other["metadata"]["uid"] else 1
+
+    def _magnitude(self, moment: datetime) -> int:
+        age = (self._now - moment) / timedelta(microseconds=1) * 1000
+        return int(math.log2(age)) if age >= 1 else -1
+
+
+def _cost(pod: ReadOnlyObject) -> int:
+    text = (pod["metadata"].get("annotations") or {}).get(COST_ANNOTATION, "")
+    return int(text) if text.lstrip("-").isdecimal() else 0
+
+
+def _restarts(pod: ReadOnlyObject) -> tuple[int, int]:
+    """Return the most restarts of any container, sidecars apart."""
+    status = pod.get("status") or {}
+    sidecars = [one["name"] for one in pod["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    initial = [one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars]
+    return (
+        max((one.get("restartCount", 0) for one in status.get("containerStatuses") or ()), default=0),
+        max((one.get("restartCount", 0) for one in initial), default=0),
+    )
+
+
+def _created(pod: ReadOnlyObject) -> datetime:
+    return parse_time(pod["metadata"]["creationTimestamp"])

@@ -1,0 +1,128 @@
+"""pod-garbage-collector-controller: pods nobody looks after any more, every 20 seconds.
+
+Too many that are finished; those terminating on a node out of service, or on none; those bound to a node that does not
+exist and did not for a while. upstream 1.36: pkg/controller/podgc/gc_controller.go
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from prometheus_client import Counter
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import NOW, Key, key_of
+from mockkube.controllers.framework.controller import SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.nodelifecycle.node_health import is_ready
+from mockkube.controllers.pods.status_writer import FINISHED, PodStatusWriter
+
+SWEEP_SECONDS: Final = 20.0
+QUARANTINE_SECONDS: Final = 40.0
+"""How long a node must be missing before its pods are orphans."""
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+_ALIVE: Final = ("Pending", "Running", "Unknown")
+
+
+def surplus(pods: Iterable[ReadOnlyObject], kept_max: int) -> list[ReadOnlyObject]:
+    """Return the finished pods beyond the number kept: the evicted first, then the oldest."""
+    finished = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ALIVE]
+    finished.sort(key=_age)
+    return finished[: max(len(finished) - kept_max, 0)]
+
+
+def _age(pod: ReadOnlyObject) -> tuple[bool, str, str]:
+    status, metadata = pod.get("status", {}), pod["metadata"]
+    evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
+    return not evicted, metadata["creationTimestamp"], metadata["name"]
+
+
+def out_of_service(node: ReadOnlyObject | None) -> bool:
+    """Whether somebody said that a node that is not ready will not come back by itself."""
+    if node is None or is_ready(node):
+        return False
+    return any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints", ()))
+
+
+class PodGC(Controller):
+    """Sweeps over all pods. It remembers since when nodes are missing; a restart begins that anew."""
+
+    name: ClassVar[str] = "pod-garbage-collector-controller"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pods, self.nodes = self.cache("Pod"), self.cache("Node")
+        self._kept_max = setting.options.terminated_pods_max
+        self._status = PodStatusWriter(self.client, setting.capabilities)
+        self._missing: dict[str, float] = {}
+        """Nodes that do not exist, and until when they are given time to."""
+        labels = ["namespace", "reason"]
+        self._deleted = Counter(
+            "pod_gc_collector_force_delete_pods",
+            "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
+            labels,
+            registry=setting.metrics,
+        )
+        self._errors = Counter(
+            "pod_gc_collector_force_delete_pod_errors",
+            "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
+            labels,
+            registry=setting.metrics,
+        )
+        self.keys.add(SWEEP)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Sweep once."""
+        pods = self.pods.list()
+        if self._kept_max:
+            await self._remove(surplus(pods, self._kept_max), "terminated")
+        going = [pod for pod in pods if terminating(pod)]
+        stuck = [pod for pod in going if out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))]
+        await self._remove(sorted(stuck, key=_age), "out-of-service")
+        lost = await self._lost_nodes(pods)
+        await self._remove([pod for pod in pods if pod["spec"].get("nodeName") in lost], "orphaned")
+        await self._remove([pod for pod in going if not pod["spec"].get("nodeName")], "unscheduled")
+        return Again(after=SWEEP_SECONDS)
+
+    async def _lost_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:
+        now, named = self.clock.monotonic(), dict.fromkeys(pod["spec"].get("nodeName", "") for pod in pods)
+        for name in named:
+            if name and self.nodes.get(Key("", name)) is None:
+                self._missing.setdefault(name, now + QUARANTINE_SECONDS)
+        due = [name for name, until in self._missing.items() if until <= now]
+        for name in due:
+            del self._missing[name]
+        return {name for name in due if await self._is_gone(name)}
+
+    async def _is_gone(self, name: str) -> bool:
+        if self.nodes.get(Key("", name)) is not None:
+            return False
+        try:
+            await self.client.get("Node", Key("", name))
+        except NotFound:
+            return True
+        except ApiError as error:
+            self.loops.failed(self.name, name, error.message)
+        return False
+
+    async def _remove(self, pods: Iterable[ReadOnlyObject], reason: str) -> None:
+        for pod in pods:
+            namespace = pod["metadata"]["namespace"]
+            self._deleted.labels(namespace, reason).inc()
+            try:
+                await self._fail_and_delete(pod, orphaned=reason == "orphaned")
+            except NotFound:
+                continue
+            except ApiError as error:
+                self._errors.labels(namespace, reason).inc()
+                self.loops.failed(self.name, key_of(pod), error.message)
+
+    async def _fail_and_delete(self, pod: ReadOnlyObject, *, orphaned: bool) -> None:
+        status = pod.get("status", {})
+        if status.get("phase") not in FINISHED:
+            if orphaned:
+                status = self._status.disrupted(
+                    pod, self.clock.now(), reason="DeletionByPodGC", message="PodGC: node no longer exists"
+                )
+            await self._status.write(pod, self._status.failed(pod, status))
+        await self.client.delete("Pod", key_of(pod), NOW)

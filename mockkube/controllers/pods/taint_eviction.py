@@ -1,0 +1,214 @@
+"""taint-eviction-controller: deletes pods that do not tolerate, or no longer, a NoExecute taint of their node.
+
+What it knows besides its caches is lost with a restart, as upstream: which nodes are tainted, and the running clocks.
+upstream 1.36: pkg/controller/tainteviction
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
+from mockkube.controllers.pods.by_node import pods_by_node
+from mockkube.controllers.pods.status_writer import PodStatusWriter
+from mockkube.matching.taints import CompiledToleration, compile_tolerations
+
+NO_EXECUTE: Final = "NoExecute"
+_TRIES_MAX: Final = 5
+_RETRY_SECONDS: Final = 0.01
+_REASON: Final = "TaintManagerEviction"
+
+
+@dataclass(slots=True)
+class Clock:
+    """A pod's time that runs, or has run out; `tries` counts attempts to delete it."""
+
+    started: float
+    due: float
+    tries: int = 0
+
+    def runs(self) -> bool:
+        """Whether it was given any time: an eviction that is immediate cannot be cancelled any more."""
+        return self.due > self.started
+
+
+def no_execute_taints(node: ReadOnlyObject | None) -> tuple[ReadOnlyObject, ...]:
+    """Return the taints that evict."""
+    taints = node["spec"].get("taints", ()) if node else ()
+    return tuple(taint for taint in taints if taint.get("effect") == NO_EXECUTE)
+
+
+def seconds_left(taints: Sequence[ReadOnlyObject], tolerations: Sequence[CompiledToleration]) -> float | None:
+    """Return how long a pod may stay from now on: zero is not at all, None for ever.
+
+    Each taint is tolerated by the first toleration that matches, and the shortest of these counts.
+    """
+    shortest: float | None = None
+    for taint in taints:
+        used = next((toleration for toleration in tolerations if toleration.tolerates(taint)), None)
+        if used is None:
+            return 0.0
+        seconds = used.source.get("tolerationSeconds")
+        if seconds is not None and (shortest is None or seconds < shortest):
+            shortest = max(float(seconds), 0.0)
+    return shortest
+
+
+class TaintEviction(Controller):
+    """Keys are nodes (without a namespace) and pods: what happens to either starts, keeps or stops clocks."""
+
+    name: ClassVar[str] = "taint-eviction-controller"
+    queue: ClassVar[str] = "noexec_taint_pod"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self.nodes = self.follow("Node", self._node_changed)
+        self._pods_of = pods_by_node(self.pods)
+        self._rules = setting.taint_rules(self.name)
+        self._status = PodStatusWriter(self.client, setting.capabilities)
+        self._tainted: dict[str, tuple[ReadOnlyObject, ...]] = {}
+        self._clocks: dict[Key, Clock] = {}
+        self._changed: set[Key] = set()
+        """Pods to be looked at: their turn may also come by a clock that was stopped since."""
+        self._metrics = _Metrics(setting.metrics)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at a node or a pod that changed, or whose time is up."""
+        if not key.namespace:
+            self._node_seen(key)
+            return DONE
+        clock = self._clocks.get(key)
+        if clock is not None and clock.due <= self.clock.monotonic():
+            return await self._evict(key, clock)
+        if key in self._changed:
+            self._changed.remove(key)
+            self._pod_seen(key)
+        clock = self._clocks.get(key)
+        return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
+
+    # What feeds it
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, old = change.object, change.old
+        if change.type is EventType.MODIFIED and old is not None:
+            spec, before = pod["spec"], old["spec"]
+            same_node = spec.get("nodeName") == before.get("nodeName")
+            if same_node and spec.get("tolerations", []) == before.get("tolerations", []):
+                return
+        self._changed.add(key_of(pod))
+        self.keys.add(key_of(pod))
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type is EventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
+            return
+        self.keys.add(key_of(change.object))
+
+    # Decisions
+
+    def _node_seen(self, key: Key) -> None:
+        node = self.nodes.get(key)
+        taints = no_execute_taints(node)
+        if taints:
+            self._tainted[key.name] = taints
+        else:
+            self._tainted.pop(key.name, None)
+        if node is None:
+            return
+        for pod in self._pods_of.get(key.name):
+            self._judge(pod, taints)
+
+    def _pod_seen(self, key: Key) -> None:
+        pod = self.pods.get(key)
+        if pod is None:
+            self._cancel(key)
+        elif (taints := self._tainted.get(pod["spec"].get("nodeName", ""))) is not None:
+            self._judge(pod, taints)
+
+    def _judge(self, pod: ReadOnlyObject, taints: Sequence[ReadOnlyObject]) -> None:
+        key, now = key_of(pod), self.clock.monotonic()
+        seconds = seconds_left(taints, compile_tolerations(pod["spec"].get("tolerations", ()), self._rules))
+        if seconds is None:
+            self._cancel(key)
+        elif seconds <= 0:
+            self._cancel(key)
+            self._start(key, Clock(now, now))
+        elif (running := self._clocks.get(key)) is None:
+            self._start(key, Clock(now, now + seconds))
+        elif running.started == now and running.runs():
+            self._cancel(key)
+            self._start(key, Clock(now, now + seconds))
+
+    def _start(self, key: Key, clock: Clock) -> None:
+        self._clocks[key] = clock
+        self.keys.add_after(key, clock.due - clock.started)
+
+    def _cancel(self, key: Key) -> None:
+        clock = self._clocks.pop(key, None)
+        if clock is not None and clock.runs():
+            self._tell(key, f"Cancelling deletion of Pod {key}")
+
+    def _tell(self, key: Key, message: str) -> None:
+        about = {"apiVersion": "v1", "kind": "Pod", "name": key.name, "namespace": key.namespace}
+        self.events.record(about, "Normal", _REASON, message)
+
+    # Deeds
+
+    async def _evict(self, key: Key, clock: Clock) -> Outcome:
+        if not clock.tries:
+            self._tell(key, f"Marking for deletion Pod {key}")
+        clock.tries += 1
+        try:
+            await self._delete(key)
+        except NotFound:
+            self._over(key, clock)
+            return DONE
+        except ApiError as error:
+            if clock.tries < _TRIES_MAX:
+                return Again(after=_RETRY_SECONDS)
+            self._over(key, clock)
+            self.loops.failed(self.name, key, error.message)
+            return DONE
+        self._metrics.deletions.inc()
+        self._metrics.duration.observe(self.clock.monotonic() - clock.due)
+        self._over(key, clock)
+        return DONE
+
+    def _over(self, key: Key, clock: Clock) -> None:
+        if self._clocks.get(key) is clock:
+            del self._clocks[key]
+
+    async def _delete(self, key: Key) -> None:
+        pod = await self.client.get("Pod", key)
+        status = self._status.disrupted(
+            pod,
+            self.clock.now(),
+            reason="DeletionByTaintManager",
+            message="Taint manager: deleting due to NoExecute taint",
+        )
+        await self._status.write(pod, status)
+        await self.client.delete("Pod", key)
+
+
+class _Metrics:
+    """upstream 1.36: pkg/controller/tainteviction/metrics."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.deletions = Counter(
+            "taint_eviction_controller_pod_deletions",
+            "Total number of Pods deleted by TaintEvictionController since its start.",
+            registry=registry,
+        )
+        self.duration = Histogram(
+            "taint_eviction_controller_pod_deletion_duration_seconds",
+            "Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion "
+            "via TaintEvictionController.",
+            buckets=(0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
+            registry=registry,
+        )

@@ -1,0 +1,1 @@
+"""resourceclaim-controller."""

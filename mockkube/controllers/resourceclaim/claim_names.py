@@ -1,0 +1,50 @@
+"""ResourceClaims made for pods, and who may have them.
+
+upstream 1.36: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
+"""
+
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
+from mockkube.controllers.pods.status_writer import FINISHED
+
+RESERVED_MAX: Final = 256
+_BASE_MAX: Final = 57
+"""Room for a hyphen and five characters in a name of 63."""
+
+
+def generated_name(pod: str, claim: str) -> str:
+    """Return what the name of a claim made for a pod begins with: enough of both to be recognized."""
+    text = f"{pod}-{claim}-"
+    if len(text) <= _BASE_MAX:
+        return text
+    return f"{pod[: len(pod) * _BASE_MAX // len(text)]}-{claim[: len(claim) * _BASE_MAX // len(text)]}"
+
+
+def done(pod: ReadOnlyObject) -> bool:
+    """Whether a pod needs its claims no more: it has ended, or goes before it ever ran."""
+    if pod.get("status", {}).get("phase") in FINISHED:
+        return True
+    return terminating(pod) and not pod["spec"].get("nodeName")
+
+
+def owning_pod(claim: ReadOnlyObject) -> str:
+    """Return the uid of the pod a claim was made for; empty if for none."""
+    owner = controller_of(claim)
+    return owner["uid"] if owner is not None and owner["kind"] == "Pod" else ""
+
+
+def may_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    """Whether an allocated claim is to be reserved for a pod, and has room for it."""
+    status = claim.get("status", {})
+    reserved = status.get("reservedFor", ())
+    mine = any(one["uid"] == pod["metadata"]["uid"] for one in reserved)
+    return "allocation" in status and not mine and len(reserved) < RESERVED_MAX
+
+
+def reserved_for(claim: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
+    """Return the claim reserved for one more pod."""
+    status, metadata = claim.get("status", {}), pod["metadata"]
+    consumer = {"resource": "pods", "name": metadata["name"], "uid": metadata["uid"]}
+    return {**claim, "status": {**status, "reservedFor": [*status.get("reservedFor", ()), consumer]}}

@@ -1,0 +1,263 @@
+"""resourceclaim-controller: makes claims of pods' templates, and frees claims whose pods are done.
+
+Two queues: `PodClaims` by pod, `ClaimReservations` by claim. upstream 1.36: pkg/controller/resourceclaim/controller.go
+differs: claims shared by a PodGroup (DRAWorkloadResourceClaims, alpha) are not made.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from cachetools import LRUCache
+
+from mockkube.api.errors import ApiError, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.controllers.resourceclaim.claim_names import done, generated_name, may_reserve, owning_pod, reserved_for
+from mockkube.controllers.volume.protection import without_finalizer
+from mockkube.matching.pod_claims import device_claim
+
+CLAIM: Final = "ResourceClaim"
+TEMPLATE: Final = "ResourceClaimTemplate"
+POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+_DELETED_MAX: Final = 500
+
+
+class PodClaims(Controller):
+    """Keys are pods: their claims are made, and reserved where no scheduler did."""
+
+    name: ClassVar[str] = "resourceclaim-controller"
+    source: ClassVar[str] = "resource_claim"
+    queue: ClassVar[str] = "resource_claim"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        claims = self.cache(CLAIM)
+        self.claims = Ledger(claims)
+        self.templates = self.follow(TEMPLATE, self._template_changed)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self._by_claim = self.pods.index("resource claims", _claims_of)
+        self._by_template = self.pods.index("resource claim templates", _templates_of)
+        claims.subscribe(self._claim_changed)
+        self.reservations = ClaimReservations(setting, self)
+        self._admin_access = setting.capabilities.enabled("DRAAdminAccess")
+        self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, gone = change.object, change.type is EventType.DELETED
+        names = _names(pod)
+        extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+        if not pod["spec"].get("resourceClaims") and not extended:
+            return
+        if gone:
+            self.reservations.forget(pod)
+        if gone or done(pod):
+            made = [extended["resourceClaimName"]] if extended else []
+            for name in (*names, *made):
+                self.reservations.keys.add(Key(pod["metadata"]["namespace"], name))
+        if not gone and not terminating(pod):
+            self.keys.add(key_of(pod))
+
+    def _template_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED:
+            self._enqueue(self._by_template.get(str(key_of(change.object))))
+
+    def _claim_changed(self, change: Change) -> None:
+        self._enqueue(self._by_claim.get(str(key_of(change.object))))
+
+    def _enqueue(self, pods: Iterable[ReadOnlyObject]) -> None:
+        for pod in pods:
+            self.keys.add(key_of(pod))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Make the claims that a pod lacks, tell the pod their names, and reserve what it needs."""
+        pod = self.pods.get(key)
+        if pod is None or terminating(pod):
+            return DONE
+        made: list[Object] = []
+        for wanted in pod["spec"].get("resourceClaims", ()):
+            try:
+                name = await self._ensure(pod, wanted)
+            except ApiError as error:
+                text = f"PodResourceClaim {wanted['name']}: {error.message}"
+                self.events.record(pod, "Warning", "FailedResourceClaimCreation", text)
+                raise ApiError(f"pod {key}, {text}") from error
+            if name:
+                made.append({"name": wanted["name"], "resourceClaimName": name})
+        if made:
+            pod = await self.client.patch("Pod", key, {"status": {"resourceClaimStatuses": made}}, subresource="status")
+        if pod["spec"].get("nodeName"):
+            await self._reserve(pod)
+        return DONE
+
+    async def _ensure(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> str:
+        """Return the name of the claim just made or found for a pod's wish; empty if nothing is to be told."""
+        known = device_claim(pod, wanted)
+        if known.unneeded or not wanted.get("resourceClaimTemplateName"):
+            return ""
+        claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
+        if claim is not None and owning_pod(claim) == pod["metadata"]["uid"]:
+            return ""
+        claim = self._orphan(pod, wanted["name"]) or await self._create(pod, wanted)
+        name: str = claim["metadata"]["name"]
+        return name
+
+    def _orphan(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject | None:
+        """Return a claim that was made for the wish before, though the pod was not told."""
+        uid = pod["metadata"]["uid"]
+        owned = (one for one in self.claims.all(pod["metadata"]["namespace"]) if owning_pod(one) == uid)
+        return next((one for one in owned if one["metadata"].get("annotations", {}).get(POD_CLAIM) == name), None)
+
+    async def _create(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
+        template = self._template(pod, wanted["resourceClaimTemplateName"])
+        metadata, given = pod["metadata"], template["spec"].get("metadata", {})
+        owner = {
+            "apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True,
+        }  # fmt: skip
+        new: Object = {
+            "generateName": generated_name(metadata["name"], wanted["name"]),
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner],
+            "annotations": {**given.get("annotations", {}), POD_CLAIM: wanted["name"]},
+            "labels": given.get("labels", {}),
+        }
+        try:
+            made = await self.client.create(CLAIM, {"metadata": new, "spec": template["spec"]["spec"]})
+        except ApiError as error:
+            raise ApiError(f"create ResourceClaim : {error.message}") from error
+        return self.claims.wrote(made)
+
+    def _template(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject:
+        template = self.templates.get(Key(pod["metadata"]["namespace"], name))
+        if template is None:
+            missing = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
+            raise ApiError(f'resource claim template "{name}": {missing}')
+        requests = template["spec"]["spec"].get("devices", {}).get("requests", ())
+        if not self._admin_access and any(one.get("exactly", {}).get("adminAccess") for one in requests):
+            raise ApiError("admin access is requested, but the feature is disabled")
+        if not self._prioritized_list and any(one.get("firstAvailable") for one in requests):
+            raise ApiError("template includes a prioritized list of subrequests, but the feature is disabled")
+        return template
+
+    async def _reserve(self, pod: ReadOnlyObject) -> None:
+        """Reserve the allocated claims of a pod that was bound without asking for them."""
+        for wanted in pod["spec"].get("resourceClaims", ()):
+            known = device_claim(pod, wanted)
+            claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
+            if known.unneeded:
+                continue
+            if claim is None:
+                return
+            if known.generated and owning_pod(claim) != pod["metadata"]["uid"]:
+                name = key_of(claim)
+                raise ApiError(f"ResourceClaim {name} was not created for pod {key_of(pod)} (pod is not owner)")
+            if may_reserve(claim, pod):
+                self.claims.wrote(await self.client.update(CLAIM, reserved_for(claim, pod), subresource="status"))
+
+
+def _names(pod: ReadOnlyObject) -> list[str]:
+    wishes = pod["spec"].get("resourceClaims", ())
+    return [known.name for wanted in wishes if (known := device_claim(pod, wanted)).name]
+
+
+def _claims_of(pod: ReadOnlyObject) -> list[str]:
+    return [str(Key(pod["metadata"]["namespace"], name)) for name in _names(pod)]
+
+
+def _templates_of(pod: ReadOnlyObject) -> list[str]:
+    names = (one.get("resourceClaimTemplateName") for one in pod["spec"].get("resourceClaims", ()))
+    return [str(Key(pod["metadata"]["namespace"], name)) for name in names if name]
+
+
+class ClaimReservations(Controller):
+    """Keys are claims: what is reserved for pods that are done is reserved no more; unused, a claim is given back."""
+
+    name: ClassVar[str] = "resourceclaim-controller/claims"
+    source: ClassVar[str] = "resource_claim"
+
+    def __init__(self, setting: Setting, pods: PodClaims) -> None:
+        super().__init__(setting)
+        self._claims, self._pods = pods.claims, self.cache("Pod")
+        self._deleted: LRUCache[str, None] = LRUCache(_DELETED_MAX)
+        self.follow(CLAIM, self._claim_changed)
+
+    def forget(self, pod: ReadOnlyObject) -> None:
+        """Take note that a pod is gone for good."""
+        self._deleted[pod["metadata"]["uid"]] = None
+
+    def _claim_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED:
+            self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at who has a claim reserved, and whether anybody still wants it."""
+        claim = self._claims.get(key)
+        if claim is None:
+            return DONE
+        reserved = claim.get("status", {}).get("reservedFor", [])
+        remaining = [one for one in reserved if await self._is_kept(key.namespace, one)]
+        if len(remaining) < len(reserved):
+            await self._release(claim, remaining)
+        elif not remaining and terminating(claim) and _protected(claim):
+            if "allocation" in claim.get("status", {}):
+                claim = await self._write_status(claim, [], allocated=False)
+            await self._unprotect(claim)
+        if not remaining:
+            await self._delete_unused(claim)
+        return DONE
+
+    async def _is_kept(self, namespace: str, consumer: ReadOnlyObject) -> bool:
+        if consumer.get("apiGroup") or consumer["resource"] != "pods":
+            return True
+        if consumer["uid"] in self._deleted:
+            return False
+        pod = self._pods.get(Key(namespace, consumer["name"]))
+        if pod is not None:
+            return bool(pod["metadata"]["uid"] == consumer["uid"]) and not done(pod)
+        try:
+            pod = await self.client.get("Pod", Key(namespace, consumer["name"]))
+        except NotFound:
+            return False
+        return bool(pod["metadata"]["uid"] == consumer["uid"])
+
+    async def _release(self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject]) -> None:
+        allocated = bool(remaining) or not _protected(claim)
+        claim = await self._write_status(claim, remaining, allocated=allocated)
+        if _protected(claim) and "allocation" not in claim.get("status", {}):
+            await self._unprotect(claim)
+
+    async def _write_status(
+        self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject], *, allocated: bool
+    ) -> ReadOnlyObject:
+        dropped = ("reservedFor",) if allocated else ("reservedFor", "allocation")
+        status: Object = {name: value for name, value in claim.get("status", {}).items() if name not in dropped}
+        if remaining:
+            status["reservedFor"] = list(remaining)
+        written = await self.client.update(CLAIM, {**claim, "status": status}, subresource="status")
+        return self._claims.wrote(written)
+
+    async def _unprotect(self, claim: ReadOnlyObject) -> None:
+        self._claims.wrote(await self.client.update(CLAIM, without_finalizer(claim, FINALIZER)))
+
+    async def _delete_unused(self, claim: ReadOnlyObject) -> None:
+        """Delete a claim that was made for a pod that will not run; for one that is gone the garbage collector does."""
+        for owner in claim["metadata"].get("ownerReferences", ()):
+            if owner.get("controller") and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod"):
+                pod = self._pods.get(Key(claim["metadata"]["namespace"], owner["name"]))
+                if pod is not None and (pod["metadata"]["uid"] != owner["uid"] or done(pod)):
+                    await self.client.delete(CLAIM, key_of(claim))
+
+
+def _protected(claim: ReadOnlyObject) -> bool:
+    return FINALIZER in claim["metadata"].get("finalizers", ())
+
+
+def build(setting: Setting) -> Iterable[Controller]:
+    """Return the two queues."""
+    pods = PodClaims(setting)
+    yield pods
+    yield pods.reservations

@@ -1,0 +1,1 @@
+"""statefulset-controller. Read `statefulset.py` first."""

@@ -1,0 +1,121 @@
+"""The claims of a stateful set's pods: what they look like, and to whom they belong by its retention policy.
+
+upstream 1.36: pkg/controller/statefulset/stateful_set_utils.go
+"""
+
+from typing import Final
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.controllers.framework.controller_ref_manager import reference_to
+from mockkube.controllers.statefulset.identity import (
+    API_VERSION,
+    KIND,
+    claim_name,
+    claim_templates,
+    ordinal_of,
+    ordinals,
+)
+
+RETAIN: Final = "Retain"
+CLAIM: Final = "PersistentVolumeClaim"
+
+
+def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
+    """Return the claims a pod needs, with the labels by which the set selects."""
+    selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
+
+    def claim(template: ReadOnlyObject) -> Object:
+        metadata = {
+            **template["metadata"],
+            "name": claim_name(owner, template, ordinal_of(pod)),
+            "namespace": owner["metadata"]["namespace"],
+            "labels": {**(template["metadata"].get("labels") or {}), **selected},
+        }
+        return {**template, "apiVersion": "v1", "kind": CLAIM, "metadata": metadata}
+
+    return [claim(template) for template in claim_templates(owner)]
+
+
+def is_kept_when_scaled(owner: ReadOnlyObject) -> bool:
+    """Whether the claims of pods that are scaled away are kept for pods to come."""
+    return _policy(owner, "whenScaled") == RETAIN
+
+
+def _policy(owner: ReadOnlyObject, moment: str) -> str:
+    policy: str = (owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}).get(moment) or RETAIN
+    return policy
+
+
+def _owners(claim: ReadOnlyObject) -> list[Object]:
+    return list(claim["metadata"].get("ownerReferences") or ())
+
+
+def _names(reference: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
+    named = (reference.get("apiVersion"), reference.get("kind"), reference.get("name"))
+    return named == (api_version, kind, obj["metadata"]["name"])
+
+
+def _names_either(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    return _names(reference, owner, API_VERSION, KIND) or _names(reference, pod, "v1", "Pod")
+
+
+def _is_owned_by(claim: ReadOnlyObject, obj: ReadOnlyObject) -> bool:
+    uid = obj["metadata"].get("uid", "")
+    return any(reference.get("uid") == uid for reference in _owners(claim))
+
+
+def _is_stale(claim: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
+    uid = obj["metadata"].get("uid", "")
+    known = next((one for one in _owners(claim) if _names(one, obj, api_version, kind)), None)
+    return known is not None and bool(known["uid"] != uid)
+
+
+def belongs_to_former_pod(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    """Whether a claim is about to go with an earlier pod of the same name."""
+    return _is_stale(claim, pod, "v1", "Pod")
+
+
+def has_rival(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    """Whether somebody else controls a claim that the set's policy wants to delete one day."""
+    if _policy(owner, "whenScaled") == RETAIN and _policy(owner, "whenDeleted") == RETAIN:
+        return False
+    return any(_is_rival(reference, owner, pod) for reference in _owners(claim))
+
+
+def _is_rival(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    if _names(reference, owner, API_VERSION, KIND):
+        return bool(reference["uid"] != owner["metadata"]["uid"])
+    if _names(reference, pod, "v1", "Pod"):
+        return bool(reference["uid"] != pod["metadata"].get("uid", ""))
+    return bool(reference.get("controller"))
+
+
+def _wanted_owners(owner: ReadOnlyObject, pod: ReadOnlyObject) -> tuple[bool, bool]:
+    """Return whether the set, and whether the pod, should own the claims."""
+    scaled_away = ordinal_of(pod) not in ordinals(owner)
+    if is_kept_when_scaled(owner):
+        return _policy(owner, "whenDeleted") != RETAIN, False
+    return _policy(owner, "whenDeleted") != RETAIN and not scaled_away, scaled_away
+
+
+def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    """Whether a claim's owners are those of the policy; one that looks strange is left as it is."""
+    if _is_stale(claim, owner, API_VERSION, KIND) or belongs_to_former_pod(claim, pod):
+        return True
+    owned = _is_owned_by(claim, owner), _is_owned_by(claim, pod)
+    if has_rival(claim, owner, pod):
+        return not any(owned)
+    uids = (owner["metadata"]["uid"], pod["metadata"].get("uid", ""))
+    if any(one.get("uid") in uids and not one.get("controller") for one in _owners(claim)):
+        return False
+    return owned == _wanted_owners(owner, pod)
+
+
+def with_owners(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
+    """Return a claim that belongs to whom the policy says; to neither when somebody else controls it."""
+    references = [one for one in _owners(claim) if not _names_either(one, owner, pod)]
+    if not has_rival(claim, owner, pod):
+        by_set, by_pod = _wanted_owners(owner, pod)
+        references += [reference_to(owner, API_VERSION, KIND)] if by_set else []
+        references += [reference_to(pod, "v1", "Pod")] if by_pod else []
+    return {**claim, "metadata": {**claim["metadata"], "ownerReferences": references}}

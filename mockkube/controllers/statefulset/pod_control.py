@@ -1,0 +1,191 @@
+"""What is done to the pods of a stateful set and to their claims, and the events that tell of it.
+
+upstream 1.36: pkg/controller/statefulset/stateful_pod_control.go
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.events import NORMAL, WARNING
+from mockkube.client.protocol import Client, key_of
+from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.framework.consistency_store import OwnWrites
+from mockkube.controllers.statefulset.claims import (
+    CLAIM,
+    belongs_to_former_pod,
+    claims_of,
+    has_rival,
+    is_kept_when_scaled,
+    is_owner_up_to_date,
+    with_owners,
+)
+from mockkube.controllers.statefulset.identity import (
+    identity_matches,
+    ordinal_of,
+    storage_matches,
+    with_identity,
+    with_storage,
+)
+
+_CONFLICTING: Final = (
+    "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging controller,"
+    " the retention policy is ignored for this claim"
+)
+TRIES_MAX: Final = 4
+"""How often a pod that somebody else changes at the same time is written in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulHand:
+    """Makes, mends and deletes pods; their claims come before them and stay after them."""
+
+    client: Client
+    events: EventRecorder
+    pods: ListWatch
+    claims: ListWatch
+    writes: OwnWrites
+    spelled: Callable[[str], str]
+    """How verbs begin in messages: `Create Pod`, or `create Pod` in older releases."""
+
+    async def create(self, owner: ReadOnlyObject, pod: Object) -> None:
+        """Create the claims of a pod, then the pod."""
+        await self._create_claims(owner, pod, "create")
+        error: ApiError | None = None
+        try:
+            self.writes.wrote(key_of(owner), "Pod", await self.client.create("Pod", pod))
+        except AlreadyExists:
+            raise
+        except ApiError as failure:
+            error = failure
+        await self._hand_over(owner, pod)
+        self._tell("create", owner, pod, error)
+        if error is not None:
+            raise error
+
+    async def delete(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        """Delete a pod; one that has gone already counts as deleted."""
+        try:
+            await self.client.delete("Pod", key_of(pod))
+        except NotFound:
+            pass
+        except ApiError as error:
+            self._tell("delete", owner, pod, error)
+            raise
+        self._tell("delete", owner, pod, None)
+
+    async def mend(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        """Bring back a pod's labels and volumes, and its claims' owners, where they are not as they should be."""
+        error: ApiError | None = None
+        wrote = False
+        for _ in range(TRIES_MAX):
+            mended = await self._mended(owner, pod)
+            error = None if mended is None else await self._update(owner, mended)
+            wrote = wrote or mended is not None
+            if not isinstance(error, Conflict):
+                break
+            pod = self.pods.get(key_of(pod)) or pod
+        if wrote:
+            self._tell("update", owner, pod, error)
+        if error is not None:
+            raise error
+
+    async def complete_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        """Create the claims that a pod is waiting for."""
+        await self._create_claims(owner, pod, "")
+        await self._hand_over(owner, pod)
+
+    def owners_match(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+        """Whether the claims of a pod belong to whom the retention policy says."""
+        return all(is_owner_up_to_date(claim, owner, pod) for claim in self._present(owner, pod))
+
+    async def pass_on(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        """Give the claims of a pod to whom the retention policy says."""
+        for claim in self._present(owner, pod):
+            if has_rival(claim, owner, pod):
+                message = _CONFLICTING.format(claim["metadata"]["name"])
+                self.events.record(owner, WARNING, "ConflictingController", message)
+            if not is_owner_up_to_date(claim, owner, pod):
+                await self._rewrite(claim, owner, pod)
+
+    def waits_for_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+        """Whether a pod cannot be made yet: claims go away with an earlier pod of its name."""
+        if is_kept_when_scaled(owner):
+            return False
+        return any(belongs_to_former_pod(claim, pod) for claim in self._present(owner, pod))
+
+    def _present(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+        for wanted in claims_of(owner, pod):
+            if (claim := self.claims.get(key_of(wanted))) is not None:
+                yield claim
+
+    async def _update(self, owner: ReadOnlyObject, pod: Object) -> ApiError | None:
+        try:
+            self.writes.wrote(key_of(owner), "Pod", await self.client.update("Pod", pod))
+        except ApiError as error:
+            return error
+        return None
+
+    async def _mended(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
+        """Return a pod as it should be; None when there is nothing to write."""
+        mended: Object | None = None
+        if not identity_matches(owner, pod):
+            mended = with_identity(owner, pod, ordinal_of(pod))
+        if not storage_matches(owner, pod):
+            mended = with_storage(owner, mended or pod)
+            await self._create_claims(owner, pod, "update")
+        if not self.owners_match(owner, pod):
+            await self._hand_over(owner, pod)
+            mended = mended or dict(pod)
+        return mended
+
+    async def _hand_over(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        try:
+            await self.pass_on(owner, pod)
+        except ApiError as error:
+            self._tell("update", owner, pod, error)
+            raise
+
+    async def _rewrite(self, claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+        try:
+            written = await self.client.update(CLAIM, with_owners(claim, owner, pod))
+        except ApiError as error:
+            name = claim["metadata"]["name"]
+            raise ApiError(f"could not update claim {name} for delete policy ownerRefs: {error.message}") from error
+        self.writes.wrote(key_of(owner), CLAIM, written)
+
+    async def _create_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject, verb: str) -> None:
+        """Create the claims a pod lacks; when one cannot be had, tell so of the pod if a verb is given, and raise."""
+        complaints = [text for claim in claims_of(owner, pod) if (text := await self._create_claim(owner, pod, claim))]
+        if complaints:
+            error = ApiError(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+            if verb:
+                self._tell(verb, owner, pod, error)
+            raise error
+
+    async def _create_claim(self, owner: ReadOnlyObject, pod: ReadOnlyObject, claim: Object) -> str:
+        """Return why a pod's claim is not to be had; empty when it is."""
+        name, present = claim["metadata"]["name"], self.claims.get(key_of(claim))
+        if present is not None:
+            return f"pvc {name} is being deleted" if present["metadata"].get("deletionTimestamp") else ""
+        about = f"Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
+        try:
+            self.writes.wrote(key_of(owner), CLAIM, await self.client.create(CLAIM, claim))
+        except ApiError as error:
+            if not isinstance(error, AlreadyExists):
+                message = f"{self.spelled('create')} Claim {name} for {about} failed error: {error.message}"
+                self.events.record(owner, WARNING, "FailedCreate", message)
+            return f"failed to create PVC {name}: {error.message}"
+        message = f"{self.spelled('create')} Claim {name} {about} success"
+        self.events.record(owner, NORMAL, "SuccessfulCreate", message)
+        return ""
+
+    def _tell(self, verb: str, owner: ReadOnlyObject, pod: ReadOnlyObject, error: ApiError | None) -> None:
+        about = f"{self.spelled(verb)} Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
+        if error is None:
+            self.events.record(owner, NORMAL, f"Successful{verb.title()}", f"{about} successful")
+        else:
+            self.events.record(owner, WARNING, f"Failed{verb.title()}", f"{about} failed error: {error.message}")

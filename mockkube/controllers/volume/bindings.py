@@ -1,0 +1,163 @@
+"""What the two halves of the volume binder know and write: volumes and claims, bound to each other or let go.
+
+upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.quantity import parse
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import ListWatch
+from mockkube.client.protocol import Client
+from mockkube.client.recorder import EventRecorder
+from mockkube.controllers.framework.write_through_cache import Ledger
+from mockkube.features.capabilities import Capabilities
+from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bound_to, has_annotation
+
+CLAIM: Final = "PersistentVolumeClaim"
+VOLUME: Final = "PersistentVolume"
+PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+MIGRATED_TO: Final = "pv.kubernetes.io/migrated-to"
+PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
+PROVISIONER_BETA: Final = "volume.beta.kubernetes.io/storage-provisioner"
+ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
+_PRE_RESIZE: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
+
+
+class VolumeBooks:
+    """Volumes and claims as last seen or written, and the writes that change what is bound."""
+
+    def __init__(
+        self, client: Client, events: EventRecorder, capabilities: Capabilities, volumes: ListWatch, claims: ListWatch
+    ) -> None:
+        self.client, self.events = client, events
+        self.volumes, self.claims = Ledger(volumes), Ledger(claims)
+        self.attributes_classes = capabilities.enabled(ATTRIBUTES_GATE)
+
+    # Whole objects
+
+    async def write_claim(self, claim: Object, *, status: bool = False) -> ReadOnlyObject:
+        """Replace a claim, or its status."""
+        return self.claims.wrote(await self.client.update(CLAIM, claim, subresource="status" if status else ""))
+
+    async def write_volume(self, volume: Object, *, status: bool = False) -> ReadOnlyObject:
+        """Replace a volume, or its status."""
+        return self.volumes.wrote(await self.client.update(VOLUME, volume, subresource="status" if status else ""))
+
+    # Phases
+
+    async def set_phase(self, volume: ReadOnlyObject, phase: str, message: str = "") -> ReadOnlyObject:
+        """Write the phase of a volume unless it has it."""
+        status = volume.get("status", {})
+        if status.get("phase") == phase:
+            return volume
+        changed: Object = {**status, "phase": phase, "message": message}
+        return await self.write_volume({**volume, "status": changed}, status=True)
+
+    async def set_phase_with_event(self, volume: ReadOnlyObject, phase: str, reason: str, message: str) -> None:
+        """Write the phase of a volume, and say why, unless it has it."""
+        if volume.get("status", {}).get("phase") != phase:
+            written = await self.set_phase(volume, phase, message)
+            self.events.record(written, "Warning", reason, message)
+
+    async def set_claim_phase(
+        self, claim: ReadOnlyObject, phase: str, volume: ReadOnlyObject | None = None
+    ) -> ReadOnlyObject:
+        """Write the phase of a claim, and what it got of its volume, unless it says so already."""
+        old = claim.get("status", {})
+        new = _unbound(old, phase) if volume is None else self._bound(old, phase, volume)
+        return claim if new == old else await self.write_claim({**claim, "status": new}, status=True)
+
+    async def lose(self, claim: ReadOnlyObject, reason: str, message: str) -> None:
+        """Mark a claim as lost, and say why, unless it is."""
+        if claim.get("status", {}).get("phase") != "Lost":
+            written = await self.set_claim_phase(claim, "Lost")
+            self.events.record(written, "Warning", reason, message)
+
+    def _bound(self, old: ReadOnlyObject, phase: str, volume: ReadOnlyObject) -> Object:
+        spec = volume["spec"]
+        new: Object = {**old, "phase": phase, "accessModes": spec.get("accessModes", [])}
+        if old.get("phase") != phase:
+            _take_capacity(new, volume)
+        attributes = spec.get("volumeAttributesClassName")
+        becomes_bound = old.get("phase") == "Pending" and phase == "Bound"
+        if self.attributes_classes and becomes_bound and attributes != old.get("currentVolumeAttributesClassName"):
+            new["currentVolumeAttributesClassName"] = attributes
+        return new
+
+    # Binding
+
+    async def bind(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
+        """Make volume and claim each other's, the volume first; what is done already is not written again."""
+        changed = bound_to(volume, claim)
+        if changed is not None:
+            volume = await self.write_volume(changed)
+        volume = await self.set_phase(volume, "Bound")
+        claim = await self._point_at(claim, volume["metadata"]["name"])
+        await self.set_claim_phase(claim, "Bound", volume)
+
+    async def _point_at(self, claim: ReadOnlyObject, name: str) -> ReadOnlyObject:
+        wanted, marks = dict(claim["spec"]), {}
+        if claim["spec"].get("volumeName", "") != name:
+            wanted["volumeName"] = name
+            marks[BOUND_BY_CONTROLLER] = "yes"
+        marks[BIND_COMPLETED] = "yes"
+        missing = {mark: value for mark, value in marks.items() if not has_annotation(claim, mark)}
+        if wanted == claim["spec"] and not missing:
+            return claim
+        return await self.write_claim({**annotate(claim, missing), "spec": wanted})
+
+    async def unbind(self, volume: ReadOnlyObject) -> None:
+        """Let go of the claim; a volume that was kept for a claim by hand stays kept for any claim of that name."""
+        spec, metadata = dict(volume["spec"]), dict(volume["metadata"])
+        if has_annotation(volume, BOUND_BY_CONTROLLER):
+            del spec["claimRef"]
+            metadata["annotations"] = without(metadata["annotations"], BOUND_BY_CONTROLLER)
+        else:
+            spec["claimRef"] = without(spec["claimRef"], "uid")
+        written = await self.write_volume({**volume, "metadata": metadata, "spec": spec})
+        await self.set_phase(written, "Available")
+
+    async def note_provisioner(self, claim: ReadOnlyObject, provisioner: str) -> ReadOnlyObject:
+        """Write down who is to make a volume for the claim."""
+        if claim["metadata"].get("annotations", {}).get(PROVISIONER) == provisioner:
+            return claim
+        return await self.write_claim(annotate(claim, {PROVISIONER_BETA: provisioner, PROVISIONER: provisioner}))
+
+
+def annotate(obj: ReadOnlyObject, annotations: ReadOnlyObject) -> Object:
+    """Return an object with more annotations."""
+    if not annotations:
+        return dict(obj)
+    metadata = obj["metadata"]
+    return {**obj, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}}
+
+
+def without(obj: ReadOnlyObject, *names: str) -> Object:
+    """Return an object without some of its fields."""
+    return {name: value for name, value in obj.items() if name not in names}
+
+
+def _unbound(old: ReadOnlyObject, phase: str) -> Object:
+    return {**without(old, "accessModes", "capacity", "currentVolumeAttributesClassName"), "phase": phase}
+
+
+def _take_capacity(status: Object, volume: ReadOnlyObject) -> None:
+    capacity = volume["spec"].get("capacity", {})
+    before_resize = volume["metadata"].get("annotations", {}).get(_PRE_RESIZE)
+    if before_resize is not None:
+        status["capacity"] = {**status.get("capacity", {}), "storage": before_resize}
+    elif not _same(status.get("capacity", {}).get("storage"), capacity.get("storage")):
+        status["capacity"] = capacity
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    return one is not None and other is not None and parse(one) == parse(other)
+
+
+def access_modes(volume: ReadOnlyObject) -> Sequence[str]:
+    """Return the ways a volume may be mounted, each once, in upstream's order."""
+    present = volume["spec"].get("accessModes", ())
+    order = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+    return [mode for mode in order if mode in present]

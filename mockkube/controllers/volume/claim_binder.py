@@ -1,0 +1,202 @@
+"""persistentvolume-binder-controller, the half that looks at claims: each gets a volume, or somebody to make one.
+
+upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from mockkube.api.errors import ApiError
+from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.framework.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.pods.by_claim import pods_by_claim
+from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBooks
+from mockkube.controllers.volume.volume_choice import best_match, default_class, waits_for_consumer, why_not
+from mockkube.controllers.volume.volume_controller import VolumeKeeper
+from mockkube.matching.csi_migration import migration_of_plugin
+from mockkube.matching.volumes import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    ClaimRequirements,
+    SearchConditions,
+    class_of,
+    has_annotation,
+    refers_to,
+)
+
+IN_TREE: Final = "kubernetes.io/"
+_NO_CLASS: Final = "no persistent volumes available for this claim and no storage class is set"
+_LOST_REFERENCE: Final = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+_LOST_VOLUME: Final = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+_MISBOUND: Final = "Two claims are bound to the same volume, this one is bound incorrectly"
+_EXTERNAL: Final = (
+    "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
+    "administrator. If volume creation is delayed, please verify that the provisioner is running and correctly "
+    "registered."
+)
+
+
+class ClaimBinder(Controller):
+    """Keys are claims; now and then all of them are looked at again, for a volume may have come up."""
+
+    name: ClassVar[str] = "persistentvolume-binder-controller"
+    source: ClassVar[str] = "persistentvolume-controller"
+    queue: ClassVar[str] = "claims"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        claims, volumes = self.follow(CLAIM), self.cache(VOLUME)
+        self.books = VolumeBooks(self.client, self.events, setting.capabilities, volumes, claims)
+        self.classes = self.cache("StorageClass")
+        self._pods_of = pods_by_claim(self.cache("Pod"))
+        self.keeper = VolumeKeeper(setting, self.books, self.keys)
+        self._sync_seconds = setting.options.volume_sync_seconds
+        self.keys.add(SWEEP)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring a claim and its volume together, or see to it that there will be one."""
+        if key == SWEEP:
+            return self._sweep()
+        claim = self.books.claims.get(key)
+        if claim is None:
+            return DONE
+        if has_annotation(claim, BIND_COMPLETED):
+            await self._keep(claim)
+        elif name := claim["spec"].get("volumeName"):
+            await self._take(claim, name)
+        else:
+            await self._find(claim)
+        return DONE
+
+    def _sweep(self) -> Outcome:
+        for claim in self.books.claims.all():
+            self.keys.add(key_of(claim))
+        for volume in self.books.volumes.all():
+            self.keeper.keys.add(key_of(volume))
+        return Again(after=self._sync_seconds)
+
+    def _tell(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
+        self.events.record(claim, severity, reason, message)
+
+    # A claim that is bound
+
+    async def _keep(self, claim: ReadOnlyObject) -> None:
+        name = claim["spec"].get("volumeName")
+        volume = self.books.volumes.get(Key("", name)) if name else None
+        if not name:
+            await self.books.lose(claim, "ClaimLost", _LOST_REFERENCE)
+        elif volume is None:
+            await self.books.lose(claim, "ClaimLost", _LOST_VOLUME)
+        elif volume["spec"].get("claimRef", {}).get("uid", claim["metadata"]["uid"]) == claim["metadata"]["uid"]:
+            await self.books.bind(volume, claim)
+        else:
+            await self.books.lose(claim, "ClaimMisbound", _MISBOUND)
+
+    # A claim that names its volume
+
+    async def _take(self, claim: ReadOnlyObject, name: str) -> None:
+        volume = self.books.volumes.get(Key("", name))
+        if volume is None:
+            await self.books.set_claim_phase(claim, "Pending")
+        elif "claimRef" not in volume["spec"]:
+            reason = why_not(volume, claim, attributes_classes=self.books.attributes_classes)
+            if not reason:
+                await self.books.bind(volume, claim)
+                return
+            self._tell(claim, "Warning", "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}')
+            await self.books.set_claim_phase(claim, "Pending")
+        elif refers_to(volume, claim):
+            await self.books.bind(volume, claim)
+        else:
+            await self._refuse(claim, volume)
+
+    async def _refuse(self, claim: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+        name, reference = volume["metadata"]["name"], volume["spec"]["claimRef"]
+        self._tell(claim, "Warning", "FailedBinding", f'volume "{name}" already bound to a different claim.')
+        if has_annotation(claim, BOUND_BY_CONTROLLER):
+            other = f"{reference.get('namespace', '')}/{reference.get('name', '')}"
+            raise ApiError(
+                f'invalid binding of claim "{key_of(claim)}" to volume "{name}": volume already claimed by "{other}"'
+            )
+        await self.books.set_claim_phase(claim, "Pending")
+
+    # A claim that takes what there is
+
+    async def _find(self, claim: ReadOnlyObject) -> None:
+        storage_class = self._class_of(claim)
+        delayed = waits_for_consumer(claim, storage_class)
+        terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
+        try:
+            volume = best_match(ClaimRequirements.read(claim), self.books.volumes.all(), terms)
+        except ValueError as error:
+            raise ApiError(f'error finding PV for claim "{key_of(claim)}": {error}') from error
+        if volume is not None:
+            await self.books.bind(volume, claim)
+        elif not await self._assign_default_class(claim):
+            await self._wait(claim, storage_class, delayed=delayed)
+
+    def _class_of(self, claim: ReadOnlyObject) -> ReadOnlyObject | None:
+        name = class_of(claim)
+        return self.classes.get(Key("", name)) if name else None
+
+    async def _assign_default_class(self, claim: ReadOnlyObject) -> bool:
+        """Give a claim that names no class the default one; whether it was given one."""
+        if has_annotation(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
+            return False
+        default = default_class(self.classes.list())
+        if default is None:
+            return False
+        await self.books.write_claim(
+            {**claim, "spec": {**claim["spec"], "storageClassName": default["metadata"]["name"]}}
+        )
+        return True
+
+    async def _wait(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None, *, delayed: bool) -> None:
+        if delayed and not has_annotation(claim, SELECTED_NODE):
+            self._tell_of_consumers(claim)
+        elif class_of(claim):
+            await self._provision(claim, storage_class)
+            return
+        else:
+            self._tell(claim, "Normal", "FailedBinding", _NO_CLASS)
+        await self.books.set_claim_phase(claim, "Pending")
+
+    def _tell_of_consumers(self, claim: ReadOnlyObject) -> None:
+        pods = [pod for pod in self._pods_of.get(str(key_of(claim))) if _unscheduled(pod)]
+        names = [pod["metadata"]["name"] for pod in pods]
+        if not names:
+            message = "waiting for first consumer to be created before binding"
+            self._tell(claim, "Normal", "WaitForFirstConsumer", message)
+            return
+        whom = f"pods {','.join(names)}" if len(names) > 1 else f"pod {names[0]}"
+        self._tell(claim, "Normal", "WaitForPodScheduled", f"waiting for {whom} to be scheduled")
+
+    async def _provision(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> None:
+        if storage_class is None:
+            message = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
+            self._tell(claim, "Warning", "ProvisioningFailed", message)
+            return
+        provisioner: str = storage_class["provisioner"]
+        takeover = migration_of_plugin(provisioner)
+        if takeover is not None:
+            provisioner = takeover.driver
+        elif provisioner.startswith(IN_TREE):
+            self._tell(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
+            return
+        claim = await self.books.note_provisioner(claim, provisioner)
+        self._tell(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
+
+
+def _unscheduled(pod: ReadOnlyObject) -> bool:
+    return not pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in FINISHED
+
+
+def build(setting: Setting) -> Iterable[Controller]:
+    """Return the two halves of the binder."""
+    binder = ClaimBinder(setting)
+    yield binder
+    yield binder.keeper

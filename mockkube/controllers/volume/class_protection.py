@@ -1,0 +1,68 @@
+"""volumeattributesclass-protection-controller: classes that claims or volumes refer to stay.
+
+upstream 1.36: pkg/controller/volume/vacprotection
+"""
+
+from typing import ClassVar, Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, Selection, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.volume.bindings import CLAIM, VOLUME
+from mockkube.controllers.volume.protection import to_be_judged, with_finalizer, without_finalizer
+
+CLASS: Final = "VolumeAttributesClass"
+FINALIZER: Final = "kubernetes.io/vac-protection"
+
+
+def classes_of(obj: ReadOnlyObject) -> set[str]:
+    """Return the classes a claim or a volume refers to: wanted, had, or on the way."""
+    status = obj.get("status", {})
+    names = (
+        obj["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        status.get("modifyVolumeStatus", {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}
+
+
+class ClassProtection(Controller):
+    """Keys are classes."""
+
+    name: ClassVar[str] = "volumeattributesclass-protection-controller"
+    queue: ClassVar[str] = "vacprotection"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.classes = self.follow(CLASS, self._class_changed)
+        self._users = [self.follow(kind, self._user_changed) for kind in (CLAIM, VOLUME)]
+
+    def _class_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and to_be_judged(change.object, FINALIZER):
+            self.keys.add(key_of(change.object))
+
+    def _user_changed(self, change: Change) -> None:
+        """Look at the classes that one user less refers to."""
+        before = set() if change.old is None else classes_of(change.old)
+        after = classes_of(change.object)
+        for name in sorted(after if change.type is EventType.DELETED else before - after):
+            self.keys.add(Key("", name))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Protect the class, or let it go when nobody refers to it."""
+        found = self.classes.get(key)
+        if found is None or not to_be_judged(found, FINALIZER):
+            return DONE
+        if not terminating(found):
+            await self.client.update(CLASS, with_finalizer(found, FINALIZER))
+        elif not await self._in_use(key.name):
+            await self.client.update(CLASS, without_finalizer(found, FINALIZER))
+        return DONE
+
+    async def _in_use(self, name: str) -> bool:
+        if any(name in classes_of(user) for cache in self._users for user in cache.list()):
+            return True
+        claims = (await self.client.list(CLAIM, Selection())).items
+        return any(name in classes_of(claim) for claim in claims)

@@ -1,0 +1,79 @@
+"""ephemeral-volume-controller: makes the claims of pods' ephemeral volumes.
+
+upstream 1.36: pkg/controller/volume/ephemeral/controller.go
+"""
+
+from typing import ClassVar
+
+from mockkube.api.errors import ApiError
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import controller_uid, reference_to, terminating
+from mockkube.controllers.pods.by_claim import pods_by_claim
+from mockkube.controllers.volume.bindings import CLAIM
+from mockkube.matching.pod_claims import ephemeral_name
+
+
+class EphemeralVolumes(Controller):
+    """Keys are pods."""
+
+    name: ClassVar[str] = "ephemeral-volume-controller"
+    source: ClassVar[str] = "ephemeral_volume"
+    queue: ClassVar[str] = "ephemeral_volume"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pods = self.follow("Pod", self._pod_changed)
+        self._pods_of = pods_by_claim(self.pods)
+        self.claims = self.follow(CLAIM, self._claim_changed)
+
+    def _pod_changed(self, change: Change) -> None:
+        pod = change.object
+        if change.type is EventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
+            self.keys.add(key_of(pod))
+
+    def _claim_changed(self, change: Change) -> None:
+        if change.type is EventType.DELETED:
+            for pod in self._pods_of.get(str(key_of(change.object))):
+                self.keys.add(key_of(pod))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Make the claims a pod still lacks."""
+        pod = self.pods.get(key)
+        if pod is None or terminating(pod):
+            return DONE
+        for volume in pod["spec"].get("volumes", ()):
+            if "ephemeral" in volume:
+                await self._try(pod, volume)
+        return DONE
+
+    async def _try(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+        try:
+            await self._ensure(pod, volume)
+        except ApiError as error:
+            text = f"ephemeral volume {volume['name']}: {error.message}"
+            self.events.record(pod, "Warning", "FailedBinding", text)
+            raise ApiError(f"pod {key_of(pod)}, {text}") from error
+
+    async def _ensure(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+        name, namespace = ephemeral_name(pod, volume), pod["metadata"]["namespace"]
+        claim = self.claims.get(Key(namespace, name))
+        if claim is not None:
+            if controller_uid(claim) != pod["metadata"]["uid"]:
+                raise ApiError(f"PVC {namespace}/{name} was not created for pod {key_of(pod)} (pod is not owner)")
+            return
+        template = volume["ephemeral"]["volumeClaimTemplate"]
+        given = template.get("metadata", {})
+        metadata: Object = {
+            "name": name,
+            "namespace": namespace,
+            "annotations": given.get("annotations", {}),
+            "labels": given.get("labels", {}),
+            "ownerReferences": [reference_to(pod, "v1", "Pod")],
+        }
+        try:
+            await self.client.create(CLAIM, {"metadata": metadata, "spec": template["spec"]})
+        except ApiError as error:
+            raise ApiError(f"create PVC {name}: {error.message}") from error

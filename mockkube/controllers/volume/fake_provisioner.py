@@ -1,0 +1,132 @@
+"""fake-provisioner: makes volumes for claims of the storage classes that name `mockkube.dev/fake`, and forgets them.
+
+To everybody else it is an external provisioner: it acts on what the volume binder writes on a claim, as the side-car of
+a CSI driver does. Behind its volumes there is nothing. differs: upstream's controller manager has no such thing.
+"""
+
+from typing import ClassVar, Final
+
+from mockkube.api.errors import AlreadyExists, NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.events import reference_to
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, SWEEP, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.volume.bindings import CLAIM, PROVISIONED_BY, PROVISIONER, VOLUME
+from mockkube.controllers.volume.protection import without_finalizer
+from mockkube.controllers.volume.volume_choice import waits_for_consumer
+from mockkube.matching.volumes import SELECTED_NODE, class_of, has_annotation
+
+PROVISIONER_NAME: Final = "mockkube.dev/fake"
+_DRIVER: Final = "fake.mockkube.dev"
+_FINALIZER: Final = "external-provisioner.volume.kubernetes.io/finalizer"
+_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+
+
+class FakeProvisioner(Controller):
+    """Keys are claims that want a volume, and, without a namespace, volumes that are released."""
+
+    name: ClassVar[str] = "fake-provisioner"
+    source: ClassVar[str] = PROVISIONER_NAME
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.claims = self.follow(CLAIM, self._claim_changed)
+        self.volumes = self.follow(VOLUME, self._volume_changed)
+        self.classes = self.cache("StorageClass")
+        self._default_class = setting.options.default_storage_class
+        if self._default_class:
+            self.keys.add(SWEEP)
+
+    def _claim_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and _asks(change.object):
+            self.keys.add(key_of(change.object))
+
+    def _volume_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and _released(change.object):
+            self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Make the volume of a claim, or forget a volume that nobody claims any more."""
+        if key == SWEEP:
+            await self._ensure_default_class()
+        elif key.namespace:
+            await self._provision(key)
+        else:
+            await self._forget(key)
+        return DONE
+
+    async def _ensure_default_class(self) -> None:
+        metadata = {"name": self._default_class, "annotations": {_DEFAULT: "true"}}
+        made: Object = {"metadata": metadata, "provisioner": PROVISIONER_NAME}
+        try:
+            await self.client.create("StorageClass", made)
+        except AlreadyExists:
+            return
+
+    async def _provision(self, key: Key) -> None:
+        claim = self.claims.get(key)
+        storage_class = None if claim is None else self.classes.get(Key("", class_of(claim)))
+        if claim is None or storage_class is None or not _asks(claim):
+            return
+        if waits_for_consumer(claim, storage_class) and not has_annotation(claim, SELECTED_NODE):
+            return
+        volume = volume_for(claim, storage_class)
+        name = volume["metadata"]["name"]
+        if self.volumes.get(Key("", name)) is not None:
+            return
+        message = f'External provisioner is provisioning volume for claim "{key}"'
+        self.events.record(claim, "Normal", "Provisioning", message)
+        try:
+            await self.client.create(VOLUME, volume)
+        except AlreadyExists:
+            return
+        self.events.record(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+
+    async def _forget(self, key: Key) -> None:
+        volume = self.volumes.get(key)
+        if volume is None or not _released(volume):
+            return
+        try:
+            if not terminating(volume):
+                await self.client.delete(VOLUME, key)
+            volume = await self.client.get(VOLUME, key)
+            if _FINALIZER in volume["metadata"].get("finalizers", ()):
+                await self.client.update(VOLUME, without_finalizer(volume, _FINALIZER))
+        except NotFound:
+            return
+
+
+def volume_for(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
+    """Return the volume that a claim gets: as large as it asks for, bound to it from the start."""
+    spec, name = claim["spec"], f"pvc-{claim['metadata']['uid']}"
+    policy = storage_class.get("reclaimPolicy", "Delete")
+    metadata: Object = {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER_NAME}}
+    if policy == "Delete":
+        metadata["finalizers"] = [_FINALIZER]
+    volume: Object = {
+        "accessModes": spec.get("accessModes", []),
+        "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+        "claimRef": reference_to(claim),
+        "csi": {"driver": _DRIVER, "volumeHandle": name},
+        "persistentVolumeReclaimPolicy": policy,
+        "storageClassName": class_of(claim),
+        "volumeMode": spec.get("volumeMode", "Filesystem"),
+    }
+    if options := storage_class.get("mountOptions"):
+        volume["mountOptions"] = options
+    if attributes := spec.get("volumeAttributesClassName"):
+        volume["volumeAttributesClassName"] = attributes
+    return {"metadata": metadata, "spec": volume}
+
+
+def _asks(claim: ReadOnlyObject) -> bool:
+    by = claim["metadata"].get("annotations", {}).get(PROVISIONER)
+    return by == PROVISIONER_NAME and not claim["spec"].get("volumeName") and not terminating(claim)
+
+
+def _released(volume: ReadOnlyObject) -> bool:
+    by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY)
+    phase, policy = volume.get("status", {}).get("phase"), volume["spec"].get("persistentVolumeReclaimPolicy")
+    return bool(by == PROVISIONER_NAME and phase == "Released" and policy == "Delete")

@@ -1,0 +1,151 @@
+"""Protection of claims and volumes: what is in use stays until it is not.
+
+upstream 1.36: pkg/controller/volume/pvcprotection, pkg/controller/volume/pvprotection
+"""
+
+from typing import ClassVar, Final
+
+from mockkube.api.conditions import find_condition
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, Selection, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller_ref_manager import terminating
+from mockkube.controllers.pods.by_claim import pods_by_claim, uses
+from mockkube.controllers.pods.status_writer import FINISHED
+from mockkube.controllers.volume.bindings import CLAIM, VOLUME
+from mockkube.matching.pod_claims import volume_claims
+
+CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
+VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
+UNUSED_GATE: Final = "PersistentVolumeClaimUnusedSinceTime"
+_UNUSED: Final = "Unused"
+
+
+def with_finalizer(obj: ReadOnlyObject, name: str) -> Object:
+    """Return an object held by one more finalizer."""
+    metadata = obj["metadata"]
+    return {**obj, "metadata": {**metadata, "finalizers": [*metadata.get("finalizers", ()), name]}}
+
+
+def without_finalizer(obj: ReadOnlyObject, name: str) -> Object:
+    """Return an object that a finalizer lets go."""
+    metadata = obj["metadata"]
+    return {**obj, "metadata": {**metadata, "finalizers": [one for one in metadata["finalizers"] if one != name]}}
+
+
+def to_be_judged(obj: ReadOnlyObject, finalizer: str) -> bool:
+    """Whether protection is missing, or stands in the way of a deletion."""
+    return terminating(obj) == (finalizer in obj["metadata"].get("finalizers", ()))
+
+
+class ClaimProtection(Controller):
+    """Keys are claims."""
+
+    name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
+    queue: ClassVar[str] = "pvcprotection"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._tracks_use = setting.capabilities.enabled(UNUSED_GATE)
+        self.claims = self.follow(CLAIM, self._claim_changed)
+        self._pods_of = pods_by_claim(self.follow("Pod", self._pod_changed))
+
+    def _claim_changed(self, change: Change) -> None:
+        claim = change.object
+        if change.type is EventType.DELETED:
+            return
+        untold = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
+        if untold or to_be_judged(claim, CLAIM_FINALIZER):
+            self.keys.add(key_of(claim))
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, old = change.object, change.old
+        if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
+            self._enqueue(old)
+        gone = change.type is EventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
+        if gone or self._tracks_use or not pod["spec"].get("nodeName"):
+            self._enqueue(pod)
+
+    def _enqueue(self, pod: ReadOnlyObject) -> None:
+        for name, _ in volume_claims(pod):
+            self.keys.add(Key(pod["metadata"]["namespace"], name))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Protect the claim, or let it go when no pod uses it."""
+        claim = self.claims.get(key)
+        if claim is None:
+            return DONE
+        if self._tracks_use and not terminating(claim):
+            await self._tell_use(claim)
+        if not to_be_judged(claim, CLAIM_FINALIZER):
+            return DONE
+        if not terminating(claim):
+            await self.client.update(CLAIM, with_finalizer(claim, CLAIM_FINALIZER))
+        elif not await self._in_use(claim):
+            await self.client.update(CLAIM, without_finalizer(claim, CLAIM_FINALIZER))
+        return DONE
+
+    async def _in_use(self, claim: ReadOnlyObject) -> bool:
+        """Whether a pod uses the claim, as far as is known, or else as the server says."""
+        key = key_of(claim)
+        if any(_holds(pod, claim) for pod in self._pods_of.get(str(key))):
+            return True
+        pods = (await self.client.list("Pod", Selection(namespace=key.namespace))).items
+        return any(_holds(pod, claim) for pod in pods)
+
+    async def _tell_use(self, claim: ReadOnlyObject) -> None:
+        running = (pod for pod in self._pods_of.get(str(key_of(claim))) if not _finished(pod))
+        used, status = any(uses(pod, claim) for pod in running), claim.get("status", {})
+        old = find_condition(status.get("conditions", ()), _UNUSED)
+        wanted = "False" if used else "True"
+        if old is not None and old["status"] == wanted:
+            return
+        condition: Object = {
+            "type": _UNUSED,
+            "status": wanted,
+            "reason": "PodUsingPVC" if used else "NoPodsUsingPVC",
+            "message": f"{'A pod is' if used else 'No pods are'} currently referencing this PVC",
+            "lastTransitionTime": render_time(self.clock.now()),
+        }
+        others = [one for one in status.get("conditions", ()) if one is not old]
+        changed: Object = {**claim, "status": {**status, "conditions": [*others, condition]}}
+        await self.client.update(CLAIM, changed, subresource="status")
+
+
+def _finished(pod: ReadOnlyObject) -> bool:
+    return pod.get("status", {}).get("phase") in FINISHED
+
+
+def _holds(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
+    """Whether a pod that a kubelet knows of keeps the claim from being deleted."""
+    metadata = pod["metadata"]
+    shut_down = terminating(pod) and metadata.get("deletionGracePeriodSeconds") == 0
+    return bool(pod["spec"].get("nodeName")) and uses(pod, claim, ephemeral=not shut_down)
+
+
+class VolumeProtection(Controller):
+    """Keys are volumes: one that is bound stays."""
+
+    name: ClassVar[str] = "persistentvolume-protection-controller"
+    queue: ClassVar[str] = "pvprotection"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.volumes = self.follow(VOLUME, self._volume_changed)
+
+    def _volume_changed(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and to_be_judged(change.object, VOLUME_FINALIZER):
+            self.keys.add(key_of(change.object))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Protect the volume, or let it go."""
+        volume = self.volumes.get(key)
+        if volume is None or not to_be_judged(volume, VOLUME_FINALIZER):
+            return DONE
+        if not terminating(volume):
+            await self.client.update(VOLUME, with_finalizer(volume, VOLUME_FINALIZER))
+        elif volume.get("status", {}).get("phase") != "Bound":
+            await self.client.update(VOLUME, without_finalizer(volume, VOLUME_FINALIZER))
+        return DONE

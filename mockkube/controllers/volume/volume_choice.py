@@ -1,0 +1,65 @@
+"""Which volume a claim gets, and whether one that it names will do.
+
+upstream 1.36: pkg/controller/volume/persistentvolume/index.go, pv_controller.go
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.controllers.volume.bindings import access_modes
+from mockkube.matching.volumes import ClaimRequirements, SearchConditions, Volume, class_of, find_volume
+
+_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+def best_match(
+    wish: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
+) -> ReadOnlyObject | None:
+    """Return the volume for a claim: of those that can do the least beyond what is asked, the smallest."""
+    groups: dict[tuple[str, ...], list[Volume]] = {}
+    for obj in volumes:
+        groups.setdefault(tuple(access_modes(obj)), []).append(Volume.read(obj, {}))
+    for modes in sorted(groups, key=lambda modes: (len(modes), modes)):
+        if wish.access_modes <= {*modes}:
+            found = find_volume(wish, groups[modes], terms)
+            if found is not None:
+                return found.obj
+    return None
+
+
+def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
+    """Return why a volume will not do for the claim that names it; empty if it will."""
+    has, wants = Volume.read(volume, {}), ClaimRequirements.read(claim)
+    if has.going:
+        return f'the volume is marked for deletion "{has.name}"'
+    if has.size < wants.size:
+        return "requested PV is too small"
+    if has.storage_class != wants.storage_class:
+        return "storageClassName does not match"
+    if attributes_classes and has.attributes_class != wants.attributes_class:
+        return "volumeAttributesClassName does not match"
+    if not attributes_classes and (has.attributes_class or wants.attributes_class):
+        return "volumeAttributesClassName is not supported when the feature-gate VolumeAttributesClass is disabled"
+    if has.mode != wants.mode:
+        return "incompatible volumeMode"
+    return "" if wants.access_modes <= has.access_modes else "incompatible accessMode"
+
+
+def default_class(classes: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
+    """Return the default storage class: the newest of those that say so."""
+    marked = [one for one in classes if _is_default(one)]
+    marked.sort(key=lambda one: one["metadata"]["name"])
+    return max(marked, key=lambda one: one["metadata"]["creationTimestamp"], default=None)
+
+
+def _is_default(storage_class: ReadOnlyObject) -> bool:
+    annotations = storage_class["metadata"].get("annotations", {})
+    return any(annotations.get(name) == "true" for name in _DEFAULT)
+
+
+def waits_for_consumer(claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> bool:
+    """Whether the class of a claim leaves its binding until a pod needs it."""
+    if not class_of(claim) or storage_class is None:
+        return False
+    return bool(storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")

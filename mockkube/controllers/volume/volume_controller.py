@@ -1,0 +1,149 @@
+"""persistentvolume-binder-controller, the half that looks at volumes: free, kept, bound, or to be reclaimed.
+
+upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
+"""
+
+import re
+from typing import ClassVar, Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key, key_of
+from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
+from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBooks
+from mockkube.matching.csi_migration import migration_of
+from mockkube.matching.volumes import has_annotation
+from mockkube.runtime.work_queue import WorkQueue
+
+_IN_TREE: Final = "kubernetes.io/"
+_HOST_PATH: Final = re.compile("/tmp/.+")  # noqa: S108 - upstream's own rule of what a deleter may touch
+_NO_RECYCLER: Final = "No recycler plugin found for the volume!"
+_MODES: Final = "due to incompatible volumeMode."
+_NO_DELETER: Final = "no deletable volume plugin matched"
+
+
+class VolumeKeeper(Controller):
+    """Keys are volumes. Claims whose volume went, or waits for them, are looked at by the other half."""
+
+    name: ClassVar[str] = "persistentvolume-binder-controller/volumes"
+    source: ClassVar[str] = "persistentvolume-controller"
+    queue: ClassVar[str] = "volumes"
+
+    def __init__(self, setting: Setting, books: VolumeBooks, claims: WorkQueue[Key]) -> None:
+        super().__init__(setting)
+        self.follow(VOLUME, self._volume_changed)
+        self.follow(CLAIM, self._claim_changed)
+        self._books, self._claims = books, claims
+
+    def _volume_changed(self, change: Change) -> None:
+        reference = change.object["spec"].get("claimRef")
+        if change.type is not EventType.DELETED:
+            self.keys.add(key_of(change.object))
+        elif reference is not None:
+            self._claims.add(Key(reference.get("namespace", ""), reference.get("name", "")))
+
+    def _claim_changed(self, change: Change) -> None:
+        name = change.object["spec"].get("volumeName")
+        if change.type is EventType.DELETED and name:
+            self.keys.add(Key("", name))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring the phase of a volume up to date, and reclaim what is released."""
+        volume = self._books.volumes.get(key)
+        if volume is None:
+            return DONE
+        if not volume["spec"].get("claimRef", {}).get("uid"):
+            await self._books.set_phase(volume, "Available")
+            return DONE
+        claim = await self._claim_of(volume)
+        if claim is None:
+            await self._release(volume)
+        elif not claim["spec"].get("volumeName"):
+            self._hand_over(volume, claim)
+        elif claim["spec"]["volumeName"] == key.name:
+            await self._books.set_phase(volume, "Bound")
+        elif has_annotation(volume, PROVISIONED_BY) and _policy(volume) == "Delete":
+            await self._release(volume)
+        else:
+            await self._books.unbind(volume)
+        return DONE
+
+    async def _claim_of(self, volume: ReadOnlyObject) -> ReadOnlyObject | None:
+        """Return the claim a volume is bound to; before it counts as gone the server is asked."""
+        reference = volume["spec"]["claimRef"]
+        key = Key(reference["namespace"], reference["name"])
+        claim = self._books.claims.get(key)
+        if claim is None and volume.get("status", {}).get("phase") in ("Released", "Failed"):
+            return None
+        if claim is None or claim["metadata"]["uid"] != reference["uid"]:
+            try:
+                claim = await self.client.get(CLAIM, key)
+            except NotFound:
+                return None
+        return claim if claim["metadata"]["uid"] == reference["uid"] else None
+
+    def _hand_over(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
+        """Let the claim take the volume that was made or kept for it."""
+        modes = [obj["spec"].get("volumeMode", "Filesystem") for obj in (volume, claim)]
+        if modes[0] == modes[1]:
+            self._claims.add(key_of(claim))
+            return
+        to, of = claim["metadata"]["name"], volume["metadata"]["name"]
+        mine = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{to}" {_MODES}'
+        its = f'Cannot bind PersistentVolume "{of}" to requested PersistentVolumeClaim {_MODES}'
+        self.events.record(volume, "Warning", "VolumeMismatch", mine)
+        self.events.record(claim, "Warning", "VolumeMismatch", its)
+
+    # Reclaiming
+
+    async def _release(self, volume: ReadOnlyObject) -> None:
+        if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
+            volume = await self._books.set_phase(volume, "Released")
+        if volume["metadata"].get("annotations", {}).get(MIGRATED_TO):
+            return
+        match _policy(volume):
+            case "Retain":
+                return
+            case "Recycle":
+                # differs: upstream recycles host paths and NFS with a pod; here nobody can empty a volume
+                await self._books.set_phase_with_event(volume, "Failed", "VolumeFailedRecycle", _NO_RECYCLER)
+            case "Delete":
+                await self._delete(volume)
+            case _:
+                message = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+                await self._books.set_phase_with_event(volume, "Failed", "VolumeUnknownReclaimPolicy", message)
+
+    async def _delete(self, volume: ReadOnlyObject) -> None:
+        if _deleted_by_others(volume):
+            return
+        reason = _why_kept(volume)
+        if reason:
+            await self._books.set_phase_with_event(volume, "Failed", "VolumeFailedDelete", reason)
+        else:
+            await self.client.delete(VOLUME, key_of(volume))
+
+
+def _policy(volume: ReadOnlyObject) -> str:
+    policy: str = volume["spec"].get("persistentVolumeReclaimPolicy", "")
+    return policy
+
+
+def _deleted_by_others(volume: ReadOnlyObject) -> bool:
+    """Whether an external provisioner looks after the deletion of the volume."""
+    by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
+    if by:
+        return not by.startswith(_IN_TREE)
+    return has_annotation(volume, MIGRATED_TO) or "csi" in volume["spec"]
+
+
+def _why_kept(volume: ReadOnlyObject) -> str:
+    """Return why nothing here can delete what is behind the volume; empty if it can be forgotten."""
+    by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
+    if by:
+        return f"no volume plugin matched name: {by}"
+    spec = volume["spec"]
+    if "hostPath" not in spec or migration_of(spec) is not None:
+        return f'error getting deleter volume plugin for volume "{volume["metadata"]["name"]}": {_NO_DELETER}'
+    path = spec["hostPath"].get("path", "")
+    return "" if _HOST_PATH.search(path) else f"host_path deleter only supports /tmp/.+ but received provided {path}"

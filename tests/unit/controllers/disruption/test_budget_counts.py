@@ -1,0 +1,31 @@
+import pytest
+
+from mockkube.controllers.disruption.budget_counts import Expected, expected, scaled
+
+
+@pytest.mark.parametrize(
+    ("value", "up", "count"),
+    [
+        pytest.param(3, True, 3, id="a number"),
+        pytest.param("30%", True, 3, id="rounded up"),
+        pytest.param("30%", False, 2, id="rounded down"),
+        pytest.param("100%", False, 9, id="all"),
+        pytest.param("0%", True, 0, id="none"),
+    ],
+)
+def test_shares_of_nine(value, up, count):
+    assert scaled(value, 9, up=up) == count
+
+
+@pytest.mark.parametrize(
+    ("spec", "result"),
+    [
+        pytest.param({"minAvailable": 2}, Expected(4, 2), id="a number is of the pods that are there"),
+        pytest.param({"minAvailable": "50%"}, Expected(5, 3), id="a share is of the pods that are wanted"),
+        pytest.param({"maxUnavailable": 1}, Expected(5, 4), id="one may be missing"),
+        pytest.param({"maxUnavailable": 9}, Expected(5, 0), id="all may be missing"),
+        pytest.param({}, Expected(0, 0), id="nothing is asked"),
+    ],
+)
+def test_what_a_budget_expects(spec, result):
+    assert expected({"spec": spec}, present=4, scale=5) == result

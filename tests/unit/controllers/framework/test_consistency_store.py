@@ -1,0 +1,75 @@
+"""Whether caches show what a controller has written."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from mockkube.client.cache import Change
+from mockkube.client.protocol import EventType, Key
+from mockkube.controllers.framework.consistency_store import OwnWrites, Watched
+from mockkube.runtime.virtual import VirtualClock
+
+KEY = Key("default", "s")
+
+
+class Seen:
+    """A cache as far as it matters: it has a kind, and tells of changes."""
+
+    kind = "Pod"
+
+    def subscribe(self, handler):
+        self.handler = handler
+
+    def see(self, version, kind=EventType.MODIFIED):
+        self.handler(Change(kind, pod(version), None))
+
+
+def pod(version):
+    return {"metadata": {"name": "p", "resourceVersion": str(version)}}
+
+
+@pytest.fixture
+def cache():
+    return Seen()
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+@pytest.fixture
+def writes(cache, clock):
+    return OwnWrites(clock, "s", CollectorRegistry(), [Watched(cache, "", "pods")])
+
+
+def test_it_is_behind_until_the_write_or_something_later_was_seen(writes, cache):
+    assert writes.behind(KEY) is False
+    writes.wrote(KEY, "Pod", pod(10))
+    cache.see(9)
+    assert writes.behind(KEY) is True
+    cache.see(11, EventType.DELETED)
+    assert writes.behind(KEY) is False
+
+
+def test_each_key_waits_for_its_own_writes(writes, cache):
+    writes.wrote(KEY, "Pod", pod(10))
+    assert writes.behind(Key("default", "other")) is False
+
+
+def test_writes_of_kinds_nobody_follows_are_not_waited_for(writes):
+    writes.wrote(KEY, "Secret", pod(10))
+    assert writes.behind(KEY) is False
+
+
+def test_nobody_waits_for_ever(writes, clock):
+    writes.wrote(KEY, "Pod", pod(10))
+    clock.move_to(30)
+    assert writes.behind(KEY) is False
+
+
+def test_skips_are_counted(cache, clock):
+    registry = CollectorRegistry()
+    writes = OwnWrites(clock, "s", registry, [Watched(cache, "", "pods")])
+    writes.wrote(KEY, "Pod", pod(10))
+    writes.behind(KEY)
+    assert registry.get_sample_value("s_stale_sync_skips_total", {"group": "", "resource": "pods"}) == 1

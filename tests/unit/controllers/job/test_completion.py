@@ -1,0 +1,105 @@
+"""How jobs end, by their pods and their gates."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockkube.controllers.job.completion import completion, enact, final, release, verdict
+from mockkube.controllers.job.pod_counts import tally_of
+from mockkube.controllers.job.rules import Rules
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+LATE, AT_ONCE = Rules(True, True, True), Rules(False, False, False)
+TRACKED = ["batch.kubernetes.io/job-tracking"]
+
+
+def job(conditions=(), **spec):
+    template = {"spec": {"restartPolicy": "Never"}}
+    spec = {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template, **spec}
+    status = {"conditions": [{"status": "True", **one} for one in conditions]}
+    return {"metadata": {"name": "j", "namespace": "d", "uid": "u"}, "spec": spec, "status": status}
+
+
+def pod(uid, phase="Running", index=None, **metadata):
+    annotations = {} if index is None else {"batch.kubernetes.io/job-completion-index": str(index)}
+    fields = {"name": uid, "namespace": "d", "uid": uid, "finalizers": TRACKED, "annotations": annotations}
+    born = {"creationTimestamp": "2030-01-01T00:00:00Z"}
+    return {"metadata": {**born, **fields, **metadata}, "spec": {}, "status": {"phase": phase}}
+
+
+def kind_of(condition):
+    return None if condition is None else (condition["type"], condition["reason"])
+
+
+@pytest.mark.parametrize(
+    ("given", "pods", "expected"),
+    [
+        pytest.param(job(), [pod("a"), pod("b", "Succeeded")], None, id="goes on"),
+        pytest.param(job(), [pod("a", "Failed")], ("FailureTarget", "BackoffLimitExceeded"), id="failed too often"),
+        pytest.param(
+            job([{"type": "SuccessCriteriaMet", "reason": "SuccessPolicy"}]),
+            [pod("a", "Failed")],
+            ("SuccessCriteriaMet", "SuccessPolicy"),
+            id="has succeeded before",
+        ),
+        pytest.param(
+            job([{"type": "FailureTarget", "reason": "DeadlineExceeded"}]),
+            [],
+            ("Failed", "DeadlineExceeded"),
+            id="was to fail before",
+        ),
+    ],
+)
+def test_a_job_is_to_end(given, pods, expected):
+    assert kind_of(verdict(tally_of(given, pods, LATE, ()), NOW)) == expected
+
+
+def test_without_the_gates_a_job_has_failed_or_succeeded_at_once():
+    failed = tally_of(job(), [pod("a", "Failed")], AT_ONCE, ())
+    assert kind_of(verdict(failed, NOW)) == ("Failed", "BackoffLimitExceeded")
+    assert completion(AT_ONCE, NOW)["type"] == "Complete"
+    assert final(completion(LATE, NOW), NOW)["type"] == "Complete"
+
+
+def test_pods_that_ended_are_noted_once_and_let_go():
+    tally = tally_of(job(), [pod("a", "Failed"), pod("b", "Succeeded"), pod("c")], LATE, ())
+    done = release(tally, None)
+    assert ([one["metadata"]["uid"] for one in done.pods], done.changed) == (["a", "b"], True)
+    assert tally.status["uncountedTerminatedPods"] == {"succeeded": ["b"], "failed": ["a"]}
+    assert release(tally, None).changed is False
+    assert tally.exchange(()) is True
+    assert (tally.status["succeeded"], tally.status["failed"]) == (1, 1)
+
+
+def test_pods_known_to_be_let_go_are_not_noted_again():
+    tally = tally_of(job(), [pod("a", "Failed")], LATE, ("a",))
+    assert (tally.failed, release(tally, None).pods) == (0, [])
+
+
+def test_when_a_job_fails_whatever_has_not_succeeded_has_failed():
+    tally = tally_of(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
+    release(tally, {"type": "FailureTarget"})
+    assert tally.uncounted("failed") == ["a"]
+    other = tally_of(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
+    release(other, {"type": "SuccessCriteriaMet"})
+    assert other.uncounted("failed") == []
+
+
+def test_a_job_has_not_ended_while_pods_go_or_wait_to_be_counted():
+    end = final(completion(LATE, NOW), NOW)
+    going = tally_of(job(), [pod("a", deletionTimestamp="2030-01-01T00:00:30Z", finalizers=[])], LATE, ())
+    assert enact(going, end, NOW) is False
+    uncounted = tally_of(job(), [], LATE, ())
+    uncounted.uncounted("failed").append("a")
+    assert enact(uncounted, end, NOW) is False
+    gone = tally_of(job(), [], LATE, ())
+    assert enact(gone, end, NOW) is True
+    assert gone.status["completionTime"] == "2030-01-01T00:00:00Z"
+
+
+def test_a_failed_pod_of_an_index_stays_until_another_has_taken_over():
+    given = job(completionMode="Indexed", backoffLimitPerIndex=3, backoffLimit=100)
+    waiting = tally_of(given, [pod("a", "Failed", 0), pod("b", "Running", 1)], LATE, ())
+    assert (list(waiting.waiting), release(waiting, None).pods) == ([0], [])
+    replaced = tally_of(given, [pod("a", "Failed", 0), pod("c", "Running", 0)], LATE, ())
+    assert [one["metadata"]["uid"] for one in release(replaced, None).pods] == ["a"]
