@@ -14,7 +14,7 @@ import yaml
 from mockkube.api.catalogue import KINDS, KindInfo, stable
 from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node, Schema
-from mockkube.features.versions import DEFAULT
+from mockkube.features.versions import Version
 
 Object = dict[str, Any]
 JSON: Final = "application/json"
@@ -106,14 +106,14 @@ class Target:
         return "/".join(part for part in parts if part)
 
 
-def targets() -> list[Target]:
-    """Return everything that is served by default and has a schema."""
-    schema = Schema(DEFAULT)
+def targets(version: Version) -> list[Target]:
+    """Return everything that is served by default and has a schema in a version of Kubernetes."""
+    schema = Schema(version)
     return [
-        Target(kind, version, node)
+        Target(kind, served, node)
         for kind in KINDS
-        for version in kind.versions
-        if stable(version) and (node := schema.kind(kind.group, version, kind.kind)) is not None
+        for served in kind.versions
+        if stable(served) and (node := schema.kind(kind.group, served, kind.kind)) is not None
     ]
 
 
@@ -123,8 +123,8 @@ class Requests:
 
     chance: Random
     protobuf: Protobuf
+    targets: list[Target]
     known: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
-    targets: list[Target] = field(default_factory=targets)
     minimal: str = (Path(__file__).parents[1] / "contract" / "api" / "minimal.json").read_text()
 
     def draw(self) -> Request:

@@ -25,7 +25,7 @@ from random import Random
 from typing import Any, Final
 
 from in_memory import Answer, Connection
-from odd_requests import NAMESPACES, Request, Requests, Target
+from odd_requests import NAMESPACES, Request, Requests, Target, targets
 
 from mockkube.apiserver.http.protocol import Server
 from mockkube.cluster import servers
@@ -33,6 +33,7 @@ from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.configuration import resolve
 from mockkube.cluster.servers import Surroundings
 from mockkube.cluster.state import StateDirectory
+from mockkube.features.versions import DEFAULT
 
 SECONDS_MAX: Final = 10.0
 """A request that takes longer is a hang."""
@@ -238,7 +239,9 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 
 
 @asynccontextmanager
-async def fuzzer(seed: int, findings: Findings, *, components: bool) -> AsyncIterator[tuple[Fuzzer, Surroundings]]:
+async def fuzzer(
+    seed: int, findings: Findings, *, version: str, components: bool
+) -> AsyncIterator[tuple[Fuzzer, Surroundings]]:
     """Run a cluster and what sends requests to it."""
     made: list[tuple[Surroundings, servers.Server]] = []
 
@@ -246,7 +249,7 @@ async def fuzzer(seed: int, findings: Findings, *, components: bool) -> AsyncIte
         made.append((given, servers.build_api_server(given)))
         return made[-1][1]
 
-    settings: dict[str, Any] = {"name": "fuzz", "port": 0, "ephemeral": True, "tls": False}
+    settings: dict[str, Any] = {"name": "fuzz", "port": 0, "ephemeral": True, "tls": False, "version": version}
     settings |= {"nodes": 3} if components else {"without": COMPONENTS}
     log = LogWatch(findings)
     logging.getLogger().addHandler(log)
@@ -254,7 +257,8 @@ async def fuzzer(seed: int, findings: Findings, *, components: bool) -> AsyncIte
         async with Cluster(resolve(settings, {}), StateDirectory(Path(folder)), build=build) as running:
             surroundings, server = made[0]
             assert server.whole is not None
-            requests = Requests(Random(seed), server.whole.registry.services.protobuf)
+            services = server.whole.registry.services
+            requests = Requests(Random(seed), services.protobuf, targets(services.caps.version))
             made_server = Server(
                 server.handler, access_log=None, max_line_size=1 << 16, max_field_size=1 << 16, auto_decompress=False
             )
@@ -270,11 +274,13 @@ def memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-async def fuzz(count: int, seed: int, findings: Findings, *, components: bool, seconds_max: float) -> bool:
+async def fuzz(given: argparse.Namespace, findings: Findings) -> bool:
     """Send the requests; return whether memory stayed flat."""
+    count, seed, seconds_max = given.requests, given.seed, given.seconds_max
     measured: list[float] = []
     began = time.perf_counter()
-    async with fuzzer(seed, findings, components=components) as (sender, surroundings):
+    settings = {"version": given.version, "components": given.components}
+    async with fuzzer(seed, findings, **settings) as (sender, surroundings):
         await sender.clear()
         for end in range(ROUND, count + ROUND, ROUND):
             while sender.sent < min(end, count) and time.perf_counter() - began < seconds_max:
@@ -306,14 +312,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--version", default=str(DEFAULT), help="of Kubernetes")
     parser.add_argument("--seconds-max", type=float, default=float("inf"))
     parser.add_argument("--components", action="store_true", help="with scheduler, controllers and kubelets at work")
     given = parser.parse_args()
     logging.getLogger().setLevel(logging.WARNING)
     findings = Findings()
-    flat = asyncio.run(
-        fuzz(given.requests, given.seed, findings, components=given.components, seconds_max=given.seconds_max)
-    )
+    flat = asyncio.run(fuzz(given, findings))
     for what, count in findings.counts.most_common(SHOWN_MAX):
         print(f"FOUND {count} times: {what}\n  first: {findings.first[what]}")
     if not flat:
