@@ -20,6 +20,7 @@ from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.metrics import scope_label, verb_label
+from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.local_desk import Desk, LocalDoor
 from mockkube.apiserver.local_view import LocalWatch, View
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
@@ -235,7 +236,7 @@ class _Request:
         if code:
             call, resource = self.call, self.resource
             verb, scope = verb_label(self.verb), scope_label(self.verb, call.namespace, call.name)
-            labels = (verb, resource.group, resource.version, resource.plural, call.subresource, scope, "")
+            labels = RequestLabels("", resource.group, resource.plural, scope, call.subresource, verb, resource.version)
             now = desk.clock.monotonic()
             desk.metrics.observe(labels, code, now - self.started)
             if code >= _REFUSED:

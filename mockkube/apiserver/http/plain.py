@@ -92,7 +92,7 @@ class PlainPaths:
                     raise negotiation.unroutable()
                 return exchange.json(version_info(self._registry.services.caps.version))
             case ["metrics"]:
-                return exchange.respond(await self._metrics.render_in_thread(), media=METRICS_MEDIA)
+                return exchange.respond(self._metrics.render(), media=METRICS_MEDIA)
             case [page] if page in self._pages.served:
                 return self._pages.answer(exchange, page)
             case [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"]:

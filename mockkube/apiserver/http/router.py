@@ -19,6 +19,7 @@ from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics, dry_run_label, scope_label, verb_label
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
+from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.http.streams import Streams
 from mockkube.apiserver.registry.options import Query, flag, judge_timeout
 from mockkube.apiserver.registry.registry import Registry
@@ -147,9 +148,15 @@ class Router:
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
         if target is None or not self._is_served(target):
             return  # labels are what is served, so that no client decides how many there are
-        verb, scope = verb_label(target.verb), scope_label(target.verb, target.namespace, target.name)
-        dry_run = dry_run_label(query.get("dryRun", ()))
-        labels = (verb, target.group, target.version, target.resource, target.subresource, scope, dry_run)
+        labels = RequestLabels(
+            dry_run=dry_run_label(query.get("dryRun", ())),
+            group=target.group,
+            resource=target.resource,
+            scope=scope_label(target.verb, target.namespace, target.name),
+            subresource=target.subresource,
+            verb=verb_label(target.verb),
+            version=target.version,
+        )
         self._metrics.observe(labels, code, seconds)
 
     def _is_served(self, target: Target) -> bool:
