@@ -28,7 +28,7 @@ class ClaimResult:
     scenario: str
     claim: Claim
     runs: Outcome
-    """The worst outcome of the runs: they decide the claim if all passed."""
+    """The worst outcome of the runs: they decide the claim if all passed, and no step was skipped."""
 
     @property
     def outcome(self) -> ClaimOutcome | None:
@@ -42,7 +42,7 @@ def decide(results: Iterable[RunResult]) -> list[ClaimResult]:
     """Return the claims of the runs, each once; G2 before G10."""
     known = sorted((one for one in results if one.claims), key=lambda one: _natural(one.file))
     return [
-        ClaimResult(file, scenario, claim, worst(runs))
+        ClaimResult(file, scenario, claim, _together(runs))
         for (file, scenario), runs in _by_scenario(known)
         for claim in runs[0].claims
     ]
@@ -51,6 +51,13 @@ def decide(results: Iterable[RunResult]) -> list[ClaimResult]:
 def _by_scenario(results: Iterable[RunResult]) -> Iterator[tuple[tuple[str, str], list[RunResult]]]:
     for key, runs in groupby(results, key=lambda one: (one.file, one.scenario)):
         yield key, list(runs)
+
+
+def _together(runs: Sequence[RunResult]) -> Outcome:
+    """Return the worst outcome of some runs; a run or a step that was skipped is worse than a run that passed."""
+    found = worst(runs)
+    skipped = any(Outcome.SKIPPED in (run.outcome, *(step.outcome for step in run.steps)) for run in runs)
+    return Outcome.SKIPPED if found is Outcome.PASSED and skipped else found
 
 
 def _natural(file: str) -> list[tuple[str, int]]:
