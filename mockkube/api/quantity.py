@@ -1,6 +1,8 @@
 """Quantities: `100m`, `1.5Gi`, `2e3`; what they are worth, and how the API writes them back.
 
-`canonical` is what a quantity looks like after a round trip through the API, `parse` what to reckon with.
+`canonical` is what a quantity looks like after a round trip through the API, `parse` what to reckon with. Upstream
+accepts numbers of any length and exponents up to 2^31, and so does this; what is computed with is bounded, so that no
+quantity costs more than a short one: amounts stop at 1e1000, integers made of them at 64 bits.
 """
 
 import re
@@ -10,8 +12,12 @@ from enum import StrEnum
 from functools import lru_cache, total_ordering
 from typing import Final
 
-CACHE_MAX = 8192
+CACHE_MAX: Final = 8192
 """How many texts are remembered; the least recently seen one is forgotten."""
+_CACHED_LENGTH_MAX: Final = 64
+"""How long a text may be to be remembered: a longer one may be of a megabyte."""
+_DIGITS_MAX: Final = 1000
+"""Digits before the point of an amount; one that has more is as good as this many."""
 
 _PATTERN: Final = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _WRONG_FORMAT: Final = f"quantities must match the regular expression '{_PATTERN}'"
@@ -28,8 +34,7 @@ _BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _NANO: Final = -9
 _INT64_MAX: Final = 2**63 - 1
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
-# Sums keep this many digits, so that 1e2000000000 plus one costs nothing.
-_SUMS: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_SUMS: Final = Context(prec=2 * _DIGITS_MAX, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class Format(StrEnum):
@@ -46,6 +51,7 @@ class Quantity:
     """An exact amount and the format it is written in; equal, ordered and hashed by the amount alone."""
 
     amount: Decimal
+    """At most 1e1000 where it was parsed, whatever is written: the default decimal context can compute with it."""
     format: Format = Format.DECIMAL_SI
     text: str = field(default="")
     """How it is written; composed when not given."""
@@ -102,12 +108,15 @@ def canonical(value: str | int | float) -> str:
     return parse(value if isinstance(value, str) else _number(value)).text
 
 
-@lru_cache(CACHE_MAX)
 def parse(text: str) -> Quantity:
     """Read a quantity; raise ValueError, with upstream's text, if it is none.
 
     What is finer than a billionth is rounded away from zero.
     """
+    return _parse_cached(text) if len(text) <= _CACHED_LENGTH_MAX else _parse(text)
+
+
+def _parse(text: str) -> Quantity:
     # upstream 1.36: apimachinery/pkg/api/resource/quantity.go
     text = text.strip()
     scanned = _SCANNER.fullmatch(text) if text else None
@@ -120,11 +129,21 @@ def parse(text: str) -> Quantity:
     digits = (whole or "0") + places
     scale = exponent - len(places)
     if len(digits) > 18 or scale < _NANO:
-        return Quantity(_round_to_nano(_number_of(lead, whole, places).scaleb(exponent, _EXACT)), style)
+        return _bounded(_round_to_nano(_number_of(lead, whole, places).scaleb(exponent, _EXACT)), style)
     # Upstream takes these for canonical as they stand, though +5, 05 and 1.500 might be written shorter.
     kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
     amount = Decimal(f"{lead[:1].strip('0')}{digits}E{scale}")
-    return Quantity(amount, style, text if kept else "")
+    return _bounded(amount, style, text if kept else "")
+
+
+_parse_cached: Final = lru_cache(CACHE_MAX)(_parse)
+
+
+def _bounded(amount: Decimal, style: Format, text: str = "") -> Quantity:
+    """Return a quantity that is written as it is, and computed with as far as its amount is bounded."""
+    if amount.adjusted() < _DIGITS_MAX:
+        return Quantity(amount, style, text)
+    return Quantity(Decimal((amount.is_signed(), (1,), _DIGITS_MAX)), style, text or _compose(amount, style))
 
 
 def _read_suffix(suffix: str) -> tuple[int, Format]:
@@ -174,9 +193,10 @@ def _compose(amount: Decimal, style: Format) -> str:
         return "0"
     if style is Format.BINARY_SI and abs(amount) >= 1024 and _is_integer(amount):
         return _compose_binary(int(amount))
-    sign, digits, exponent = amount.as_tuple()
-    assert isinstance(exponent, int), "a quantity is finite"
-    written = "".join(map(str, digits))
+    # Printed, not taken apart: a tuple of a million digits takes a second.
+    coefficient, _, power = f"{amount.copy_abs():E}".partition("E")
+    whole, _, places = coefficient.partition(".")
+    written, exponent = whole + places, int(power) - len(places)
     mantissa = written.rstrip("0").lstrip("0")
     exponent += len(written) - len(written.rstrip("0"))
     mantissa += "0" * (exponent % 3)
@@ -185,7 +205,7 @@ def _compose(amount: Decimal, style: Format) -> str:
     suffix = _DECIMAL_SUFFIXES.get(exponent, "")
     if style is Format.DECIMAL_EXPONENT:
         suffix = f"e{exponent}" if exponent else ""
-    return f"{'-' if sign else ''}{mantissa}{suffix}"
+    return f"{'-' if amount < 0 else ''}{mantissa}{suffix}"
 
 
 def _compose_binary(number: int) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from mockkube.api.quantity import parse
-from mockkube.api.resources import Resources
+from mockkube.api.resources import Resources, read_amounts
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -73,12 +72,12 @@ def _amounts(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Dec
     total = _of_containers(spec, status if rules.status else {}, missing)
     if rules.claims:
         for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
-            _add(total, _read(claim.get("resources")))
+            _add(total, read_amounts(claim.get("resources")))
     if rules.pod_level and (stated := (spec.get("resources") or {}).get("requests")):
         seen = status if rules.status and rules.status_at_pod_level else {}
         effective = _effective(stated, seen.get("resources"), seen.get("allocatedResources"), status)
         total.update({name: effective.get(name, Decimal()) for name in stated if at_pod_level(name)})
-    _add(total, _read(spec.get("overhead")))
+    _add(total, read_amounts(spec.get("overhead")))
     return total
 
 
@@ -127,10 +126,10 @@ def _effective(
 ) -> Amounts:
     """Return what counts while a resize is under way; one that cannot be done is not counted."""
     if actuated is None:
-        return _read(stated)
-    amounts = {} if _infeasible(status) else _read(stated)
-    _raise(amounts, _read(actuated.get("requests")))
-    _raise(amounts, _read(allocated))
+        return read_amounts(stated)
+    amounts = {} if _infeasible(status) else read_amounts(stated)
+    _raise(amounts, read_amounts(actuated.get("requests")))
+    _raise(amounts, read_amounts(allocated))
     return amounts
 
 
@@ -139,10 +138,6 @@ def _infeasible(status: ReadOnlyObject) -> bool:
         if condition.get("type") == "PodResizePending":
             return bool(condition.get("reason") == "Infeasible")
     return False
-
-
-def _read(amounts: ReadOnlyObject | None) -> Amounts:
-    return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
 
 
 def _add(total: Amounts, more: Mapping[str, Decimal]) -> None:

@@ -1,11 +1,13 @@
-"""Amounts of resources in integers: cpu in millicores, everything else in units or bytes, rounded up."""
+"""Amounts of resources in integers of 64 bits: cpu in millicores, everything else in units or bytes, rounded up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from mockkube.api.quantity import parse
+
+_INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -22,7 +24,7 @@ class Resources:
     @classmethod
     def read(cls, amounts: Mapping[str, Any]) -> "Resources":
         """Read a resource list as manifests have it."""
-        return cls.of({name: parse(str(text)).amount for name, text in amounts.items()})
+        return cls.of(read_amounts(amounts))
 
     @classmethod
     def of(cls, amounts: Mapping[str, Decimal]) -> "Resources":
@@ -76,16 +78,21 @@ class Resources:
         return Resources(self.cpu_milli, self.memory, self.ephemeral_storage, self.pods, dict(self.scalars))
 
 
+def read_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
+    """Return the exact amounts of a resource list."""
+    return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
+
+
 def milli(text: str | int | float) -> int:
-    """Return a quantity in thousandths, rounded up."""
+    """Return a quantity in thousandths, rounded up, at most what 64 bits hold."""
     return _ceiling(parse(str(text)).amount * 1000)
 
 
 def units(text: str | int | float) -> int:
-    """Return a quantity in whole units, rounded up."""
+    """Return a quantity in whole units, rounded up, at most what 64 bits hold."""
     return _ceiling(parse(str(text)).amount)
 
 
 def _ceiling(amount: Decimal) -> int:
     whole = int(amount)
-    return whole + 1 if amount > whole else whole
+    return max(-_INT64_MAX, min(_INT64_MAX, whole + 1 if amount > whole else whole))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.quantity import Format, Quantity, canonical, parse
+from mockkube.api.resources import Resources, milli
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
@@ -153,3 +154,34 @@ def test_order_and_sums_are_those_of_the_amounts(left, right):
     assert (parse(left) < parse(right)) is (worth(left) < worth(right))
     assert Fraction((parse(left) + parse(right)).amount) == worth(left) + worth(right)
     assert Fraction((parse(left) - parse(right)).amount) == worth(left) - worth(right)
+
+
+HUGE = st.one_of(
+    st.integers(-(2**31), 2**31 - 1).map(lambda exponent: f"1e{exponent}"),
+    st.tuples(st.integers(0, 3000), st.sampled_from(["", "m", "E", "Ei", "e999999999", "e-999999999"])).map(
+        lambda parts: "9" * (parts[0] + 1) + parts[1]
+    ),
+)
+
+
+@given(HUGE, HUGE)
+def test_no_quantity_is_too_large_to_compute_with(one, other):
+    first, second = parse(one), parse(other)
+    assert -(2**63) < first.value() < 2**63
+    assert -(2**63) < milli(one) < 2**63
+    assert -(2**63) < Resources.read({"cpu": one, "memory": other, "example.com/x": one}).amount("cpu") < 2**63
+    assert len(str(first + second)) < 5000
+    assert len(str(first - second)) < 5000
+    assert (first.amount + second.amount) * 1000 >= min(first.amount, second.amount)
+    assert canonical(canonical(one)) == canonical(one)
+
+
+def test_a_quantity_of_a_megabyte_is_written_back_and_not_remembered():
+    text = "7" * 1_000_000
+    assert canonical(text) == text
+    assert parse(text).value() == 2**63 - 1
+    assert parse(text) is not parse(text)
+
+
+def test_a_binary_sum_with_an_absurd_amount_is_written():
+    assert str(parse("1Ki") + parse("1e999999999"))
