@@ -442,6 +442,16 @@ async def test_a_servers_certificate_ends_the_handshake(site: Site) -> None:
         await _whoami(site, (str(site.certificates.serving), str(site.certificates.serving_key)))
 
 
+async def test_over_tls_a_server_answers_to_any_name(site: Site) -> None:
+    context = ssl.create_default_context(cafile=str(site.certificates.authority))
+    headers = {"Host": "kubernetes.default.svc", "Origin": "https://dashboard.example"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{site.url}/readyz", headers=headers, ssl=context) as answer,
+    ):
+        assert answer.status == 200
+
+
 async def main() -> None:
     """Print the table as the server has it."""
     with tempfile.TemporaryDirectory() as folder:

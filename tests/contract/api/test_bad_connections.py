@@ -298,3 +298,45 @@ async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(api: "Api",
             assert await connection.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         await connection.send(body)
         assert await connection.status() == 201
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Host": "rebound.example"}, id="a name that was pointed at loopback"),
+        pytest.param({"Origin": "https://evil.example"}, id="a page of another site"),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, id="an image of another site"),
+    ],
+)
+async def test_a_page_of_another_site_reads_and_writes_nothing(api: "Api", lab: str, headers: dict[str, str]) -> None:
+    assert (await api.ask("GET", f"{lab}/secrets", headers=headers)).status == 403
+    body = {"metadata": {"name": "planted"}}
+    assert (await api.ask("POST", f"{lab}/configmaps", body, headers=headers)).status == 403
+    assert (await api.ask("GET", f"{lab}/configmaps/planted")).status == 404
+
+
+@pytest.mark.parametrize(
+    "media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+async def test_a_form_creates_nothing(api: "Api", lab: str, media: str) -> None:
+    body = {"metadata": {"name": "planted"}}
+    assert (await api.ask("POST", f"{lab}/configmaps", body, media=media)).status == 415
+    assert (await api.ask("GET", f"{lab}/configmaps/planted")).status == 404
+
+
+async def test_a_body_without_a_type_creates_nothing(api: "Api", lab: str) -> None:
+    body = b'{"metadata": {"name": "planted"}}'
+    async with connected(api) as connection:
+        await connection.send(f"POST {lab}/configmaps HTTP/1.1\r\nHost: [::1]\r\n".encode())
+        await connection.send(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert await connection.status() == 415
+    assert (await api.ask("GET", f"{lab}/configmaps/planted")).status == 404
+
+
+async def test_who_guesses_tokens_is_slowed_and_nobody_else(api: "Api") -> None:
+    bad = {"Authorization": "Bearer guessed"}
+    async with asyncio.TaskGroup() as group:
+        guesses = [group.create_task(api.ask("GET", "/api", headers=bad)) for _ in range(60)]
+        assert (await api.ask("GET", "/api")).status == 200
+    assert {guess.result().status for guess in guesses} == {401, 429}
+    assert sum(guess.result().status == 401 for guess in guesses) < 60
