@@ -18,7 +18,7 @@ from mockkube.scenario.loading import find, load
 
 _BESIDE: Final = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 _DOCUMENTS: Final = Path(os.environ.get("MOCKKUBE_DOCUMENTS", _BESIDE))
-_CONFORMANCE: Final = Path(__file__).parents[2] / "conformance"
+_SCENARIOS: Final = sorted(Path(__file__).parents[2].glob("conformance*"))
 _FILES: Final = {
     "KEP-5500": "000_c950bea337aca153.txt",
     "KEP-5471": "001_350250661c14bd60.txt",
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 
 def _claims() -> Iterator[tuple[str, Claim]]:
     """Yield each claim with the scenario that tries it."""
-    for path in find([_CONFORMANCE]):
+    for path in find(_SCENARIOS):
         for scenario in load(path):
             yield from ((f"{path.parent.name}/{path.stem}", claim) for claim in scenario.claims)
 
