@@ -114,8 +114,8 @@ class Judging:
         """
         stuck = [] if looping else await self._stuck(asking)
         failed = {obj["metadata"].get("uid", ""): obj for obj in failing if self._is_refused(obj)}
-        refused = [] if looping else list(failed.values())
-        lacking = self._lacking(seen, stuck, refused)
+        refused = [] if looping else [obj for obj in failed.values() if await self._would_run(obj, asking)]
+        lacking = await self._lacking(seen, stuck, refused, asking)
         counts = _counts(seen, looping=looping)
         missing = sum(lacking.values())
         harm = Harm(**counts, refused=len(refused), loops=int(looping), stuck=len(stuck), missing=missing)
@@ -169,8 +169,22 @@ class Judging:
         said = self._refusals.get(obj["metadata"].get("uid", ""), "")
         return bool(said) and _FORBIDDEN not in said
 
-    def _lacking(
-        self, seen: Sequence[Fact], stuck: Sequence[ReadOnlyObject], refused: Sequence[ReadOnlyObject]
+    async def _would_run(self, obj: ReadOnlyObject, asking: Asking) -> bool:
+        """Return whether a pod of a workload would be scheduled if all components had changed."""
+        own = self._intent.workload_of(obj)
+        if own is None:
+            return False
+        if own.manifest["kind"] == "DaemonSet":
+            return bool(self._intent.daemon_nodes(own, self._mirror))
+        caps = self._intent.reference.scheduler()
+        recording = await Recording.of(asking.client, caps, asking.clock)
+        namespace = own.manifest["metadata"].get("namespace", "default")
+        metadata = {"name": "wanted", "namespace": namespace, "labels": dict(own.labels)}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": own.spec}
+        return bool(await Case(pod, recording, caps, asking.clock).goes_to())
+
+    async def _lacking(
+        self, seen: Sequence[Fact], stuck: Sequence[ReadOnlyObject], refused: Sequence[ReadOnlyObject], asking: Asking
     ) -> Mapping[str, int]:
         """Return the workloads that lack pods which would be there if all had changed, with how many they lack."""
         objects = [*stuck, *refused, *(pod for pod in self._mirror.all(PODS).values() if self._failed(pod))]
@@ -179,7 +193,7 @@ class Judging:
         lacking: Counter[str] = Counter()
         for own in self._intent.workloads:
             count = self._intent.missing(own, self._mirror)
-            if count and (own.name in named or self._is_neglected(own)):
+            if count and (own.name in named or await self._is_neglected(own, asking)):
                 lacking[own.name] += count
         return dict(lacking)
 
@@ -189,10 +203,10 @@ class Judging:
         alone = own is not None and own.uid == uid
         return alone and uid in self._harmed and (pod.get("status") or {}).get("phase") == "Failed"
 
-    def _is_neglected(self, own: Workload) -> bool:
+    async def _is_neglected(self, own: Workload, asking: Asking) -> bool:
         """Return whether the controller of a workload makes no pods that it should make."""
         if self._intent.unobserved(own, self._mirror):
-            return True
+            return await self._would_run(own.manifest, asking)
         if own.manifest["kind"] != "DaemonSet" or _FORBIDDEN in self._refusals.get(own.uid, ""):
             return False
         has = {_target(pod) for pod in self._intent.pods(own, self._mirror) if not _finished(pod)}

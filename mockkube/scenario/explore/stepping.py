@@ -173,7 +173,7 @@ class Journey:
             self.judging.measure()
             self.script.turns()
         down = isinstance(move, Changes | Happens) and move.phase is Phase.DOWN
-        refusing = down and self._journal.invalid > invalid
+        refusing = down and self._journal.invalid > invalid and any(map(is_api_server, self.plan.components))
         taken = replace(
             await self._judged(move, seen),
             exercised=self._exercised(steps, waited=waited, refused=refusing),
@@ -237,7 +237,7 @@ class Journey:
     async def _pass(self) -> None:
         """Let a step's time pass; users try again what was not accepted."""
         await self._settle()
-        client = self.world.client()
+        client, invalid = self.world.client(), self._journal.invalid
         for manifest in list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
             self.script.tries(manifest)
@@ -245,6 +245,7 @@ class Journey:
                 await client.create(manifest["kind"], {**manifest, "metadata": metadata})
             except ApiError as error:
                 self._refused.append(f"{manifest['kind']}/{metadata['name']}: {error.message}")
+                self._journal.invalid = invalid  # it was never accepted, so this refusal says nothing new
             else:
                 self._pending.remove(manifest)
         await self.passes(self.plan.seconds)

@@ -1,0 +1,584 @@
+"""An independent judge of rollout plans: it plays each order beside a cluster that has changed from the start.
+
+The definition is plain. Harm in an order is what users would not have met with on a cluster in which every component
+has its new setting from the beginning and operators do the same: fewer ready pods of some kind, or more pods that
+ended. The judge shares no code with `mockkube.scenario.explore`, and must agree with it on generated plans.
+
+`MOCKKUBE_EXPLORE_PLANS=300` plays more plans; `MOCKKUBE_EXPLORE_FIRST` skips some of them.
+"""
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import permutations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from mockkube.api.errors import ApiError
+from mockkube.client.protocol import Key
+from mockkube.cluster.components import Settings
+from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.features.errors import FlagError
+from mockkube.features.versions import Version
+from mockkube.scenario.catalogue import STEPS
+from mockkube.scenario.errors import Failure, ScenarioError
+from mockkube.scenario.explore import loading, playing, verdict
+from mockkube.scenario.fields import Place, read
+from mockkube.scenario.laboratory_world import LaboratoryWorld
+from mockkube.scenario.world import Scene
+
+CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
+PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "25"))
+FIRST = int(os.environ.get("MOCKKUBE_EXPLORE_FIRST", "0"))
+VERSION = "1.36"
+SINGLE = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet")
+VERBS = {step.verb: step for step in STEPS}
+Document = dict[str, Any]
+Order = tuple[str, ...]
+
+
+# The judge
+
+
+@dataclass
+class Cluster:
+    """One of two clusters that are played side by side."""
+
+    laboratory: Laboratory
+    world: LaboratoryWorld
+    ran: set[str] = field(default_factory=set)
+    over: set[str] = field(default_factory=set)
+    ended: Counter[str] = field(default_factory=Counter)
+    worked: Counter[str] = field(default_factory=Counter)
+    """How many pods of jobs have run."""
+    owners: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By uid: the uid of the owner, and its name."""
+    stored: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    made: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """All pods that there were."""
+    seen: int = 0
+    """How much of the trace has been read."""
+
+    async def act(self, action: Document) -> bool:
+        """Play a step; return whether it was accepted."""
+        [(verb, arguments)] = action.items()
+        try:
+            await read(VERBS[verb], arguments, Place("judge", bindings=self.world.scene.bindings)).play(self.world)
+        except (Failure, ScenarioError):
+            return False
+        return True
+
+    async def create(self, manifest: Document) -> bool:
+        """Create an object as users do; return whether it was accepted."""
+        metadata = {"namespace": "default", **manifest["metadata"]}
+        try:
+            await self.world.client().create(manifest["kind"], {**manifest, "metadata": metadata})
+        except ApiError:
+            return False
+        return True
+
+    async def passes(self, seconds: float) -> None:
+        """Let time pass, and see which pods end."""
+        await self.laboratory.advance(seconds)
+        self.look()
+
+    def look(self) -> None:
+        """Take in what has been stored of pods."""
+        steps = self.laboratory.trace.steps
+        for step in steps[self.seen :]:
+            for write in step.writes:
+                if write.resource in ("apps/replicasets", "batch/jobs"):
+                    self._own(write.object())
+                elif write.resource == "core/pods":
+                    self._pod(write.verb, write.object())
+        self.seen = len(steps)
+
+    def _own(self, obj: Mapping[str, Any]) -> None:
+        metadata = obj["metadata"]
+        owner = next((one["uid"] for one in metadata.get("ownerReferences", ()) if one.get("controller")), "")
+        if owner:
+            kind, name = next(
+                (one["kind"], one["name"]) for one in metadata["ownerReferences"] if one.get("controller")
+            )
+            self.owners[metadata["uid"]] = (owner, f"{kind}/{name}")
+
+    def root(self, pod: Mapping[str, Any]) -> str:
+        """Return the name of what a pod belongs to."""
+        metadata = pod["metadata"]
+        self._own(pod)
+        found = self.owners.get(metadata["uid"])
+        if found is None:
+            return f"Pod/{metadata.get('generateName', metadata['name'])}"
+        while found[0] in self.owners:
+            found = self.owners[found[0]]
+        return found[1]
+
+    def _pod(self, verb: str, pod: Mapping[str, Any]) -> None:
+        uid, status = pod["metadata"]["uid"], pod.get("status", {})
+        self.stored[uid] = self.made[uid] = pod
+        root = self.root(pod)
+        if (
+            status.get("phase") in ("Running", "Succeeded")
+            and uid not in self.ran
+            and root.startswith(("Job/", "CronJob/"))
+        ):
+            self.worked[root] += 1
+        if verb == "delete":
+            del self.stored[uid]
+        if status.get("phase") in ("Running", "Succeeded"):
+            self.ran.add(uid)
+        disrupted = any(one["type"] == "DisruptionTarget" for one in status.get("conditions", ()))
+        ends = verb == "delete" or status.get("phase") == "Failed"
+        if ends and uid not in self.over and (uid in self.ran or disrupted or status.get("phase") == "Failed"):
+            self.over.add(uid)
+            self.ended[root] += 1
+
+    def ready(self) -> Counter[tuple[str, str]]:
+        """Return how many pods are ready, by what they belong to and what they were made of."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for pod in self.stored.values():
+            conditions = pod.get("status", {}).get("conditions", ())
+            going = pod["metadata"].get("deletionTimestamp")
+            if not going and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+                counts[self.root(pod), signature(pod)] += 1
+        return counts
+
+    def pods(self) -> list[Any]:
+        """Return all pods."""
+        self.look()
+        return list(self.stored.values())
+
+    async def there(self) -> set[tuple[str, str]]:
+        """Return all objects that make pods, with their versions."""
+        kinds = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+        lists = [(await self.world.client().list(kind)).items for kind in kinds]
+        return {(obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]) for items in lists for obj in items}
+
+
+def signature(pod: Mapping[str, Any]) -> str:
+    """Return what operators choose of a pod in the plans below."""
+    spec = pod["spec"]
+    parts = (
+        spec.get("tolerations", ()),
+        spec.get("affinity", {}).get("nodeAffinity", {}),
+        spec["containers"][0]["image"],
+    )
+    return json.dumps(parts if not _is_daemon(pod) else (parts[0], parts[2]), sort_keys=True)
+
+
+def _is_daemon(pod: Mapping[str, Any]) -> bool:
+    return any(one["kind"] == "DaemonSet" for one in pod["metadata"].get("ownerReferences", ()))
+
+
+@dataclass
+class Findings:
+    """What the judge found in the two directions of a pair of orders."""
+
+    harm: dict[str, list[str]]
+    exercised: dict[str, set[str]]
+    eventful: dict[str, bool]
+
+
+@asynccontextmanager
+async def started(plan: Document, before: bool) -> AsyncIterator[Cluster]:
+    spec = plan["spec"]
+    configuration = ClusterConfiguration(
+        version=Version.parse(spec["version"]), nodes=len(spec["nodes"]), skew_policy="ignore"
+    )
+    async with Laboratory(Setup(configuration)) as laboratory:
+        world = LaboratoryWorld(laboratory, Scene({}, Path()))
+        cluster = Cluster(laboratory, world)
+        for name, change in spec["change"].items():
+            await laboratory.set(name, **(settings_before(spec, change) if before else settings_after(change)))
+        for number, node in enumerate(spec["nodes"], 1):
+            patch = {"metadata": {"labels": node.get("labels", {})}, "spec": {"taints": node.get("taints", [])}}
+            await world.client().patch("Node", Key("", f"node-{number}"), patch)
+        for action in spec.get("setup", ()):
+            await cluster.act(action)
+        if not before:
+            await promise(laboratory, spec)
+        await laboratory.settle()
+        yield cluster
+
+
+async def promise(laboratory: Laboratory, spec: Document) -> None:
+    """Give the components that the plan leaves out what the API server promises."""
+    server = spec["change"].get("kube-apiserver")
+    for name in SINGLE:
+        if server is None or name in spec["change"]:
+            continue
+        own = laboratory.components()[name].settings
+        version = max(own.version, Version.parse(server.get("version") or spec["version"]))
+        gates = {**own.feature_gates, **server.get("gates", {})}
+        try:
+            Settings(name, version, gates, own.trains).judge()
+        except FlagError:
+            continue
+        await laboratory.set(name, version=str(version), gates=server.get("gates", {}))
+
+
+def settings_before(spec: Document, change: Document) -> Document:
+    origin = change.get("from", {})
+    version = origin.get("version") or (spec["version"] if change.get("version") else None)
+    return {"version": version, "gates": {**dict.fromkeys(change.get("gates", {})), **origin.get("gates", {})}}
+
+
+def settings_after(change: Document) -> Document:
+    origin = change.get("from", {})
+    return {
+        "version": change.get("version"),
+        "gates": {**dict.fromkeys(origin.get("gates", {})), **change.get("gates", {})},
+    }
+
+
+async def judged(plan: Document, up: Order, down: Order) -> Findings:
+    """Play a pair of orders beside the cluster that has changed from the start."""
+    spec = plan["spec"]
+    found = Findings({"up": [], "down": []}, {"up": set(), "down": set()}, {"up": False, "down": False})
+    async with started(plan, before=True) as real, started(plan, before=False) as ideal:
+        player = Player(spec, real, ideal, list(spec["workload"]))
+        for phase, order in (("up", up), ("down", down)):
+            if phase == "down":
+                await player.compare("before down")
+                await player.disturb("down", "before-down")
+                found.harm["down"] += await player.compare("before down")
+            changed: set[str] = set()
+            for name in order:
+                changed.add(name)
+                setting = (
+                    settings_after(spec["change"][name])
+                    if phase == "up"
+                    else settings_before(spec, spec["change"][name])
+                )
+                await real.laboratory.set(name, **setting)
+                await ideal.laboratory.restart(name)
+                player.begin(name)
+                await player.step()
+                await player.disturb(phase, "every-step")
+                found.harm[phase] += await player.compare(f"{name} {phase}")
+                found.exercised[phase] |= changed & await player.exercised(phase)
+                found.eventful[phase] = found.eventful[phase] or player.eventful
+            if not found.eventful[phase]:
+                found.exercised[phase] = set()
+    return found
+
+
+@dataclass
+class Player:
+    """Does the same on both clusters."""
+
+    spec: Document
+    real: Cluster
+    ideal: Cluster
+    pending: list[Document]
+    eventful: bool = False
+    wrote: bool = False
+    refused: bool = False
+    waited: bool = False
+    known: set[str] = field(default_factory=set)
+    lost: set[tuple[str, str]] = field(default_factory=set)
+
+    def begin(self, name: str) -> None:
+        self.eventful = self.wrote = self.refused = False
+
+    async def step(self) -> None:
+        """Let users try again what was refused, and time pass."""
+        for cluster in (self.real, self.ideal):
+            await cluster.laboratory.settle()
+        self.waited = any(not pod["spec"].get("nodeName") for pod in self.real.pods())
+        for manifest in list(self.pending):
+            if await self.real.create(manifest):
+                assert await self.ideal.create(manifest), "what is accepted before the change is accepted after it"
+                self.pending.remove(manifest)
+                self.eventful = self.wrote = True
+        for cluster in (self.real, self.ideal):
+            await cluster.passes(self.spec["seconds"])
+
+    async def disturb(self, phase: str, when: str) -> None:
+        """Let happen what the plan says."""
+        for one in self.spec.get("disturbances", ()):
+            if one.get("when", "every-step") != when or phase not in one.get("phases", ("up", "down")):
+                continue
+            for action in one["do"]:
+                before = await self.real.there()
+                accepted = await self.real.act(action)
+                if accepted:
+                    await self.ideal.act(action)
+                    [verb] = action
+                    changed = before != await self.real.there()
+                    about_nodes = verb in ("restart", "taint") or str(action[verb]).startswith(("cordon", "uncordon"))
+                    self.eventful = self.eventful or about_nodes or changed
+                    self.wrote = self.wrote or (changed and verb != "delete")
+                elif ("create" in action or "apply" in action or "patch" in action) and phase == "down":
+                    self.refused = "kube-apiserver" in self.spec["change"]
+                    self.eventful = self.eventful or self.refused
+            await self.step()
+
+    async def compare(self, at: str) -> list[str]:
+        """Return what is worse than on the ideal cluster."""
+        has, wanted = self.real.ready(), self.ideal.ready()
+        found = [f"{at}: {key[0]}: {has[key]} ready, not {count}" for key, count in wanted.items() if has[key] < count]
+        did, should = self.real.worked, self.ideal.worked
+        found += [f"{at}: {name}: {did[name]} ran, not {n}" for name, n in should.items() if did[name] < n]
+        ended, expected = self.real.ended, self.ideal.ended
+        found += [f"{at}: {name}: {n} ended, not {expected[name]}" for name, n in ended.items() if n > expected[name]]
+        return found
+
+    async def exercised(self, phase: str) -> set[str]:
+        """Return the components that had something to decide in a step."""
+        pods = self.real.pods()
+        new = self.real.made.keys() - self.known
+        created = bool(new)
+        self.known |= new
+        if created:
+            self.eventful = True
+        nodes = {one["metadata"]["name"]: one for one in (await self.real.world.client().list("Node")).items}
+        evicting = {
+            name
+            for name, node in nodes.items()
+            if any(one["effect"] == "NoExecute" for one in node["spec"].get("taints", ()))
+        }
+        found = set()
+        if created or self.wrote or (self.refused and phase == "down"):
+            found.add("kube-apiserver")
+        if created or self.waited or any(not pod["spec"].get("nodeName") for pod in pods):
+            found.add("kube-scheduler")
+        owned = any(self.real.made[uid]["metadata"].get("ownerReferences") for uid in new)
+        daemons = (await self.real.world.client().list("DaemonSet")).items
+        if owned or daemons or any(pod["spec"].get("nodeName") in evicting for pod in pods):
+            found.add("kube-controller-manager")
+        if any(
+            pod["spec"].get("nodeName")
+            for pod in pods
+            if created or pod["status"].get("phase") in ("Pending", "Running")
+        ):
+            found.add("kubelet")
+        return found
+
+
+def disagreements(plan: Document) -> list[str]:
+    """Return in what the judge and `explore` differ on a plan."""
+    parsed = loading.parse(yaml.safe_dump(plan))
+    explored = verdict.judge(parsed, playing.Alone(parsed))
+    orders = list(permutations(plan["spec"]["change"]))
+    pairs = {(one.up, one.down): one for one in explored.pairs}
+    by_order = {(str(one.phase), one.order): one for one in explored.orders}
+    found = []
+    for up, down in _sampled(orders):
+        mine, theirs = asyncio.run(judged(plan, up, down)), pairs[up, down]
+        found += _differing(f"up {up}", mine.harm["up"], theirs.rising)
+        if not mine.harm["up"] and theirs.rising.safe:
+            found += _differing(f"up {up}, down {down}", mine.harm["down"], theirs.falling)
+            for phase, order in (("up", up), ("down", down)):
+                told = by_order[phase, order]
+                if told.worst.safe and (idle := mine.exercised[phase] - set(told.worst.exercised)):
+                    found.append(f"{phase} {order}: {idle} had something to decide, and is said to be not tried")
+                if told.verdict is verdict.Verdict.SAFE and not mine.eventful[phase] and not mine.exercised[phase]:
+                    found.append(f"{phase} {order}: nothing happened, and it is said to be {told.verdict}")
+    return found
+
+
+def _sampled(orders: Sequence[Order]) -> Iterator[tuple[Order, Order]]:
+    """Yield pairs in which each order stands once up and once down; of many orders some."""
+    some = orders if len(orders) <= 2 else orders[::2]
+    yield from zip(some, reversed(orders[: len(some)]), strict=True)
+
+
+def _differing(where: str, harm: Sequence[str], way: verdict.Way) -> list[str]:
+    if bool(harm) == (not way.safe):
+        return []
+    told = [f"{one.invariant}: {one.text}" for one in way.breaks] or ["no harm"]
+    return [f"{where}: the judge finds {list(harm) or 'no harm'}; explore finds {told}"]
+
+
+# Plans
+
+
+@dataclass
+class Draw:
+    """A plan in the making."""
+
+    chance: Random
+    flavour: str
+    nodes: int
+
+    def of(self, *choices: Any) -> Any:
+        return self.chance.choice(choices)
+
+    def tolerations(self) -> list[Document]:
+        """Return tolerations: those that need the gate, those that do not, or none."""
+        kind = self.chance.choices(("new", "plain", "none", "seconds"), (6, 3, 1, 1))[0]
+        effect = self.of({}, {"effect": "NoExecute"}, {"effect": "NoSchedule"})
+        match kind:
+            case "none":
+                return []
+            case "plain":
+                return [{"key": "sla", "operator": "Exists", **effect}]
+            case "seconds":
+                return [
+                    {"key": "sla", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self.of(3, 30)}
+                ]
+        if self.flavour == "cel":
+            return [{"expression": self.of("taint.key == 'sla'", "taint.key == 'sla' && int(taint.value) > 900")}]
+        if self.flavour == "comparison":
+            return [{"key": "sla", "operator": self.of("Gt", "Gt", "Lt"), "value": "900", **effect}]
+        return [{"key": "sla", "operator": "SemverGt", "value": "1.2.0", **effect}]
+
+    def taint(self) -> Document:
+        value = self.of("2.0.0", "1.0.0") if self.flavour == "semver" else self.of("950", "800")
+        return {
+            "key": "sla",
+            "value": value,
+            "effect": self.of("NoSchedule", "NoExecute", "NoExecute", "PreferNoSchedule"),
+        }
+
+    def pod_spec(self) -> Document:
+        spec: Document = {"containers": [{"name": "main", "image": self.of("a:1", "a:2")}]}
+        if self.of(True, True, False):
+            spec["terminationGracePeriodSeconds"] = self.of(0, 2)
+        if tolerations := self.tolerations():
+            spec["tolerations"] = tolerations
+        if self.nodes > 1:
+            spec["nodeSelector"] = {"kubernetes.io/hostname": f"node-{self.chance.randint(1, self.nodes)}"}
+        if self.flavour == "semver" and self.of(True, False):
+            terms = [{"matchExpressions": [{"key": "driver", "operator": "SemverGt", "values": ["1.2.0"]}]}]
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            spec["affinity"] = {"nodeAffinity": required}
+        return spec
+
+    def workload(self, name: str) -> Document:
+        kind = self.of("Pod", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+        labels = {"app": name}
+        head = {"kind": kind, "metadata": {"name": name}}
+        if kind == "Pod":
+            return {"apiVersion": "v1", **head, "metadata": {"name": name, "labels": labels}, "spec": self.pod_spec()}
+        template: Document = {"metadata": {"labels": labels}, "spec": self.pod_spec()}
+        if kind in ("Job", "CronJob"):
+            template["spec"]["restartPolicy"] = self.of("Never", "OnFailure")
+            job = {"template": template, "backoffLimit": 6}
+            if kind == "Job":
+                return {"apiVersion": "batch/v1", **head, "spec": job}
+            return {"apiVersion": "batch/v1", **head, "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": job}}}
+        spec: Document = {"selector": {"matchLabels": labels}, "template": template}
+        if kind != "DaemonSet":
+            spec["replicas"] = self.chance.randint(1, 2)
+        if kind == "StatefulSet":
+            spec["serviceName"] = name
+        return {"apiVersion": "apps/v1", **head, "spec": spec}
+
+    def edit(self, workload: Document) -> list[Document]:
+        """Return an edit of a workload that an operator makes."""
+        kind, name = workload["kind"], workload["metadata"]["name"]
+        pods = {"ref": {"kind": "Pod", "labels": {"app": name}}, "wait": False}
+        choices = [[{"delete": pods}]] if kind != "Pod" else []
+        if kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+            patch = {"spec": {"template": {"spec": {"tolerations": self.tolerations() or None}}}}
+            choices += [[{"patch": {"ref": f"{kind}/{name}", "patch": patch}}]] * 3
+            again = {**workload, "spec": {**workload["spec"], "template": {**workload["spec"]["template"]}}}
+            again["spec"]["template"]["spec"] = {
+                **again["spec"]["template"]["spec"],
+                "containers": [{"name": "main", "image": "b:1"}],
+            }
+            choices.append([{"apply": again}])
+        if kind in ("Deployment", "ReplicaSet", "StatefulSet"):
+            choices.append([{"kubectl": f"scale {kind.lower()} {name} --replicas={self.chance.randint(0, 3)}"}])
+        if kind == "Deployment":
+            choices.append([{"kubectl": f"rollout restart deployment {name}"}])
+        choices.append([{"delete": {"ref": f"{kind}/{name}", "wait": False}}])
+        return list(self.chance.choice(choices))
+
+    def disturbance(self, number: int, workloads: Sequence[Document]) -> Document:
+        node = f"node-{self.chance.randint(1, self.nodes)}"
+        bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "more-"}, "spec": self.pod_spec()}
+        taint = self.taint()
+        text = f"{node} sla={taint['value']}:{taint['effect']}"
+        drained = {"ref": {"kind": "Pod", "labels": {"app": "a"}}, "wait": False}
+        actions = self.chance.choices(
+            [
+                self.edit(self.chance.choice(workloads)),
+                [{"create": bare}],
+                [{"taint": text}],
+                [{"taint": text}, {"taint": f"{node} sla:{taint['effect']}-"}],
+                [{"kubectl": f"cordon {node}"}, {"delete": drained}, {"kubectl": f"uncordon {node}"}],
+                [{"restart": self.of(*SINGLE[1:])}],
+            ],
+            (6, 2, 1, 1, 1, 1),
+        )[0]
+        phases = self.of(["up", "down"], ["up", "down"], ["up", "down"], ["up"], ["down"])
+        when = self.chance.choices(("every-step", "before-down"), (5, 1))[0]
+        return {"name": f"disturbance {number}", "when": when, "phases": phases, "do": actions}
+
+    def plan(self, number: int) -> Document:
+        gates = {GATES[self.flavour]: True}
+        names = self.chance.sample(SINGLE, self.chance.choices((1, 2, 3), (3, 7, 1))[0])
+        if "kube-apiserver" not in names and self.of(True, True, False):
+            names[0] = "kube-apiserver"
+        older = self.of(False, False, False, True)
+        change = (
+            {"version": VERSION, "gates": gates, "from": {"version": self.of("1.34", "1.35")}}
+            if older
+            else {"gates": gates}
+        )
+        labels = self.of({}, {"driver": "2.0.0"}, {"driver": "1.0.0"})
+        nodes = [
+            {"labels": labels, "taints": [self.taint()] if self.of(True, True, False) else []}
+            for _ in range(self.nodes)
+        ]
+        workloads = [self.workload(name) for name in "ab"[: self.chance.randint(1, 2)]]
+        others = [name for name in SINGLE if name not in names]
+        setup = [
+            {"component": {"name": name, "featureGates": gates}} for name in others if self.of(True, True, True, False)
+        ]
+        disturbances = [self.disturbance(at, workloads) for at in range(self.chance.randint(0, 2))]
+        spec = {
+            "version": VERSION,
+            "change": {name: dict(change) for name in names},
+            "nodes": nodes,
+            "workload": workloads,
+            "setup": setup,
+            "disturbances": disturbances,
+            "seconds": self.of(6, 12),
+        }
+        return {
+            "apiVersion": "mockkube.dev/v1alpha1",
+            "kind": "RolloutPlan",
+            "metadata": {"name": f"plan-{number}"},
+            "spec": spec,
+        }
+
+
+GATES = {
+    "cel": "TaintTolerationCEL",
+    "comparison": "TaintTolerationComparisonOperators",
+    "semver": "TaintTolerationNodeAffinitySemverComparisonOperators",
+}
+
+
+def drawn(number: int) -> Document:
+    """Return the plan of a number."""
+    chance = Random(number)
+    return Draw(chance, chance.choice(list(GATES)), chance.choice((1, 1, 2))).plan(number)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.heavy
+@pytest.mark.parametrize("number", range(FIRST, FIRST + PLANS))
+def test_explore_agrees_with_an_independent_judge(number: int) -> None:
+    plan = drawn(number)
+    assert disagreements(plan) == [], yaml.safe_dump(plan, sort_keys=False)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.heavy
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+def test_explore_agrees_on_the_plans_on_which_it_once_did_not(path: Path) -> None:
+    assert disagreements(yaml.safe_load(path.read_text())) == []
