@@ -33,11 +33,6 @@ class Claim:
     """What happens instead, or what the answer is, or why it was not tried."""
 
     @property
-    def text(self) -> str:
-        """Return the claim in one line: in plain words if there are any, else as quoted."""
-        return self.question or self.claim or f"“{self.quote}”"
-
-    @property
     def place(self) -> str:
         """Return the document and the section."""
         return ", ".join(filter(None, (self.source, self.section)))

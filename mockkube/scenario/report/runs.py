@@ -10,7 +10,7 @@ from typing import Final
 
 from mockkube.cluster.laboratory import PACE
 from mockkube.scenario.claim_results import ClaimResult, conclude, decide
-from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, ClaimOutcome
+from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, Claim, ClaimOutcome
 from mockkube.scenario.report import drawing, steps, trust
 from mockkube.scenario.report.breaking import events_table
 from mockkube.scenario.report.events import events_of
@@ -96,8 +96,13 @@ def _overview(results: Sequence[RunResult]) -> str:
 
 def _row(index: int, one: RunResult) -> list[str]:
     link = f'<a href="#run-{index}">{escape(one.title)}</a>'
-    claims = "<br>".join(f"{_claim_outcome(one, each)} {html(each.claim.text)}" for each in decide([one]))
+    claims = "<br>".join(f"{_claim_outcome(one, each)} {_summary(each.claim)}" for each in decide([one]))
     return [link, _result(one), claims, f"{one.virtual_seconds:.0f} s"]
+
+
+def _summary(claim: Claim) -> str:
+    """Return a claim in one line: in plain words if there are any, else as quoted."""
+    return html(claim.question or claim.claim) or f"<q>{escape(claim.quote)}</q>"
 
 
 def _result(one: RunResult) -> str:

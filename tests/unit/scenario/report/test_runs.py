@@ -58,6 +58,11 @@ def test_a_passed_run_shows_the_words_of_the_text_the_outcome_and_what_happens()
     assert "<b>What happens:</b> it goes" in page
 
 
+def test_marks_in_a_quote_are_shown_as_they_stand_in_the_text() -> None:
+    claim = Claim(quote="**Pods**: `a`", outcome="holds")
+    assert render([replace(PASSED, claims=(claim,))]).count("<q>**Pods**: `a`</q>") == 2
+
+
 def test_the_headline_counts_claims_that_do_not_hold() -> None:
     assert "<h1>mockkube test: 1 run as expected: 0 claims hold, 1 does not (1 false)</h1>" in render([PASSED])
 
