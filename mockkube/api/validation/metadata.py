@@ -70,7 +70,10 @@ def _validate_names(meta: ReadOnlyObject, check_name: NameCheck, at: str) -> lis
     name = meta.get("name")
     if not name:
         return [*found, required(f"{at}.name", "name or generateName is required")]
-    return found + [invalid(f"{at}.name", name, text) for text in check_name(name, prefix=False)]
+    found += [invalid(f"{at}.name", name, text) for text in check_name(name, prefix=False)]
+    if "\0" in name and not found:  # differs: of the kinds that take any segment of a path, etcd can hold such names
+        found.append(invalid(f"{at}.name", name, "may not contain '\\x00'"))
+    return found
 
 
 def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list[FieldError]:

@@ -483,3 +483,12 @@ async def test_a_component_without_a_name_is_refused(api: "Api") -> None:
     answer = await api.ask("POST", "/apis/control.mockkube.dev/v1alpha1/components", {"metadata": {"name": None}})
     refused(answer)
     assert "name or generateName is required" in answer.message
+
+
+@pytest.mark.parametrize("field", ["name", "generateName"])
+async def test_a_name_that_no_store_can_hold_is_refused(api: "Api", field: str) -> None:
+    body = {"metadata": {field: "a\x00b"}, "rules": []}
+    answer = await api.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", body)
+    refused(answer)
+    assert "may not contain" in answer.message
+    assert (await api.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/a%00b")).status == 404
