@@ -95,7 +95,8 @@ class Assert(Claim):
         obj, least = min(compared, key=lambda pair: len(pair[1]))
         if not least:
             return ""
-        others = f" (and {len(compared) - 1} others)" if len(compared) > 1 else ""
+        count = len(compared) - 1
+        others = f" (and {count} other{'s' if count > 1 else ''})" if count else ""
         told = [f"{about or obj['kind']} {obj['metadata']['name']}{others}" if others else about]
         return "\n  ".join([f"{told[0]}:", *map(str, least[:_SHOWN_MAX])])
 
