@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims mutants lock clean kinds
+.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims mutants judge lock clean kinds
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
+	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
 	@echo "make lock      renew the lock files (needs uv)"
 	@echo "make clean     remove what make has made, .venv included"
@@ -76,6 +77,9 @@ claims: $(DEVELOPMENT)
 
 mutants: $(DEVELOPMENT)
 	$(BIN)/python tests/mutants/run.py $(ARGS)
+
+judge: $(DEVELOPMENT)
+	MOCKKUBE_EXPLORE_PLANS=300 $(BIN)/python -m pytest -q tests/scenario/test_explore_judge.py -n $(JOBS) $(ARGS)
 
 kinds: $(DEVELOPMENT)
 	$(BIN)/python -m mockkube.api.kinds.every_kind > kinds.json.new

@@ -4,7 +4,7 @@ The definition is plain. Harm in an order is what users would not have met with 
 has its new setting from the beginning and operators do the same: fewer ready pods of some kind, or more pods that
 ended. The judge shares no code with `mockkube.scenario.explore`, and must agree with it on generated plans.
 
-`MOCKKUBE_EXPLORE_PLANS=300` plays more plans; `MOCKKUBE_EXPLORE_FIRST` skips some of them.
+`make judge` plays 300 plans, with `MOCKKUBE_EXPLORE_PLANS`; `MOCKKUBE_EXPLORE_FIRST` skips some of them.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from mockkube.scenario.laboratory_world import LaboratoryWorld
 from mockkube.scenario.world import Scene
 
 CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
-PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "25"))
+PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "12"))
 FIRST = int(os.environ.get("MOCKKUBE_EXPLORE_FIRST", "0"))
 VERSION = "1.36"
 SINGLE = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet")

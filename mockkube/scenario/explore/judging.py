@@ -11,6 +11,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client
+from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
 from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.harm import Harm
@@ -45,6 +46,8 @@ class Asking:
 
     client: Client
     clock: Clock
+    scheduler: Capabilities | None = None
+    """What the scheduler can do at the moment; None if it does nothing."""
 
 
 class Judging:
@@ -118,9 +121,10 @@ class Judging:
         lacking = await self._lacking(seen, stuck, refused, asking)
         counts = _counts(seen, looping=looping)
         missing = sum(lacking.values())
-        harm = Harm(**counts, refused=len(refused), loops=int(looping), stuck=len(stuck), missing=missing)
+        harmful_loop = looping and _is_unasked(seen)
+        harm = Harm(**counts, refused=len(refused), loops=int(harmful_loop), stuck=len(stuck), missing=missing)
         wanted = {demand.name for demand in self._plan.demands}
-        found = [*self._of_facts(seen, looping=looping), *self._of_stuck(stuck)]
+        found = [*self._of_facts(seen, looping=harmful_loop), *self._of_stuck(stuck)]
         breaks = [one for one in found if one.invariant in wanted]
         explained = {one.workload for one in breaks} if ended is None else set()
         found = [*self._of_missing(lacking, refused, explained), *self._of_end(ended)]
@@ -138,7 +142,7 @@ class Judging:
     # Pods that wait
 
     async def _stuck(self, asking: Asking) -> list[ReadOnlyObject]:
-        """Return the waiting pods that would be scheduled if all components had changed."""
+        """Return the waiting pods that would be scheduled if all components had changed, and are not about to be."""
         waiting = [pod for pod in self.waiting().values() if not self._intent.superseded(pod, self._mirror)]
         if not waiting:
             return []
@@ -148,7 +152,10 @@ class Judging:
         for pod in waiting:
             others = recording.without("Pod", pod["metadata"].get("uid", ""))
             if await Case(self._intent.meant(pod), others, caps, asking.clock).goes_to():
-                found.append(pod)
+                # one that the scheduler would place as it is only waits for its backoff to end
+                present = asking.scheduler and Case(pod, others, asking.scheduler, asking.clock)
+                if not present or not await present.goes_to():
+                    found.append(pod)
         return found
 
     def _of_stuck(self, stuck: Sequence[ReadOnlyObject]) -> list[Break]:
@@ -288,6 +295,12 @@ def _target(pod: ReadOnlyObject) -> str:
         for one in term.get("matchFields") or ():
             return str(next(iter(one.get("values") or ()), ""))
     return ""
+
+
+def _is_unasked(seen: Sequence[Fact]) -> bool:
+    """Return whether a loop is harm: one whose pods all end as they would if all had changed is none."""
+    endings = [fact for fact in seen if fact.harm in _ENDINGS]
+    return any(fact.harmful for fact in seen) or not endings
 
 
 def _looped(plan: Plan, seen: Sequence[Fact]) -> str:

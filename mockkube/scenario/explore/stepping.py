@@ -8,10 +8,11 @@ from typing import Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import Settings, is_api_server
+from mockkube.cluster.components import SCHEDULER, Settings, is_api_server
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.cluster.trace import Step
+from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.steps import InOrder, LivelockError, Worker
 from mockkube.scenario.explore import actions
 from mockkube.scenario.explore.churn import in_vain
@@ -30,6 +31,7 @@ from mockkube.scenario.explore.script import Script
 from mockkube.scenario.explore.search import State, Taken, Walked
 from mockkube.scenario.explore.taint_times import TaintTimes
 from mockkube.scenario.world import Scene
+from mockkube.scheduler.part import Scheduler
 
 PATIENCE: Final = 4
 """How many steps' time there is for what waits when all change again: controllers try again ever more seldom."""
@@ -266,11 +268,17 @@ class Journey:
     # What came of it
 
     async def _judged(self, move: Move, seen: Sequence[Fact]) -> Taken:
-        asking = Asking(self.world.client(), self.laboratory.clock)
+        asking = Asking(self.world.client(), self.laboratory.clock, self._scheduler())
         fails = failing(self.laboratory, self.mirror)
         judged = await self.judging.judge(seen, fails, asking, looping=self._looping, ended=self._ended(move))
         self._state = self.state()
         return Taken(judged.harm, judged.breaks, self._state)
+
+    def _scheduler(self) -> Capabilities | None:
+        """Return what the scheduler can do; None while it does not run, or waits for its API server."""
+        part = self.laboratory.part(SCHEDULER)
+        works = isinstance(part, Scheduler) and all(cache.synced for cache in part.caches.workers)
+        return self._settings(SCHEDULER).capabilities() if works else None
 
     def _ended(self, move: Move) -> Phase | None:
         """Return which way all have changed, if they have."""
