@@ -79,12 +79,13 @@ _NUMBERS: Final = (
     ),
     Mutation(
         "integers in other than canonical form are read", "mockkube/matching/integers.py",
-        'raise NumberError(",".join(wrong))', "return parse_int64(text)", "kep-5471/note-leading-zeros.yaml", P_5471,
+        'raise NumberError(",".join(wrong))', "return parse_int64(text)", "kep-5471/note-taint-values-are-free.yaml",
+        P_5471,
         ("tests/unit/matching/test_integers.py", *_T_5471),
     ),
     Mutation(
         "the API server does not check values of Gt and Lt", _KEP_5471, "for text in integers.integer_errors(value)]",
-        "for text in ()]", "kep-5471/failure-mode-malformed-values.yaml", P_5471, _T_5471, in_ci=True,
+        "for text in ()]", "kep-5471/note-decimal-values.yaml", P_5471, _T_5471, in_ci=True,
     ),
     Mutation(
         "devices are tolerated by number before the Beta stage", _KEP_5471, "devices_since=Maturity.BETA",
@@ -104,7 +105,7 @@ _VERSIONS: Final = (
     ),
     Mutation(
         "SemverEq compares texts", _KEP_5721, '"SemverEq": taints.comparison(semver.parse_tolerant,',
-        '"SemverEq": taints.comparison(str,', "values/V6-build-metadata.yaml", P_5721, _T_5721,
+        '"SemverEq": taints.comparison(str,', "kep-5721/note-tolerant-parsing.yaml", P_5721, _T_5721,
     ),
     Mutation(
         "the API server does not check versions", _KEP_5721, "return [invalid(at, text, str(error))]", "return []",
@@ -142,7 +143,7 @@ _VERSIONS: Final = (
     ),
     Mutation(
         "labels that are no versions are not logged", _SELECTORS, "report(outcome, key)", "pass",
-        "kep-5721/note-non-version-label.yaml", P_5721, _T_SELECTORS,
+        "kep-5721/log-of-unreadable-values.yaml", P_5721, _T_SELECTORS,
     ),
     Mutation(
         "volumes are matched without semver operators", "mockkube/matching/volumes.py",
@@ -315,7 +316,7 @@ _SHARED: Final = (
     ),
     Mutation(
         "values that cannot be read are not logged", _TAINTS, "self.report(outcome, taint)", "pass",
-        "kep-5471/note-non-numeric-taint.yaml", (*EVERYWHERE, "performance"), _T_5471, in_ci=True,
+        "kep-5471/log-of-unreadable-values.yaml", (*EVERYWHERE, "performance"), _T_5471, in_ci=True,
     ),
     Mutation(
         "tolerations of pods may be changed", "mockkube/api/kinds/core/pod/tolerations.py",
@@ -328,7 +329,7 @@ _SHARED: Final = (
 _SCHEDULER: Final = (
     Mutation(
         "NoExecute taints keep no pods away", _TOLERATION, '= ("NoSchedule", "NoExecute")', '= ("NoSchedule",)',
-        "kep-5471/two-components-no-execute.yaml", EVERYWHERE, _T_SPREAD,
+        "kep-5471/blog-example-1.yaml", EVERYWHERE, _T_SPREAD,
     ),
     Mutation(
         "PreferNoSchedule counts although it is tolerated", _TOLERATION,
@@ -337,9 +338,13 @@ _SCHEDULER: Final = (
     ),
     Mutation(
         "a changed taint wakes no pod", _TOLERATION,
-        "Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._helps)",
-        "Interest(Subject.NODE, Action.ADD, self._helps)", "kep-5500/node-update-wakes-pod.yaml", EVERYWHERE,
-        _T_SPREAD, in_ci=True,
+        "return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None",
+        "return event.old is None", "kep-5500/node-update-wakes-pod.yaml", EVERYWHERE, _T_SPREAD, in_ci=True,
+    ),
+    Mutation(
+        "every changed taint wakes every pod", _TOLERATION,
+        "return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None",
+        "return True", "performance/P8-queueing-hints.yaml", (*EVERYWHERE, "performance"), _T_SPREAD,
     ),
     Mutation(
         "an added toleration wakes no pod", _TOLERATION,
@@ -366,7 +371,7 @@ _CONTROLLERS: Final = (
     Mutation(
         "daemon pods stay under NoExecute taints they do not tolerate", _PLACEMENT,
         'self.tolerations, ("NoExecute",)) is None', "self.tolerations, ()) is not self",
-        "kep-5500/daemon-set-controller.yaml", EVERYWHERE, ("tests/unit/controllers",),
+        "kep-5500/daemon-set-template-edited.yaml", EVERYWHERE, ("tests/unit/controllers",),
     ),
 )  # fmt: skip
 
@@ -410,24 +415,24 @@ _READERS: Final = (
     Reader(
         "the scheduler, in node affinity", "mockkube/scheduler/part.py",
         "            selector_operators=selector_operators(CAPS)", "self.caps",
-        {SEMVER: ("kep-5721/scheduler-without-the-gate-affinity.yaml", "kep-5721/story-2-old-cni.yaml")},
+        {SEMVER: ("kep-5721/scheduler-without-the-gate-affinity.yaml", "kep-5721/story-1-kubelet-version.yaml")},
     ),
     Reader(
         "the controller of daemon sets, in node affinity", "mockkube/controllers/daemonset/daemonset.py",
         "self._operators = selector_operators(CAPS)", "setting.capabilities",
-        {SEMVER: ("kep-5721/two-components-daemon-set.yaml", "kep-5721/two-components-daemon-set.yaml")},
+        {SEMVER: ("kep-5721/daemon-set-affinity.yaml", "kep-5721/daemon-set-affinity.yaml")},
     ),
     Reader(
         "the kubelet", "mockkube/kubelet/part.py", "taint_rules(CAPS, cache.expression", "context.capabilities",
         {
-            NUMERIC: ("kep-5471/two-components-kubelet.yaml", "kep-5471/two-components-kubelet.yaml"),
+            NUMERIC: ("kep-5471/two-components-kubelet.yaml", "kep-5471/blog-example-1.yaml"),
             SEMVER: ("kep-5721/skew-kubelet.yaml", "kep-5721/rollback-running-pods.yaml"),
-            CEL: ("kep-5500/rollback-7-kubelet.yaml", "kep-5500/kubelet-predicate.yaml"),
+            CEL: ("kep-5500/rollback-7-kubelet.yaml", "kep-5500/note-toleration-seconds-allowed.yaml"),
         },
     ),
     Reader(
         "the kubelet, in node affinity", _ADMISSION, "            selector_operators=selector_operators(CAPS)", "caps",
-        {SEMVER: ("kep-5721/rollback-running-affinity.yaml", "kep-5721/skew-kubelet.yaml")},
+        {SEMVER: ("kep-5721/rollback-running-affinity.yaml", "kep-5721/story-1-kubelet-version.yaml")},
     ),
 )  # fmt: skip
 
@@ -445,8 +450,8 @@ _CONTROLLER_READERS: Final = (
     ControllerReader(
         "taint-eviction-controller",
         {
-            NUMERIC: ("kep-5471/two-components-no-execute.yaml", "kep-5471/two-components-no-execute.yaml"),
-            SEMVER: ("kep-5721/two-components-no-execute.yaml", "kep-5721/two-components-no-execute.yaml"),
+            NUMERIC: ("kep-5471/two-components-no-execute.yaml", "kep-5471/rollback-running-pods-no-execute.yaml"),
+            SEMVER: ("kep-5721/two-components-no-execute.yaml", "kep-5721/rollback-running-pods.yaml"),
             CEL: ("kep-5500/rollback-5-taint-eviction.yaml", "kep-5500/taint-eviction-controller.yaml"),
         },
     ),

@@ -2,7 +2,8 @@
 
     python tests/mutants/run.py                 every mutation: all scenarios of its folders, and its tests
     python tests/mutants/run.py --first         every mutation, until one scenario notices
-    python tests/mutants/run.py --sample        the sample that CI runs, until one scenario notices
+    python tests/mutants/run.py --known         every mutation: only the scenario that is known to notice
+    python tests/mutants/run.py --sample        the same for the sample that CI runs
     python tests/mutants/run.py --only TEXT     the mutations whose name has the text
     python tests/mutants/run.py --check         only whether each text still occurs
 
@@ -113,14 +114,13 @@ def failing_tests(folder: Path, paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(re.findall(r"^(?:FAILED|ERROR) \S+?(\w+\.py\S*)", done.stdout, re.MULTILINE))
 
 
-def answer(mutation: Mutation, *, first: bool) -> Answer:
-    """Return what notices a mutation; with `first` only the first scenario that does."""
+def answer(mutation: Mutation, *, first: bool, known: bool) -> Answer:
+    """Return what notices a mutation; with `first` one scenario that does, with `known` the one it names alone."""
     try:
         with mutant(mutation) as folder:
-            if first:
-                known = (TOP / "conformance" / mutation.caught_by).exists()
-                found = failing_scenarios(folder, [mutation.caught_by]) if known else ()
-                return Answer(mutation, found or failing_scenarios(folder, mutation.folders), ())
+            if first or known:
+                found = failing_scenarios(folder, [mutation.caught_by])
+                return Answer(mutation, found if found or known else failing_scenarios(folder, mutation.folders), ())
             scenarios = failing_scenarios(folder, mutation.folders)
             return Answer(mutation, scenarios, failing_tests(folder, mutation.tests))
     except (NoLonger, RuntimeError, SyntaxError, subprocess.TimeoutExpired) as error:
@@ -131,7 +131,8 @@ def main() -> int:
     """Run as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", action="store_true", help="stop at the first scenario that notices")
-    parser.add_argument("--sample", action="store_true", help="the sample of CI, with --first")
+    parser.add_argument("--known", action="store_true", help="play only the scenario that is known to notice")
+    parser.add_argument("--sample", action="store_true", help="the sample of CI, with --known")
     parser.add_argument("--check", action="store_true", help="only look whether each text still occurs")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutations whose name has the text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="mutations at a time")
@@ -145,7 +146,7 @@ def main() -> int:
         return 2 if gone else 0
     answers = []
     with ThreadPoolExecutor(asked.jobs) as pool:
-        for one in pool.map(lambda each: answer(each, first=asked.first or asked.sample), chosen):
+        for one in pool.map(lambda each: answer(each, first=asked.first, known=asked.known or asked.sample), chosen):
             answers.append(one)
             print("\n".join(lines(one)), flush=True)
     survivors = [one for one in answers if one.survived]
