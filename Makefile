@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all lint fmt bench fuzz oracle claims mutants judge lock clean kinds
+.PHONY: help up quick test test-all conformance-long lint fmt bench fuzz oracle claims mutants judge lock clean kinds
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make quick     run the quick tests: less than a minute, for the daily loop"
 	@echo "make test      run the tests on all cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
 	@echo "make test-all  run the slow tests, too: whole explorations, every kubectl; CI does"
+	@echo "make conformance-long  play the claims that speak of thousands of nodes: minutes"
 	@echo "make lint      check style, types and which room imports which"
 	@echo "make fmt       format and mend what can be mended"
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
@@ -49,6 +50,9 @@ test: $(DEVELOPMENT)
 
 test-all: $(DEVELOPMENT)
 	$(PYTEST) --durations 25 $(ARGS)
+
+conformance-long: $(INSTALLED)
+	$(BIN)/mockkube test conformance-long --timeout 900 $(ARGS)
 
 lint: $(DEVELOPMENT)
 	$(BIN)/ruff check

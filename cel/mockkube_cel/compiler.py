@@ -38,12 +38,12 @@ class Compiler:
         self._macros = {**_MACROS, **(macros.BINDINGS if bindings else {})}
         self._functions = functions
 
-    def compile(self, text: str, *, boolean: bool) -> Compiled:
+    def compile(self, text: str, *, boolean: bool, estimate: bool = True) -> Compiled:
         """Compile an expression; with `boolean`, an expression of another type is an error."""
         with room_for(2 * DEPTH_MAX):
-            return self._compile(text, boolean=boolean)
+            return self._compile(text, boolean=boolean, estimates=estimate)
 
-    def _compile(self, text: str, *, boolean: bool) -> Compiled:
+    def _compile(self, text: str, *, boolean: bool, estimates: bool) -> Compiled:
         source = Source(text)
         tree, error = self._check(source)
         if tree is None:
@@ -54,7 +54,7 @@ class Compiler:
             program = Planner(self._schema, self._functions).plan(tree)
         except PlanError as failure:
             return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
-        estimate = Estimator(self._functions, self._sizes).cost(tree)
+        estimate = Estimator(self._functions, self._sizes).cost(tree) if estimates else None
         return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
 
     def _check(self, source: Source) -> tuple[Node | None, str]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Compiled:
     """A compiled expression: its program, or the error that prevented one.
 
-    `type` is set once the expression type-checks, `estimate` once there is a program. `is_internal` marks errors that
-    upstream reports as its own rather than the expression's.
+    `type` is set once the expression type-checks, `estimate` once there is a program and if asked for. `is_internal`
+    marks errors that upstream reports as its own rather than the expression's.
     """
 
     text: str
@@ -65,9 +65,12 @@ class Environment:
         self._bindings = bindings
         self._functions = functions
 
-    def compile(self, text: str, *, boolean: bool = True) -> Compiled:
-        """Compile an expression; with `boolean`, an expression of another type is an error."""
-        return self._compiler.compile(text, boolean=boolean)
+    def compile(self, text: str, *, boolean: bool = True, estimate: bool = True) -> Compiled:
+        """Compile an expression; with `boolean`, an expression of another type is an error.
+
+        Without `estimate` nobody estimates what it costs: who only evaluates does not depend on the estimator.
+        """
+        return self._compiler.compile(text, boolean=boolean, estimate=estimate)
 
     @cached_property
     def _compiler(self) -> Compiler:

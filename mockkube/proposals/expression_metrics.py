@@ -8,6 +8,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from mockkube.matching.cel.tolerations import ExpressionCache
 
+COST_HELP = "What the evaluations of these expressions have cost, in units of CEL."
 HELP = "Expressions of tolerations that were compiled already, and that had to be."
 
 
@@ -31,6 +32,9 @@ class ExpressionMetrics:
         family.add_metric([*values, "hit"], statistics.hits)
         family.add_metric([*values, "miss"], statistics.misses)
         yield family
+        cost = GaugeMetricFamily(f"{self.name}_cost", COST_HELP, labels=[*dict(self.labels)])
+        cost.add_metric(values, statistics.cost)
+        yield cost
 
 
 def measured_cache(registry: CollectorRegistry, name: str, **labels: str) -> ExpressionCache:

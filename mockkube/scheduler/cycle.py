@@ -93,6 +93,7 @@ class Cycle:
         try:
             await self._schedule(queued)
         except Exception as error:  # one object that cannot be read must not keep other pods from being scheduled
+            self._around.log.flush(str(queued.pod.key))
             self._blame(queued, error)
             await self._give_up(queued)
 
@@ -125,7 +126,7 @@ class Cycle:
         started = self._around.clock.monotonic()
         decider = self._around.deciders[queued.pod.scheduler_name]
         state = decider.state()
-        self._around.log.flush()  # what hints have logged is about no pod of this cycle
+        self._around.log.begin()
         decision = decider.decide(state, queued.pod)
         if isinstance(decision, Refusal):
             self._around.log.info(f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT)

@@ -20,22 +20,33 @@ Lines = tuple[LogLine, ...]
 
 
 class LogBuffer:
-    """Collects the lines of a cycle; `flush` writes them to the log of the scheduler."""
+    """Collects the lines of a cycle, from `begin` to `flush`; others are written at once."""
 
     def __init__(self, log: ComponentLog, clock: Clock) -> None:
         self.fresh: list[LogLine] = []
         """Lines that nobody has taken or counted yet."""
         self._log, self._clock = log, clock
+        self._collects = False
         self._counts: dict[LogLine, int] = {}
         self._printed: LRUCache[str, bool] = LRUCache(_REMEMBERED_MAX)
 
     def error(self, message: str) -> None:
         """Add an error."""
-        self.fresh.append(LogLine(Level.ERROR, message))
+        self._add(LogLine(Level.ERROR, message))
 
     def info(self, message: str, verbosity: int) -> None:
         """Add a line that is written from a verbosity on."""
-        self.fresh.append(LogLine(Level.INFO, message, verbosity))
+        self._add(LogLine(Level.INFO, message, verbosity))
+
+    def _add(self, line: LogLine) -> None:
+        if self._collects:
+            self.fresh.append(line)
+        else:
+            self._log.write(self._clock.monotonic(), line)
+
+    def begin(self) -> None:
+        """Collect lines from now on: a cycle begins."""
+        self._collects = True
 
     def take(self) -> Lines:
         """Return the fresh lines, for somebody who keeps and counts them."""
@@ -59,15 +70,16 @@ class LogBuffer:
             for line in lines:
                 self.count(line, 1)
 
-    def flush(self, pod: str = "") -> None:
-        """Write what was counted; `pod` is whom the cycle was about."""
+    def flush(self, pod: str) -> None:
+        """Write what was collected; `pod` is whom the cycle was about."""
+        self._collects = False
         if self.fresh:
             self.settle()
         if not self._counts:
             return
         now = self._clock.monotonic()
         for line, times in self._counts.items():
-            shown = LogLine(line.level, f'{line.message} pod="{pod}"', line.verbosity) if pod else line
+            shown = LogLine(line.level, f'{line.message} pod="{pod}"', line.verbosity)
             self._log.write(now, shown, times)
             self._print(shown)
         self._counts = {}

@@ -12,6 +12,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
+from mockkube.proposals.expression_metrics import ExpressionMetrics
 from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -98,6 +99,7 @@ class Scheduler:
         self._workers = self._build_workers(owner, at_once=at_once)
         self._add_gauges()
         self.metrics.register(context.metrics)
+        context.metrics.register(ExpressionMetrics("scheduler_toleration_cel_cache", (), self.senses.expressions))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -195,15 +197,9 @@ class Scheduler:
     def _add_gauges(self) -> None:
         text = "Nodes, pods and assumed pods that the scheduler knows of."
         self.metrics.gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
-        text = "Expressions of tolerations that were compiled already, and that had to be."
-        self.metrics.gauge("scheduler_toleration_cel_cache", text, ("result",), self._expression_uses)
 
     def _cache_sizes(self) -> Mapping[Labels, float]:
         return {(kind,): size for kind, size in self.picture.sizes.items()}
-
-    def _expression_uses(self) -> Mapping[Labels, float]:
-        statistics = self.senses.expressions.statistics
-        return {("hit",): statistics.hits, ("miss",): statistics.misses}
 
 
 def build(context: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:

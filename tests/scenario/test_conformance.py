@@ -90,3 +90,14 @@ def test_the_readme_counts_claims_as_the_page_does() -> None:
 def _from_the_top(results: Sequence[RunResult]) -> list[RunResult]:
     """Return the results as one who stands in the checkout gets them."""
     return [replace(one, file=str(Path(one.file).relative_to(TOP))) for one in results]
+
+
+LONG = sorted((TOP / "conformance-long").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", LONG, ids=[file.stem for file in LONG])
+def test_a_long_scenario_can_be_read_claims_something_and_is_on_its_page(file: Path) -> None:
+    [scenario] = load(file)
+    assert scenario.name == file.stem.lower()
+    assert all(claim.source and claim.outcome for claim in scenario.claims)
+    assert f"(../conformance-long/{file.name})" in (TOP / "docs" / "conformance-long.md").read_text()

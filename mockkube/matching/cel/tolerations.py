@@ -63,6 +63,8 @@ class CacheStatistics:
 
     hits: int = 0
     misses: int = 0
+    cost: int = 0
+    """What all evaluations together have cost."""
 
 
 class ExpressionCache:
@@ -79,7 +81,7 @@ class ExpressionCache:
             self.statistics.hits += 1
             return compiled
         self.statistics.misses += 1
-        compiled = TAINTS.compile(text)
+        compiled = TAINTS.compile(text, estimate=False)  # upstream 1.36: only the API server estimates
         self._compiled[text] = compiled
         return compiled
 
@@ -93,7 +95,9 @@ class ExpressionCache:
         from mockkube_cel.values import CelError  # late, like the compiler that is loaded by now
 
         def test(taint: ReadOnlyObject) -> Outcome:
-            value = evaluate(compiled, taint).value
+            evaluation = evaluate(compiled, taint)
+            self.statistics.cost += evaluation.cost
+            value = evaluation.value
             return Unreadable("taint", text, value.message) if type(value) is CelError else value is True
 
         return test

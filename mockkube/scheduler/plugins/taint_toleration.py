@@ -3,10 +3,12 @@
 upstream 1.36: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.answers import near_misses
@@ -23,6 +25,18 @@ KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 _DISCOURAGING: Final = "PreferNoSchedule"
 _NAMES_THE_TAINT_BEFORE: Final = Version(1, 34)
 """From this version on the message leaves out which taint it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NearMisses:
+    """Why tolerations do not match a taint: found out when somebody reads it, for expressions can be dear."""
+
+    tolerations: Tolerations
+    taint: ReadOnlyObject
+    caps: Capabilities
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(near_misses(self.tolerations, self.taint, self.caps))
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -61,7 +75,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         reason = "node(s) had untolerated taint(s)"
         if self._names_the_taint:
             reason = f"node(s) had untolerated taint {{{taint.get('key', '')}: {taint.get('value', '')}}}"
-        return Status.unresolvable(reason, taint=taint, tolerations=near_misses(tolerations, taint, self._caps))
+        return Status.unresolvable(reason, taint=taint, tolerations=_NearMisses(tolerations, taint, self._caps))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Have every pod scored: one without tolerations has most to avoid."""

@@ -53,7 +53,7 @@ def test_a_refusal_tells_which_tolerations_came_near_and_why_they_do_not_match(w
     pod = world.pod(tolerations=[{"key": "other", "operator": "Exists"}, gt])
     facts = world.filter(world.build(TaintToleration), pod)["n1"].facts
     assert facts["taint"] == _SLA
-    assert facts["tolerations"] == [{"toleration": gt, "reason": "TaintTolerationComparisonOperators is off"}]
+    assert list(facts["tolerations"]) == [{"toleration": gt, "reason": "TaintTolerationComparisonOperators is off"}]
 
 
 def test_nodes_rank_by_the_taints_that_pods_had_better_avoid(world) -> None:
