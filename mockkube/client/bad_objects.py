@@ -5,7 +5,7 @@ reads hundreds of others. `suspects` finds the objects that were in hand where a
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,8 @@ UNREADABLE: Final = "unreadable"
 _SHOWN_MAX: Final = 10_000
 _LOGGED_MAX: Final = 10_000
 _MESSAGE_MAX: Final = 500
+_FRAMES_MAX: Final = 20
+"""Functions that are looked into: what inner ones held says more than what outer ones did."""
 
 _LOG: Final = logging.getLogger("mockkube.objects")
 
@@ -97,15 +99,60 @@ def name_of(reader: Any) -> str:
     return owner.__qualname__ if callable(owner) and hasattr(owner, "__qualname__") else type(owner).__name__
 
 
-def suspects(error: Exception) -> Iterator[ReadOnlyObject]:
-    """Yield the objects that the variables of the failed functions held, the innermost function first."""
-    seen: set[int] = set()
-    for frame in reversed(_frames(error.__traceback__)):
-        for value in list(frame.values()):
-            obj = value if isinstance(value, dict) else getattr(value, "obj", None)
-            if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict) and id(obj) not in seen:
-                seen.add(id(obj))
-                yield obj
+def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda obj: False) -> list[ReadOnlyObject]:
+    """Return the objects that the failed functions had in hand, the most suspicious first, without one's own.
+
+    If the most suspicious is one's own there is no other.
+    """
+    frames = [list(frame.values()) for frame in reversed(_frames(error.__traceback__))]
+    found = {id(obj): obj for values in frames for value in values if (obj := _object_in(value)) is not None}
+    culprit = _culprit(frames, list(found.values()))
+    if culprit is not None and own(culprit):
+        return []
+    others = [obj for obj in found.values() if obj is not culprit and not own(obj)]
+    return others if culprit is None else [culprit, *others]
+
+
+def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnlyObject | None:
+    """Return the object that the innermost function with any held, or held a piece of; None if there are several."""
+    for values in frames[:_FRAMES_MAX]:
+        for piece in values:
+            whole = next((obj for obj in found if isinstance(piece, dict | list) and _contains(obj, piece)), None)
+            if whole is not None and whole is not piece:
+                return whole
+        wholes = {id(obj): obj for value in values if (obj := _object_in(value)) is not None}
+        odd = [obj for obj in wholes.values() if _is_odd(obj)]
+        if wholes:
+            return next(iter(odd or wholes.values())) if len(odd or wholes) == 1 else None
+    return None
+
+
+def _is_odd(obj: ReadOnlyObject) -> bool:
+    """Return whether an object lacks the shape that all objects share."""
+    metadata = obj["metadata"]
+    texts = [metadata.get(name) or {} for name in ("labels", "annotations")]
+    lists = [metadata.get(name) or [] for name in ("ownerReferences", "finalizers")]
+    parts = [obj.get(name) or {} for name in ("spec", "status")]
+    if not all(isinstance(one, dict) for one in (*texts, *parts)) or not all(isinstance(one, list) for one in lists):
+        return True
+    return any(not isinstance(value, str) for one in texts for value in one.values())
+
+
+def _object_in(value: object) -> ReadOnlyObject | None:
+    obj = value if isinstance(value, dict) else getattr(value, "obj", None)
+    return obj if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict) else None
+
+
+def _contains(whole: object, piece: object) -> bool:
+    """Return whether a piece is, itself, somewhere in an object."""
+    waiting: list[object] = [whole]
+    while waiting:
+        one = waiting.pop()
+        if one is piece:
+            return True
+        if isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+    return False
 
 
 def _frames(trace: TracebackType | None) -> list[dict[str, Any]]:

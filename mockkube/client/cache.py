@@ -164,10 +164,8 @@ class ListWatch:
 
     def holds(self, obj: ReadOnlyObject) -> bool:
         """Whether that is the present state of an object."""
-        try:
-            return self.get(key_of(obj)) is obj
-        except (KeyError, TypeError):
-            return False
+        key = _key(obj)
+        return key is not None and self.get(key) is obj
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
         """Treat an object that a reader has failed on as gone, until it changes; return whether it is hidden."""
@@ -315,6 +313,16 @@ def _since(change: Change, taken: ReadOnlyObject | None) -> Change:
     return Change(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
 
 
+def _key(obj: ReadOnlyObject) -> Key | None:
+    """Return the key of what may be no object at all."""
+    try:
+        key = key_of(obj)
+        hash(key)
+    except (KeyError, TypeError):
+        return None
+    return key
+
+
 def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
     return (obj["metadata"].get("namespace", ""),)
 
@@ -347,11 +355,11 @@ class Caches:
             )
         return self._caches[key]
 
-    def blame(self, reader: str, error: Exception, *, spare: Callable[[str, ReadOnlyObject], bool]) -> bool:
-        """Hide the object that most probably made a reader fail; False if there is none that is not to be spared."""
-        for obj in suspects(error):
+    def blame(self, reader: str, error: Exception, *, own: Key) -> bool:
+        """Hide the object that most probably made a reader fail on a pod; False if that is the pod itself, or none."""
+        for obj in suspects(error, lambda one: one.get("kind") == "Pod" and _key(one) == own):
             for cache in self._caches.values():
-                if cache.holds(obj) and not spare(cache.kind, obj) and cache.hide(obj, reader, error):
+                if cache.holds(obj) and cache.hide(obj, reader, error):
                     return True
         return False
 

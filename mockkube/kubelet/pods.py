@@ -122,7 +122,7 @@ class PodWorker:
 
     def _stumble(self, key: Key, error: Exception) -> None:
         """Go on without the object that makes a pod fail if it is another; else the pod fails, for all to see."""
-        if self._caches.blame(self.name, error, spare=lambda kind, obj: kind == "Pod" and key_of(obj) == key):
+        if self._caches.blame(self.name, error, own=key):
             self._queue.add(key)
             return
         self._caches.bad.fail(self.name, "Pod", key, error)

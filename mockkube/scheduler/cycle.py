@@ -12,7 +12,6 @@ from mockkube.api.errors import ApiError
 from mockkube.api.fields import quoted
 from mockkube.client.cache import Caches
 from mockkube.client.events import WARNING
-from mockkube.client.protocol import key_of
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
@@ -109,7 +108,7 @@ class Cycle:
     def _blame(self, queued: Queued, error: Exception) -> None:
         """Act as if the object were not there that made the cycle fail; the pod itself fails until it changes."""
         pod, caches = queued.pod, self._around.caches
-        if not caches.blame(self.name, error, spare=lambda kind, obj: kind == "Pod" and key_of(obj) == pod.key):
+        if not caches.blame(self.name, error, own=pod.key):
             caches.bad.fail(self.name, "Pod", pod.key, error)
 
     def _is_to_be_skipped(self, queued: Queued) -> bool:

@@ -16,7 +16,7 @@ from mockkube.apiserver.background.api_service_priorities import CUSTOM, Priorit
 from mockkube.apiserver.background.rounds import Rounds
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
-from mockkube.apiserver.registry.cache import Change, Collection, Record
+from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Record
 from mockkube.apiserver.registry.creation import DEFINITIONS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
@@ -130,6 +130,8 @@ class Registrations:
         for record in (change.record, change.previous):
             if record is not None:
                 self.rounds.add(*self._names_in(record))
+        if change.type is ChangeType.DELETED:
+            self._registry.services.cache.bad.forget("customresourcedefinitions", change.record.name)
 
     async def _create(self, wanted: Object | None) -> None:
         if wanted is None:

@@ -149,7 +149,7 @@ class Controller(ABC):
 
         What the key's object controls is its own too: who could not see its pods would make others in their place.
         """
-        return any(not _is_own(key, obj) and self.pass_over(obj, error) for obj in suspects(error))
+        return any(self.pass_over(obj, error) for obj in suspects(error, lambda obj: _is_own(key, obj)))
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Act as if an object were not there until it changes; False if it is in none of the caches."""
