@@ -240,7 +240,7 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 
 @asynccontextmanager
 async def fuzzer(
-    seed: int, findings: Findings, *, version: str, components: bool
+    seed: int, findings: Findings, *, version: str, components: bool, durable: bool
 ) -> AsyncIterator[tuple[Fuzzer, Surroundings]]:
     """Run a cluster and what sends requests to it."""
     made: list[tuple[Surroundings, servers.Server]] = []
@@ -249,7 +249,7 @@ async def fuzzer(
         made.append((given, servers.build_api_server(given)))
         return made[-1][1]
 
-    settings: dict[str, Any] = {"name": "fuzz", "port": 0, "ephemeral": True, "tls": False, "version": version}
+    settings: dict[str, Any] = {"name": "fuzz", "port": 0, "ephemeral": not durable, "tls": False, "version": version}
     settings |= {"nodes": 3} if components else {"without": COMPONENTS}
     log = LogWatch(findings)
     logging.getLogger().addHandler(log)
@@ -279,7 +279,7 @@ async def fuzz(given: argparse.Namespace, findings: Findings) -> bool:
     count, seed, seconds_max = given.requests, given.seed, given.seconds_max
     measured: list[float] = []
     began = time.perf_counter()
-    settings = {"version": given.version, "components": given.components}
+    settings = {"version": given.version, "components": given.components, "durable": given.durable}
     async with fuzzer(seed, findings, **settings) as (sender, surroundings):
         await sender.clear()
         for end in range(ROUND, count + ROUND, ROUND):
@@ -312,6 +312,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--durable", action="store_true", help="with SQLite instead of memory")
     parser.add_argument("--version", default=str(DEFAULT), help="of Kubernetes")
     parser.add_argument("--seconds-max", type=float, default=float("inf"))
     parser.add_argument("--components", action="store_true", help="with scheduler, controllers and kubelets at work")
