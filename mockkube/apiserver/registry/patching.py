@@ -162,6 +162,10 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
         obj = resource.services.codec.decode(resource.node, patched, found)
     except Mismatch as error:
         raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
+    if resource.open_kind and (version := obj.get("apiVersion", "")) != resource.api_version:
+        # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateTypeMeta
+        wrong = [invalid("apiVersion", version, f"must be {resource.api_version}")]
+        raise Invalid(resource.group, resource.kind.kind, call.name, wrong)
     texts = given.repeats.told()
     if given.type is PatchType.JSON:
         texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
@@ -178,9 +182,12 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
 
 def _other_kind(resource: Resource, patched: Any) -> str | None:
     """What is wrong with a patch that makes the object one of another kind."""
-    if resource.open_kind or not isinstance(patched, dict):
+    if not isinstance(patched, dict):
         return None
     kind, version = patched.get("kind"), patched.get("apiVersion")
+    if resource.open_kind:
+        # upstream 1.36: apimachinery/pkg/apis/meta/v1/unstructured/helpers.go
+        return None if kind else f"Object 'Kind' is missing in '{_json(patched)}'"
     if kind == resource.kind.kind and version == resource.api_version:
         return None
     return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
@@ -193,8 +200,10 @@ def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:
 
 
 def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
-    if given.type is PatchType.STRATEGIC:
-        shown = gotext.printed(given.document)
-    else:
-        shown = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
+    shown = gotext.printed(given.document) if given.type is PatchType.STRATEGIC else _json(patched)
     return Invalid("", "", "", [invalid("patch", shown, why)])
+
+
+def _json(value: Any) -> str:
+    """Return a value as Go writes it."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -182,3 +182,26 @@ async def test_objects_of_a_definition_that_is_given_another_kind_stay_readable(
     for _ in range(3):  # while the name is settled again
         assert (await api.get(f"{path}/one"))["metadata"]["name"] == "one"
         assert [one["metadata"]["name"] for one in (await api.get(path))["items"]] == ["one"]
+
+
+@pytest.mark.parametrize("field", ["kind", "apiVersion", "metadata", "spec"])
+@pytest.mark.parametrize("change", ["removed", None, 1, "Other", "a/b/c", [], {}, True])
+async def test_a_patch_may_make_anything_of_a_custom_resource_but_a_bug(api: "Api", field: str, change: object) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    names = {"plural": "odds", "singular": "odd", "kind": "Odd", "listKind": "OddList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    spec = {"group": "odds.example", "scope": "Cluster", "names": names, "versions": [version]}
+    await api.ask("POST", path, {"metadata": {"name": "odds.odds.example"}, "spec": spec})
+    odd = {"apiVersion": "odds.example/v1", "kind": "Odd", "metadata": {"name": "one"}, "spec": {"a": 1}}
+    await api.ask("POST", "/apis/odds.example/v1/odds", odd)
+    removed = {"op": "remove", "path": f"/{field}"}
+    operation = removed if change == "removed" else {"op": "replace", "path": f"/{field}", "value": change}
+    for part in ("", "/status"):
+        at = f"/apis/odds.example/v1/odds/one{part}"
+        answer = await api.ask("PATCH", at, [operation], media="application/json-patch+json")
+        assert answer.status != 500
+        merge = {field: None if change == "removed" else change}
+        answer = await api.ask("PATCH", at, merge, media="application/merge-patch+json")
+        assert answer.status != 500
+    assert (await api.get("/apis/odds.example/v1/odds/one"))["kind"] == "Odd"
