@@ -50,7 +50,8 @@ def command(
 
 async def _schedule(kubeconfig: Path, name: str, caps: Capabilities, given: dict[str, Any] | None) -> None:
     from mockkube.client import kubeconfig as kubeconfigs
-    from mockkube.scheduler import configuration, standalone
+    from mockkube.scheduler import standalone
+    from mockkube.scheduler.configuration import configuration
 
     access = kubeconfigs.read(kubeconfig, name)
     stop = asyncio.Event()

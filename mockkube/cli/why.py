@@ -45,7 +45,7 @@ def _exit(report: Mapping[str, Any]) -> Exit:
         return Exit.FAILED if report["refusals"] or not report["pods"] else Exit.OK
     if report["gone"]:
         return Exit.USAGE
-    from mockkube.cluster.why.happened import TURNED_AWAY
+    from mockkube.explain.pod_fate import TURNED_AWAY
 
     return Exit.FAILED if report["obstacle"] or report["fate"] in TURNED_AWAY else Exit.OK
 
@@ -55,7 +55,7 @@ def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
     from mockkube.api.errors import ApiError
     from mockkube.cli.why_sources import Asked, report_made_here, report_of_cluster, report_of_maker
     from mockkube.client import kubeconfig
-    from mockkube.scheduler.configuration import ConfigurationError as Unusable
+    from mockkube.scheduler.configuration.configuration import ConfigurationError as Unusable
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
     asked = Asked(name=name, path=path, **given)
@@ -83,6 +83,6 @@ def _print(report: Mapping[str, Any], output: str) -> None:
             plain = json.loads(json.dumps(report, default=str))
             click.echo(yaml.safe_dump(plain, sort_keys=False, width=1000), nl=False)
         case _:
-            from mockkube.cluster.why.text import lines, lines_of_maker
+            from mockkube.explain.text import lines, lines_of_maker
 
             click.echo("\n".join((lines_of_maker if "maker" in report else lines)(report)))

@@ -12,20 +12,15 @@ from mockkube.cli.control_page import read_page
 from mockkube.cli.live import LiveCluster, read_kubeconfig
 from mockkube.cli.questions import capabilities_of, gates_of, scheduler_configuration, version_of
 from mockkube.client import kubeconfig
-from mockkube.cluster.components import (
-    API_SERVER,
-    KUBELET,
-    SCHEDULER,
-    SINGLE,
-    Settings,
-)
+from mockkube.cluster.components import SINGLE, Settings
 from mockkube.cluster.errors import ConfigurationError, StartError
+from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 from mockkube.proposals.outside import usual_trains
 
 if TYPE_CHECKING:
     from mockkube.client.protocol import Client
-    from mockkube.cluster.why.team import Team
+    from mockkube.explain.components import Team
 
 _COMPONENT: Final = "Component.control.mockkube.dev"
 _AGENT: Final = "mockkube-why"
@@ -82,8 +77,8 @@ async def report_made_here(asked: Asked) -> dict[str, Any]:
     from mockkube.api.errors import NotFound
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
-    from mockkube.cluster.why.asking import Question
-    from mockkube.cluster.why.owners import instead_of
+    from mockkube.explain.owners import instead_of
+    from mockkube.explain.pod_explainer import Question
     from mockkube.runtime.clock import RealClock
 
     clock, key = RealClock(), Key(asked.namespace, asked.name)
@@ -99,8 +94,8 @@ async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
     """Return what would become of the pods of something that makes pods; ConfigurationError if there is none."""
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
-    from mockkube.cluster.why.making import making_of
-    from mockkube.cluster.why.owners import maker_of
+    from mockkube.explain.owner_explanation import making_of
+    from mockkube.explain.owners import maker_of
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
@@ -126,7 +121,7 @@ async def _team(client: "Client", asked: Asked) -> "Team":
 def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
     """Return the components as the control API describes them, the scheduler as the user does."""
     from mockkube.cluster.control.component import Asked as Wish
-    from mockkube.cluster.why.team import team_of
+    from mockkube.cluster.explained_components import team_of
 
     wishes = {name: Wish.read(one, usual_trains()) for name, one in components.items()}
     wishes[SCHEDULER] = replace(wishes[SCHEDULER], settings=_scheduler(asked, wishes[SCHEDULER].settings))
@@ -143,7 +138,8 @@ def _scheduler(asked: Asked, usual: Settings) -> Settings:
 
 async def _guessed(client: "Client", asked: Asked) -> "Team":
     """Return the components of a cluster that says little of them: its version, and those of its nodes."""
-    from mockkube.cluster.why.team import Member, Team, standing_of
+    from mockkube.cluster.explained_components import standing_of
+    from mockkube.explain.components import Member, Team
 
     live = LiveCluster(read_kubeconfig([asked.path], asked.context or None))
     version = _supported(live.version())

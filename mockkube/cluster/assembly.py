@@ -20,7 +20,7 @@ from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEn
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import ApiError
-from mockkube.cluster.components import KUBELET, judge
+from mockkube.cluster.components import judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
 from mockkube.cluster.credentials import Credentials
@@ -41,6 +41,7 @@ from mockkube.cluster.state import (
     without_password,
 )
 from mockkube.cluster.vault import FileVault, MemoryVault
+from mockkube.features.components import KUBELET
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.virtual import VirtualClock

@@ -13,6 +13,7 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.readings import ComponentConfiguration
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import Notice, validate_gates
@@ -22,20 +23,11 @@ from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
-API_SERVER: Final = "kube-apiserver"
-SCHEDULER: Final = "kube-scheduler"
-CONTROLLER_MANAGER: Final = "kube-controller-manager"
-KUBELET: Final = "kubelet"
 SINGLE: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
 
 _PARTS: Final = {SCHEDULER: "scheduler", CONTROLLER_MANAGER: "controllers", KUBELET: "kubelets"}
 _NOTHING: Final = ComponentConfiguration()
 _REMEMBERED_MAX: Final = 256
-
-
-def is_api_server(component: str) -> bool:
-    """Whether a component is an API server."""
-    return component.partition(".")[0] == API_SERVER
 
 
 @dataclass(frozen=True, slots=True)

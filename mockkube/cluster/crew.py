@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from mockkube.cluster.components import KUBELET
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.plane import ControlPlane
 from mockkube.cluster.control.reporting import Doing
 from mockkube.cluster.parts import Runner
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.workshop import Workshop
+from mockkube.features.components import KUBELET
 
 
 class Crew:

@@ -1,11 +1,11 @@
 """What the command line of a component would say: as far as it was told what flags tell, under their names."""
 
-# upstream 1.36: cmd/*/app/options; what a mock has no use for is left out
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, Settings, is_api_server
+from mockkube.cluster.components import Settings
 from mockkube.cluster.configuration import ClusterConfiguration
+from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, is_api_server
 
 
 def flags_of(configuration: ClusterConfiguration, settings: Settings) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.registry.cache import Change
-from mockkube.cluster.components import API_SERVER, Settings, is_api_server
+from mockkube.cluster.components import Settings
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.control.following import is_report
@@ -31,6 +31,7 @@ from mockkube.cluster.servers import Server, Surroundings
 from mockkube.cluster.stage import Stage
 from mockkube.cluster.state import Summary
 from mockkube.cluster.workshop import Workshop
+from mockkube.features.components import API_SERVER, is_api_server
 from mockkube.runtime.component_log import ComponentLog
 
 if TYPE_CHECKING:

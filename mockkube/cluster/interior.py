@@ -9,7 +9,7 @@ from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
 from mockkube.apiserver.service_account_tokens import TokenIssuer
-from mockkube.cluster.components import API_SERVER, SCHEDULER, settings_of
+from mockkube.cluster.components import settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.catalogue import WHY
 from mockkube.cluster.control.clock import CLOCK
@@ -30,6 +30,7 @@ from mockkube.cluster.timekeeper import TimeKeeper
 from mockkube.cluster.vault import Vault
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.cluster.why_page import WhyPage
+from mockkube.features.components import API_SERVER, SCHEDULER
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.virtual import VirtualClock

@@ -19,7 +19,7 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
 from mockkube.client.protocol import Key
 from mockkube.cluster.certificates import ADMIN
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, is_api_server, judge
+from mockkube.cluster.components import judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.definitions import GROUP
@@ -36,6 +36,7 @@ from mockkube.cluster.servers import build_api_server
 from mockkube.cluster.trace import Trace
 from mockkube.cluster.turns import Turns
 from mockkube.cluster.vault import MemoryVault
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, is_api_server
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.component_log import ComponentLog
@@ -44,7 +45,7 @@ from mockkube.runtime.steps import Chooser, InOrder, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 
 if TYPE_CHECKING:
-    from mockkube.cluster.why.account import Account
+    from mockkube.explain.explanation import Account
 
 PACE: Final[Flags] = {"kube-api-qps": 20, "kube-api-burst": 30}
 """Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: nobody waits for virtual

@@ -9,11 +9,11 @@ from mockkube.api.errors import NotFound, Unavailable
 from mockkube.apiserver.http.asked import Asked as Request
 from mockkube.apiserver.http.plain import METRICS_MEDIA
 from mockkube.apiserver.http.zpages import Pages, Subject
-from mockkube.cluster.components import is_api_server
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.catalogue import PAGES
 from mockkube.cluster.flags import flags_of
 from mockkube.cluster.fleet import Fleet
+from mockkube.features.components import is_api_server
 from mockkube.runtime.clock import Clock
 
 _PATHS: Final = tuple(f"/{page}" for page in PAGES)

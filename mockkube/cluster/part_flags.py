@@ -1,6 +1,5 @@
 """What components beside the API servers are told by flags of their own, in upstream's names."""
 
-# upstream 1.36: cmd/kube-controller-manager/app/options, cmd/kube-scheduler/app/options
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -10,12 +9,13 @@ from typing import Any, Final
 from mockkube_cel.golang import gotime
 
 from mockkube.api.names import dns_subdomain
-from mockkube.cluster.components import CONTROLLER_MANAGER, SCHEDULER, settings_of
+from mockkube.cluster.components import settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.parts import Flags
 from mockkube.controllers.options import NodeOptions, Options
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.features.versions import Version
 
 _NANOS: Final = 1_000_000_000
@@ -148,7 +148,7 @@ def _check_names(component: str, own: Flags) -> None:
 
 
 def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> None:
-    from mockkube.scheduler import configuration as schedulers  # with it come the plugins
+    from mockkube.scheduler.configuration import configuration as schedulers  # with it come the plugins
 
     try:
         schedulers.read(given, capabilities)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.stage import Stage
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Bell, Worker
 
@@ -46,7 +46,7 @@ def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str
 
 def _scheduler(context: PartContext, flags: Flags) -> Part:
     from mockkube.cluster.part_flags import scheduler_configuration
-    from mockkube.scheduler.part import build
+    from mockkube.scheduler.scheduler import build
 
     return build(context, scheduler_configuration(flags))
 
@@ -59,7 +59,7 @@ def _controllers(context: PartContext, flags: Flags) -> Part:
 
 
 def _kubelets(context: PartContext, flags: Flags) -> Part:
-    from mockkube.kubelet.part import build
+    from mockkube.kubelet.kubelets import build
 
     return build(context)
 

@@ -12,14 +12,14 @@ from mockkube.apiserver.local import LocalClient
 from mockkube.apiserver.registry.options import first
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import SCHEDULER
 from mockkube.cluster.fleet import Fleet
 from mockkube.cluster.parts import Flags
+from mockkube.features.components import SCHEDULER
 from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
-    from mockkube.cluster.why.account import Account
-    from mockkube.cluster.why.team import Team
+    from mockkube.explain.components import Team
+    from mockkube.explain.explanation import Account
 
 _FORMATS: Final = ("json", "text")
 _READER: Final = Identity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube")
@@ -42,16 +42,16 @@ class WhyPage:
         report = account.as_json()
         if output == "json":
             return exchange.json(report)
-        from mockkube.cluster.why.text import lines
+        from mockkube.explain.text import lines
 
         return exchange.respond("".join(f"{line}\n" for line in lines(report)).encode(), media=TEXT)
 
     async def account(self, key: Key) -> "Account":
         """Return what is to be said of a pod; NotFound, with what may have been meant, if nobody has heard of it."""
         from mockkube.cluster.part_flags import scheduler_configuration
-        from mockkube.cluster.why.asking import Question
-        from mockkube.cluster.why.owners import instead_of
-        from mockkube.scheduler.configuration import ConfigurationError
+        from mockkube.explain.owners import instead_of
+        from mockkube.explain.pod_explainer import Question
+        from mockkube.scheduler.configuration.configuration import ConfigurationError
 
         assert self.fleet is not None, "requests come when the fleet listens"
         team = _team_of(self.fleet)
@@ -68,7 +68,7 @@ class WhyPage:
 
 def _team_of(fleet: Fleet) -> "Team":
     """Return the components of a fleet, as they are now."""
-    from mockkube.cluster.why.team import team_of
+    from mockkube.cluster.explained_components import team_of
 
     asked = {summary.name: fleet.asked(summary.name) for summary in fleet.summaries()}
     return team_of(asked, {name: _idle(fleet, name) for name in asked})
@@ -81,7 +81,7 @@ def _idle(fleet: Fleet, name: str) -> str:
 
 def _unheard(part: object) -> str:
     """Return what a scheduler still waits to hear of before it decides anything; empty if it waits for nothing."""
-    from mockkube.scheduler.part import Scheduler
+    from mockkube.scheduler.scheduler import Scheduler
 
     if not isinstance(part, Scheduler):
         return ""

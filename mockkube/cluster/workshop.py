@@ -10,12 +10,12 @@ from mockkube.apiserver.local_desk import LocalDoor
 from mockkube.client import identity
 from mockkube.client.identity import Identity
 from mockkube.client.sight import Sight
-from mockkube.cluster.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import End, Line
 from mockkube.cluster.parts import BUILDERS, Flags, PartContext
 from mockkube.cluster.stage import Stage
+from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import schema_for

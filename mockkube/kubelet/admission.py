@@ -11,8 +11,8 @@ from mockkube.api.requests import RequestRules
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.kubelet.admitted_pod import Guest, Port, is_critical, is_static
 from mockkube.kubelet.declared_features import FeatureRules
-from mockkube.kubelet.guests import Guest, Port, is_critical, is_static
 from mockkube.kubelet.preemption import NoVictims, victims
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.kubelet.script import Exit
+from mockkube.kubelet.container_behavior import Exit
 from mockkube.shell.entrypoints import has_command
 
 Ends = Callable[[int, datetime], Exit | None]

@@ -10,9 +10,9 @@ from typing import Final
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.commands import Ends
+from mockkube.kubelet.container_behavior import Script
 from mockkube.kubelet.images import digest_of, image_id
-from mockkube.kubelet.restarts import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
-from mockkube.kubelet.script import Script
+from mockkube.kubelet.restart_rules import LOST_EXIT_CODE, RESTARTING_ALL, RestartRules
 
 _REMOVED: Final = "The container is removed because RestartAllContainers in place"
 

@@ -7,12 +7,12 @@ from typing import Final
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.commands import Ends, ends_of
+from mockkube.kubelet.container_behavior import Exit, Script, read_script
 from mockkube.kubelet.containers import Note, Progress, Stage, advance, is_sidecar, removed
-from mockkube.kubelet.endings import overdue, stop, stopped, unreached
-from mockkube.kubelet.plans import NOTHING, Host, Plan
 from mockkube.kubelet.pod_status import PENDING, TERMINAL, Facts, is_initialized, phase_of
-from mockkube.kubelet.report import changed, status_of, statuses_of
-from mockkube.kubelet.script import Exit, Script, read_script
+from mockkube.kubelet.status_report import changed, status_of, statuses_of
+from mockkube.kubelet.sync_result import NOTHING, Host, Plan
+from mockkube.kubelet.termination import overdue, stop, stopped, unreached
 
 _COMPLETES: Final = Exit()
 

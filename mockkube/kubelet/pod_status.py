@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.kubelet.containers import is_sidecar
-from mockkube.kubelet.restarts import RESTARTING_ALL, RestartRules
+from mockkube.kubelet.restart_rules import RESTARTING_ALL, RestartRules
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"

@@ -6,7 +6,7 @@ upstream 1.36: pkg/kubelet/preemption/preemption.go
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from mockkube.kubelet.guests import Guest
+from mockkube.kubelet.admitted_pod import Guest
 
 REASON: Final = "Preempting"
 MESSAGE: Final = "Preempted in order to admit critical pod"

@@ -15,8 +15,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission import AdmissionRules, Rejection
+from mockkube.kubelet.admitted_pod import Guest
 from mockkube.kubelet.containers import Note
-from mockkube.kubelet.guests import Guest
 
 INFEASIBLE: Final = "Infeasible"
 DEFERRED: Final = "Deferred"

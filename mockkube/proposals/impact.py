@@ -7,14 +7,12 @@ for whatever gate and kind; what the second one loses or refuses and the first d
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.fields import FieldError
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.features.components import API_SERVER
 from mockkube.proposals.view import View, lost
-
-API_SERVER: Final = "kube-apiserver"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
@@ -17,10 +18,6 @@ from mockkube.proposals.impact import Finding, finding
 from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
 from mockkube.proposals.places import Part
 from mockkube.proposals.view import View, lost
-
-SCHEDULER: Final = "kube-scheduler"
-CONTROLLER_MANAGER: Final = "kube-controller-manager"
-KUBELET: Final = "kubelet"
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _EVICTING: Final = ("NoExecute",)

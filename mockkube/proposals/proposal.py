@@ -115,7 +115,7 @@ class SchedulerPlugin:
 
     name: str
     factory: Callable[[Any, Any], Any]
-    """A class from `mockkube.scheduler.framework.plugins`, or what else builds a plugin of context and arguments."""
+    """A class from `mockkube.scheduler.framework.interface`, or what else builds a plugin of context and arguments."""
     weight: int = 0
     """The weight of its score."""
     default: bool = True

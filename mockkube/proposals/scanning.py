@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from mockkube.api.codec import Mismatch
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.impact import API_SERVER, Finding, distinct, server_findings
-from mockkube.proposals.placement import CONTROLLER_MANAGER, KUBELET, SCHEDULER, Placement
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.proposals.impact import Finding, distinct, server_findings
+from mockkube.proposals.placement import Placement
 from mockkube.proposals.view import View
 
 COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)

@@ -9,13 +9,14 @@ from mockkube.api.types import Object
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, Identity, user_agent
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.cluster.components import CONTROLLER_MANAGER, Settings
+from mockkube.cluster.components import Settings
 from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
 from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.control.reporting import dated
 from mockkube.cluster.laboratory import Laboratory
 from mockkube.cluster.readings import VIRTUAL
 from mockkube.controllers.controller_manager import ControllerManager
+from mockkube.features.components import CONTROLLER_MANAGER
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry

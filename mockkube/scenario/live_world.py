@@ -8,11 +8,12 @@ from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Client, Key, PatchType
-from mockkube.cluster.components import API_SERVER, Settings
+from mockkube.cluster.components import Settings
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.control.reading import condition_of
 from mockkube.cluster.control.snapshot import SAVED
 from mockkube.cluster.readings import usual_trains
+from mockkube.features.components import API_SERVER
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry
 from mockkube.scenario.errors import Failure, Impossible

@@ -7,27 +7,27 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import scheduler_plugins
 from mockkube.proposals.proposal import SchedulerPlugin
-from mockkube.scheduler.framework.plugins import Factory
+from mockkube.scheduler.framework.interface import Factory
 from mockkube.scheduler.plugins.default_binder import DefaultBinder
 from mockkube.scheduler.plugins.default_preemption import DefaultPreemption
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.image_locality import ImageLocality
-from mockkube.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from mockkube.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from mockkube.scheduler.plugins.node_affinity import NodeAffinity
 from mockkube.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from mockkube.scheduler.plugins.node_name import NodeName
 from mockkube.scheduler.plugins.node_ports import NodePorts
-from mockkube.scheduler.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from mockkube.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from mockkube.scheduler.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from mockkube.scheduler.plugins.node_resources.fit import NodeResourcesFit
 from mockkube.scheduler.plugins.node_unschedulable import NodeUnschedulable
-from mockkube.scheduler.plugins.node_volume_limits import NodeVolumeLimits
-from mockkube.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from mockkube.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 from mockkube.scheduler.plugins.priority_sort import PrioritySort
 from mockkube.scheduler.plugins.scheduling_gates import SchedulingGates
 from mockkube.scheduler.plugins.taint_toleration import TaintToleration
 from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
-from mockkube.scheduler.plugins.volume_restrictions import VolumeRestrictions
-from mockkube.scheduler.plugins.volume_zone import VolumeZone
+from mockkube.scheduler.plugins.volumes.node_volume_limits import NodeVolumeLimits
+from mockkube.scheduler.plugins.volumes.volume_restrictions import VolumeRestrictions
+from mockkube.scheduler.plugins.volumes.volume_zone import VolumeZone
 
 
 @dataclass(frozen=True, slots=True)

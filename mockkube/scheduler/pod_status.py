@@ -11,7 +11,7 @@ from mockkube.api.types import Object
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)

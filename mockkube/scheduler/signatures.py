@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 
 _OF_CONTAINERS: Final = ("image", "ports", "resources", "restartPolicy", "restartPolicyRules")
 _NOT_OF_PODS: Final = frozenset((

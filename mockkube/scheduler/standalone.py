@@ -17,7 +17,7 @@ from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.part import Context
 from mockkube.runtime.steps import run
-from mockkube.scheduler.part import Scheduler, build
+from mockkube.scheduler.scheduler import Scheduler, build
 
 NAME = "kube-scheduler"
 

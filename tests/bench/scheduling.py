@@ -27,10 +27,10 @@ from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.part import Context
-from mockkube.scheduler.decision import Placement
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.part import Scheduler, build
-from mockkube.scheduler.refusals import Refusal
+from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.scheduler import Scheduler, build
+from mockkube.scheduler.scheduling_algorithm import Placement
 
 HERE = Path(__file__).resolve().parent
 JSON = dict[str, Any]

@@ -46,8 +46,8 @@ _TAINTS: Final = "mockkube/matching/taints.py"
 _SELECTORS: Final = "mockkube/matching/node_selectors.py"
 _SEMVER: Final = "mockkube/matching/semver.py"
 _EXPRESSIONS: Final = "mockkube/matching/cel/tolerations.py"
-_SPREAD: Final = "mockkube/scheduler/plugins/pod_topology_spread.py"
-_CONSTRAINTS: Final = "mockkube/scheduler/plugins/pod_topology_spread_constraints.py"
+_SPREAD: Final = "mockkube/scheduler/plugins/pod_topology_spread/plugin.py"
+_CONSTRAINTS: Final = "mockkube/scheduler/plugins/pod_topology_spread/constraints.py"
 _TOLERATION: Final = "mockkube/scheduler/plugins/taint_toleration.py"
 _CORDON: Final = "mockkube/scheduler/plugins/node_unschedulable.py"
 _EVICTION: Final = "mockkube/controllers/pods/taint_eviction.py"
@@ -405,7 +405,7 @@ class Reader:
 
 _READERS: Final = (
     Reader(
-        "the scheduler", "mockkube/scheduler/part.py", "taint_rules(CAPS, expressions.expression", "caps",
+        "the scheduler", "mockkube/scheduler/scheduler.py", "taint_rules(CAPS, expressions.expression", "caps",
         {
             NUMERIC: ("kep-5471/scheduler-without-the-gate.yaml", "kep-5471/upgrade-order.yaml"),
             SEMVER: ("kep-5721/scheduler-without-the-gate-tolerations.yaml", "kep-5721/upgrade-order.yaml"),
@@ -413,7 +413,7 @@ _READERS: Final = (
         },
     ),
     Reader(
-        "the scheduler, in node affinity", "mockkube/scheduler/part.py",
+        "the scheduler, in node affinity", "mockkube/scheduler/scheduler.py",
         "            selector_operators=selector_operators(CAPS)", "self.caps",
         {SEMVER: ("kep-5721/scheduler-without-the-gate-affinity.yaml", "kep-5721/story-1-kubelet-version.yaml")},
     ),
@@ -423,7 +423,7 @@ _READERS: Final = (
         {SEMVER: ("kep-5721/daemon-set-affinity.yaml", "kep-5721/daemon-set-affinity.yaml")},
     ),
     Reader(
-        "the kubelet", "mockkube/kubelet/part.py", "taint_rules(CAPS, cache.expression", "context.capabilities",
+        "the kubelet", "mockkube/kubelet/kubelets.py", "taint_rules(CAPS, cache.expression", "context.capabilities",
         {
             NUMERIC: ("kep-5471/two-components-kubelet.yaml", "kep-5471/blog-example-1.yaml"),
             SEMVER: ("kep-5721/skew-kubelet.yaml", "kep-5721/rollback-running-pods.yaml"),

@@ -13,12 +13,13 @@ from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, 
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.chain import Operation, Plugin, Request
-from mockkube.cluster.components import API_SERVER, SINGLE, Settings, is_api_server, settings_of, skews
+from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.definitions import GROUP
 from mockkube.cluster.control.reading import condition_of
 from mockkube.cluster.readings import check_component, read_version_up_to
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import API_SERVER, is_api_server
 from mockkube.features.errors import FlagError
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version

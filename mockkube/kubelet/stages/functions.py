@@ -13,8 +13,8 @@ import yaml
 
 from mockkube.api.times import render_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.kubelet.stages.gopipeline import Function
 from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.gotemplate_pipeline import Function
 from mockkube.kubelet.stages.sprig import SPRIG
 
 _CONDITIONS: Final = [

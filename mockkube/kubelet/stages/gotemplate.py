@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mockkube.kubelet.stages.gopipeline import (
+from mockkube.kubelet.stages.gotemplate_pipeline import (
     BUILT_IN,
     Expression,
     Function,

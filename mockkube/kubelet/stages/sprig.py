@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mockkube.kubelet.stages.gopipeline import Function, TemplateError, shown
+from mockkube.kubelet.stages.gotemplate_pipeline import Function, TemplateError, shown
 
 
 def _number(value: Any) -> float:

@@ -11,8 +11,7 @@ from typing import Any, Final
 import yaml
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.kubelet.stages.functions import Surroundings
-from mockkube.kubelet.stages.getters import (
+from mockkube.kubelet.stages.expressions import (
     ExpressionError,
     Find,
     Requirement,
@@ -21,8 +20,9 @@ from mockkube.kubelet.stages.getters import (
     seconds_of,
     weight_of,
 )
-from mockkube.kubelet.stages.gopipeline import TemplateError
+from mockkube.kubelet.stages.functions import Surroundings
 from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
 
 KIND: Final = "Stage.kwok.x-k8s.io"
 

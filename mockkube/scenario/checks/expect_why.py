@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import SCHEDULER
+from mockkube.explain.scheduling import Explanation, case_of, explain
+from mockkube.explain.what_if import what_if
+from mockkube.features.components import SCHEDULER
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.outcomes import refusal
 from mockkube.scenario.step import Step
 from mockkube.scenario.world import World
-from mockkube.scheduler.what_if import what_if
-from mockkube.scheduler.why import Explanation, case_of, explain
 
 
 @dataclass(frozen=True)

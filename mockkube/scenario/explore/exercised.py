@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.cluster.trace import OPERATOR, Step, Write
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.scenario.explore.mirror import NODES, PODS, Mirror
 from mockkube.scenario.explore.taint_times import evicting
 

@@ -11,17 +11,18 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import SCHEDULER
+from mockkube.cluster.explained_components import team_of
 from mockkube.cluster.laboratory import Laboratory
-from mockkube.cluster.why.account import Account, Stage
-from mockkube.cluster.why.asking import Question
-from mockkube.cluster.why.happened import Fate
-from mockkube.cluster.why.team import Team, team_of
-from mockkube.cluster.why.text import lines
+from mockkube.explain.components import Team
+from mockkube.explain.explanation import Account, Stage
+from mockkube.explain.pod_explainer import Question
+from mockkube.explain.pod_fate import Fate
+from mockkube.explain.text import lines
+from mockkube.features.components import SCHEDULER
 from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact
-from mockkube.scheduler.part import Scheduler
+from mockkube.scheduler.scheduler import Scheduler
 
 STUCK: Final = "stuck"
 _FATES: Final = {"evicted": Fate.EVICTED, "rejected": Fate.REFUSED, STUCK: Fate.UNBOUND}

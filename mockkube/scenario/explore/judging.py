@@ -11,6 +11,8 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Client
+from mockkube.explain.recorded_cluster import Recording
+from mockkube.explain.scheduling import Case
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
 from mockkube.scenario.explore import invariants
@@ -21,8 +23,6 @@ from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.plan import Demand, Phase, Plan
 from mockkube.scenario.explore.search import Break, once
 from mockkube.scenario.matching import differences
-from mockkube.scheduler.recorded import Recording
-from mockkube.scheduler.why import Case
 
 UNTRIED: Final = "never tried by the scheduler"
 """What is said of a pod of which the scheduler has said nothing."""

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
-from mockkube.cluster.components import CONTROLLER_MANAGER
 from mockkube.cluster.laboratory import Laboratory
 from mockkube.controllers.framework.worker import ControllerWorker
+from mockkube.features.components import CONTROLLER_MANAGER
 from mockkube.runtime.part import Part
 from mockkube.runtime.steps import Worker
 from mockkube.scenario.explore.mirror import PODS, Mirror
-from mockkube.scheduler.part import Scheduler
+from mockkube.scheduler.scheduler import Scheduler
 
 REFUSALS_MAX: Final = 5
 """After so many a pod waits as long as it ever will."""

@@ -12,7 +12,7 @@ from mockkube.api.catalogue import POD_SPECS
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.trace import OPERATOR, Step, Write
 from mockkube.kubelet.admission import admit
-from mockkube.kubelet.guests import Guest
+from mockkube.kubelet.admitted_pod import Guest
 from mockkube.proposals import places
 from mockkube.proposals.view import lost
 from mockkube.scenario.explore.intent import Intent

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import taint_rules
 from mockkube.scenario.explore.intent import Workload

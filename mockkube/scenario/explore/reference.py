@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from mockkube.cluster.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER, Settings
+from mockkube.cluster.components import Settings
 from mockkube.cluster.readings import usual_trains
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.errors import FlagError
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission import AdmissionRules

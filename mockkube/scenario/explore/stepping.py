@@ -8,11 +8,12 @@ from typing import Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
-from mockkube.cluster.components import SCHEDULER, Settings, is_api_server
+from mockkube.cluster.components import Settings
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.cluster.trace import Step
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.components import SCHEDULER, is_api_server
 from mockkube.runtime.steps import InOrder, LivelockError, Worker
 from mockkube.scenario.explore import actions
 from mockkube.scenario.explore.churn import in_vain
@@ -31,7 +32,7 @@ from mockkube.scenario.explore.script import Script
 from mockkube.scenario.explore.search import State, Taken, Walked
 from mockkube.scenario.explore.taint_times import TaintTimes
 from mockkube.scenario.world import Scene
-from mockkube.scheduler.part import Scheduler
+from mockkube.scheduler.scheduler import Scheduler
 
 PATIENCE: Final = 4
 """How many steps' time there is for what waits when all change again: controllers try again ever more seldom."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mockkube.cluster.components import API_SERVER
+from mockkube.features.components import API_SERVER
 from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.orders import Turns
 from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder

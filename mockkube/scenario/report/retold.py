@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mockkube.api.catalogue import KINDS, stable
-from mockkube.cluster.components import SCHEDULER
+from mockkube.features.components import SCHEDULER
 from mockkube.scenario.explore.mirror import PODS
 from mockkube.scenario.explore.observing import Fact
 from mockkube.scenario.explore.orders import Moves, Turns, walks
@@ -16,7 +16,7 @@ from mockkube.scenario.explore.reasons import settings_after
 from mockkube.scenario.explore.stepping import Journey, Told
 from mockkube.scenario.explore.verdict import Counterexample, Exploration
 from mockkube.scenario.results import Moment, story_of
-from mockkube.scheduler.part import Scheduler
+from mockkube.scheduler.scheduler import Scheduler
 
 _TAKEN = ("evicted", "rejected", "removed")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.client.protocol import Client, Deletion, Key, Propagation
-from mockkube.cluster.components import API_SERVER
+from mockkube.features.components import API_SERVER
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.fields import Seconds
 from mockkube.scenario.kinds import Named

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
-from mockkube.cluster.components import API_SERVER
+from mockkube.features.components import API_SERVER
 from mockkube.scenario.bindings import resolve
 from mockkube.scenario.fields import Seconds, Tree
 from mockkube.scenario.kinds import Named

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mockkube.api.types import ReadOnlyObject
 
 if TYPE_CHECKING:
-    from mockkube.scheduler.framework.pods import PodInfo
+    from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 class Subject(StrEnum):

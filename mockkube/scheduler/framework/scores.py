@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.plugins import SCORE_MAX
+from mockkube.scheduler.framework.interface import SCORE_MAX
 
 _SHAPE_SCORE_MAX: Final = 10
 """The greatest score that a shape in a plugin's arguments may name."""

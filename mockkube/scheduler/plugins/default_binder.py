@@ -5,8 +5,8 @@ upstream 1.36: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.plugins import BindPlugin, Context, CycleState
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import BindPlugin, Context, CycleState
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 

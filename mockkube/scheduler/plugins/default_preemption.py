@@ -11,9 +11,9 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.budgets import Budgets
+from mockkube.scheduler.fit_error import told
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.plugins import (
+from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     Handle,
@@ -22,11 +22,11 @@ from mockkube.scheduler.framework.plugins import (
     Remedy,
     Verdicts,
 )
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.plugins.supposed_evictions import Supposed, SupposedEvictions
-from mockkube.scheduler.preemption import Candidate, cheapest, is_going
-from mockkube.scheduler.refusals import told
+from mockkube.scheduler.preemption.candidates import Candidate, cheapest, is_going
+from mockkube.scheduler.preemption.dry_run import Supposed, SupposedEvictions
+from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _GOING: Final = "not eligible due to a terminating pod on the nominated node."

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Index
-from mockkube.scheduler.framework.plugins import Context
+from mockkube.scheduler.framework.interface import Context
 
 _GATE: Final = "DRAExtendedResource"
 _IMPLIED: Final = "deviceclass.resource.kubernetes.io/"

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 
 T = TypeVar("T", bound=Hashable)
 REMEMBERED_MAX: Final = 256

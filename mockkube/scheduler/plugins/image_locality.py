@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import SCORE_MAX, Context, CycleState, PreScorePlugin, ScorePlugin, Slot
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import SCORE_MAX, Context, CycleState, PreScorePlugin, ScorePlugin, Slot
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _MIB: Final = 1024 * 1024

@@ -13,8 +13,7 @@ from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_
 from mockkube.matching.node_selectors import NodeSelector, aggregate, compile_preferred, compile_terms
 from mockkube.matching.taints import Unreadable
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.plugins import (
+from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
@@ -24,7 +23,8 @@ from mockkube.scheduler.framework.plugins import (
     Scope,
     ScorePlugin,
 )
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 

@@ -10,9 +10,16 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.node_features import known_features, needed_features
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    Scope,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _GATE: Final = "NodeDeclaredFeatures"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import Action, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, Scope
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 

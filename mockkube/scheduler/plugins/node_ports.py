@@ -8,9 +8,16 @@ from typing import Final, NamedTuple
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Scope
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    Scope,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _REASON: Final = "node(s) didn't have free ports for the requested pod ports"

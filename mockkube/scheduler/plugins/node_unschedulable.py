@@ -9,9 +9,9 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.taints import compile_tolerations
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, Scope
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 CORDON: Final[ReadOnlyObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/queuesort/priority_sort.go
 from typing import Any
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.plugins import Context, QueueSortPlugin, Waiting
+from mockkube.scheduler.framework.interface import Context, QueueSortPlugin, Waiting
 
 
 class PrioritySort(QueueSortPlugin):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import Action, Interest, Subject, is_about
-from mockkube.scheduler.framework.plugins import Context, PreEnqueuePlugin
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import Context, PreEnqueuePlugin
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 

@@ -13,9 +13,9 @@ from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.proposals.answers import near_misses
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.plugins import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SUCCESS, Status
 

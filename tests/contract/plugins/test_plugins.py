@@ -15,10 +15,10 @@ from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Bell
-from mockkube.scheduler.arguments import check, fill
 from mockkube.scheduler.catalogue import PLUGINS, Entry, defaults_for
+from mockkube.scheduler.configuration.arguments import check, fill
 from mockkube.scheduler.framework.events import Interest
-from mockkube.scheduler.framework.plugins import (
+from mockkube.scheduler.framework.interface import (
     SCORE_MAX,
     Context,
     CycleState,
@@ -29,10 +29,10 @@ from mockkube.scheduler.framework.plugins import (
     ReservePlugin,
     ScorePlugin,
 )
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.snapshot import Picture
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "scheduler.md").read_text()
 ENTRIES = [pytest.param(entry, id=entry.name) for entry in PLUGINS]

@@ -12,8 +12,8 @@ from mockkube.features.versions import Version
 from mockkube.proposals import outside
 from mockkube.proposals.proposal import SchedulerPlugin
 from mockkube.scheduler.catalogue import defaults_for, entry_of
-from mockkube.scheduler.configuration import ConfigurationError, read
-from mockkube.scheduler.framework.plugins import FilterPlugin
+from mockkube.scheduler.configuration.configuration import ConfigurationError, read
+from mockkube.scheduler.framework.interface import FilterPlugin
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 GATE = "QuietNodes"

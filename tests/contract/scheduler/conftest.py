@@ -23,7 +23,7 @@ from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Context
 from mockkube.runtime.simulation import Simulation
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.part import Scheduler, build
+from mockkube.scheduler.scheduler import Scheduler, build
 
 JSON = dict[str, Any]
 

@@ -6,8 +6,8 @@ import pytest
 
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key
-from mockkube.scheduler.what_if import what_if
-from mockkube.scheduler.why import Explanation, case_of, explain
+from mockkube.explain.scheduling import Explanation, case_of, explain
+from mockkube.explain.what_if import what_if
 
 NUMERIC = "TaintTolerationComparisonOperators"
 P = Key("default", "p")

@@ -11,9 +11,9 @@ from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.registry.resource import Call
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.client.protocol import Deletion, Key, PatchType
-from mockkube.cluster.components import API_SERVER
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
+from mockkube.features.components import API_SERVER
 
 
 class World:

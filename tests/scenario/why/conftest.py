@@ -9,7 +9,7 @@ import pytest
 from mockkube.client.protocol import Deletion, Key, PatchType
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.laboratory import Laboratory, Setup
-from mockkube.cluster.why.account import Account
+from mockkube.explain.explanation import Account
 
 GT = "TaintTolerationComparisonOperators"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mockkube.client.protocol import Key
-from mockkube.cluster.why.account import Account, Stage
-from mockkube.cluster.why.happened import Fate
+from mockkube.explain.explanation import Account, Stage
+from mockkube.explain.pod_fate import Fate
 from mockkube.features.versions import Version
 
 GT = "TaintTolerationComparisonOperators"

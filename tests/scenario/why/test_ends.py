@@ -7,8 +7,8 @@ import pytest
 
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key, PatchType
-from mockkube.cluster.why.account import Account
-from mockkube.cluster.why.happened import Fate
+from mockkube.explain.explanation import Account
+from mockkube.explain.pod_fate import Fate
 from mockkube.features.versions import Version
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -3,9 +3,9 @@
 from typing import Any
 
 from mockkube.client.protocol import Key, PatchType
-from mockkube.cluster.why.making import Making, making_of
-from mockkube.cluster.why.owners import maker_of
-from mockkube.cluster.why.team import team_of
+from mockkube.cluster.explained_components import team_of
+from mockkube.explain.owner_explanation import Making, making_of
+from mockkube.explain.owners import maker_of
 
 GT = "TaintTolerationComparisonOperators"
 TEMPLATE = {

@@ -8,7 +8,7 @@ import pytest
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.kubelet.admission import ADMITTED, AdmissionRules, Rejection, admit
-from mockkube.kubelet.guests import Guest
+from mockkube.kubelet.admitted_pod import Guest
 
 NUMERIC = "TaintTolerationComparisonOperators"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mockkube.kubelet.endings import rejected
 from mockkube.kubelet.lifecycle import plan
-from mockkube.kubelet.plans import Host, Plan
 from mockkube.kubelet.pod_status import StatusRules
+from mockkube.kubelet.sync_result import Host, Plan
+from mockkube.kubelet.termination import rejected
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = Host("172.18.0.2", "10.244.0.2", StatusRules(), long_texts=False)

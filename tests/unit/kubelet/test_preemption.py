@@ -4,7 +4,7 @@ import pytest
 
 from mockkube.api.resources import Resources
 from mockkube.client.protocol import Key
-from mockkube.kubelet.guests import Guest
+from mockkube.kubelet.admitted_pod import Guest
 from mockkube.kubelet.preemption import NoVictims, victims
 
 

@@ -12,8 +12,8 @@ from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Context
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.part import Scheduler, build
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.scheduler import Scheduler, build
 
 
 def make(configuration: Any = None, **gates: bool) -> Scheduler:

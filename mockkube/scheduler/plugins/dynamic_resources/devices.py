@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 
 Verdict = bool | str
 """Whether a selector takes a device, or the error that its evaluation ended with."""

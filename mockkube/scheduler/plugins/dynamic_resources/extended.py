@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.chance import new_uid, random_for
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 PREFIX: Final = "deviceclass.resource.kubernetes.io/"

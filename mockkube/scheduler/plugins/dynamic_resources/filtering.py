@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
 from mockkube.scheduler.plugins.dynamic_resources.extended import requests_for

@@ -11,8 +11,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader as PodRequestReader
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader as PodRequestReader
 from mockkube.scheduler.framework.status import Status
 from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters

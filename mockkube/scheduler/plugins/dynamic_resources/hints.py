@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import NodeSelector
-from mockkube.scheduler.framework.plugins import Slot
+from mockkube.scheduler.framework.interface import Slot
 from mockkube.scheduler.plugins.dynamic_resources.extended import UNWRITTEN
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
 from mockkube.scheduler.plugins.dynamic_resources.requests import Wanted

@@ -12,8 +12,7 @@ from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
 from mockkube.scheduler.framework.events import Interest
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.plugins import (
+from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
@@ -28,8 +27,9 @@ from mockkube.scheduler.framework.plugins import (
     ScorePlugin,
     Verdicts,
 )
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.device_resources import DeviceResources

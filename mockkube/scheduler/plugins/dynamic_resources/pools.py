@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice
 from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
 

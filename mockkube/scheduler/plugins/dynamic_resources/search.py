@@ -11,7 +11,7 @@ from typing import Final
 
 from mockkube_cel.recursion import room_for
 
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice, is_tainted
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device

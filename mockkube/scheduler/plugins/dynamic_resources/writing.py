@@ -11,7 +11,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, PatchType, key_of
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
 from mockkube.scheduler.plugins.dynamic_resources.note import Note
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of, reserved_for

@@ -10,8 +10,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Client, Key, key_of
 from mockkube.matching.volumes import SELECTED_NODE, bound_to, fully_bound
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects, version_of
 from mockkube.scheduler.plugins.volume_binding.finding import Found
 from mockkube.scheduler.plugins.volume_binding.volumes import Volumes

@@ -6,10 +6,10 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import ListWatch
 from mockkube.client.protocol import Key
 from mockkube.matching.volumes import ClaimRequirements, class_of, fully_bound
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
-from mockkube.scheduler.plugins.volume_claims import claims_of, foreign
+from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, foreign
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.volumes import SELECTED_NODE, ClaimRequirements, SearchConditions, Volume, find_volume
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.volume_binding.claims import SortedClaims
 from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, Provisioners
 from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes

@@ -8,9 +8,9 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.volume_binding.provisioning import limit_of
-from mockkube.scheduler.plugins.volume_claims import about_claim_of
+from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of
 
 
 def _widens_class(pod: PodInfo, event: ClusterEvent) -> bool:

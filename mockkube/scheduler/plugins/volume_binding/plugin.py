@@ -9,8 +9,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.events import Interest
-from mockkube.scheduler.framework.nodes import NodeInfo, Nodes
-from mockkube.scheduler.framework.plugins import (
+from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
@@ -22,7 +21,8 @@ from mockkube.scheduler.framework.plugins import (
     ScorePlugin,
     Slot,
 )
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import broken_line
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.assumed import AssumedObjects
@@ -33,7 +33,7 @@ from mockkube.scheduler.plugins.volume_binding.hints import INTERESTS
 from mockkube.scheduler.plugins.volume_binding.provisioning import Provisioners
 from mockkube.scheduler.plugins.volume_binding.scoring import score
 from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
-from mockkube.scheduler.plugins.volume_claims import claims_of
+from mockkube.scheduler.plugins.volumes.pod_claims import claims_of
 
 SCORING_GATE: Final = "StorageCapacityScoring"
 ATTRIBUTES_GATE: Final = "VolumeAttributesClass"

@@ -15,7 +15,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Caches, Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 
 
 @dataclass(frozen=True, slots=True)

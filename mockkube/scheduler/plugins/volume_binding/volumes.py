@@ -8,7 +8,7 @@ from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Migration, handle, is_migrated_on, migration_of, translate
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.volumes import ClaimRequirements, Volume, class_of, suits
-from mockkube.scheduler.framework.nodes import NodeInfo
+from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.assumed import AssumedObjects
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.kubelet.stages.gopipeline import TemplateError
 from mockkube.kubelet.stages.gotemplate import Template
+from mockkube.kubelet.stages.gotemplate_pipeline import TemplateError
 from mockkube.kubelet.stages.sprig import SPRIG
 
 DATA = {"name": "p", "list": ["a", "b"], "map": {"x": 1, "y": 2}, "nested": {"deep": {"er": True}}, "zero": 0}

@@ -6,8 +6,8 @@ from textwrap import dedent
 import pytest
 
 from mockkube.kubelet.stages.functions import Machine, Surroundings
-from mockkube.kubelet.stages.player import draw
 from mockkube.kubelet.stages.stage import StageError, read_stage, without_finalizers
+from mockkube.kubelet.stages.stage_player import draw
 from mockkube.runtime.chance import Chance
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

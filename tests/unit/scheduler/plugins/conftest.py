@@ -25,13 +25,13 @@ from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.arguments import fill
+from mockkube.scheduler.configuration.arguments import fill
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.framework.plugins import Context, CycleState
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader
+from mockkube.scheduler.framework.interface import Context, CycleState
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.snapshot import Picture
 
 
 class Shelf:

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.client.protocol import Key
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 
 NODES = 300
 

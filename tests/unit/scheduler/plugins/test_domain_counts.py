@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.framework.nodes import NodeInfo
-from mockkube.scheduler.framework.pods import PodInfo
-from mockkube.scheduler.framework.requests import RequestReader
-from mockkube.scheduler.picture import Picture
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.plugins.domain_counts import REMEMBERED_MAX, CountsByQuestion, DomainCounts
+from mockkube.scheduler.snapshot import Picture
 
 _NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
 _STEPS = st.lists(

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from mockkube.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinity
 
 _DB, _WEB = {"app": "db"}, {"app": "web"}
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from mockkube.scheduler.framework.events import Action, Subject
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.node_affinity import NodeAffinity
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from mockkube.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 
 _WEB = {"app": "web"}
 _HOSTNAME = "kubernetes.io/hostname"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.plugins import CycleState, Verdicts
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import CycleState, Verdicts
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.extended import requests_for
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
 Hinted = Callable[[Any, PodInfo, ClusterEvent], bool]

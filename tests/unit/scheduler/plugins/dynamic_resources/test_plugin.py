@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.plugins import CycleState, Verdicts
+from mockkube.scheduler.framework.interface import CycleState, Verdicts
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 

@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.kep_5471 import COMPARISONS
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader

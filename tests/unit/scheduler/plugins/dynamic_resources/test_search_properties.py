@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import NotFound
-from mockkube.scheduler.framework.plugins import CycleState, Verdicts
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.interface import CycleState, Verdicts
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 

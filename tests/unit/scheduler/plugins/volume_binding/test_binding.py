@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mockkube.matching.volumes import BIND_COMPLETED, SELECTED_NODE
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
 

@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.framework.pods import PodInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
 
 VOLUMES = [

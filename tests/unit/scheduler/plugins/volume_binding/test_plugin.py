@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
-from mockkube.scheduler.framework.plugins import CycleState
+from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.plugins.volume_binding.plugin import VolumeBinding
 

@@ -1,0 +1,97 @@
+"""An account, as people read it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.explain.pod_fate import TURNED_AWAY
+
+_NODES_SHOWN_MAX: Final = 20
+
+
+def lines(report: ReadOnlyObject) -> Iterator[str]:
+    """Yield what `Account.as_json` says, line by line; of many nodes the first few."""
+    pod, obstacle = report["pod"], report["obstacle"]
+    yield f"Pod {pod['namespace']}/{pod['name']} {report['state']}."
+    yield from report["deeds"]
+    waits = obstacle is not None and obstacle["stage"] == "Scheduled"
+    if obstacle is not None:
+        detail = f" ({obstacle['detail']})" if obstacle["detail"] else ""
+        yield f"What stops it now: {obstacle['component']} {obstacle['reason']}{detail}"
+    elif report["decision"] and not report["gone"] and not report["deeds"]:
+        anew = "it" if report["node"] else "a new pod like it would stay pending:"
+        when = "Decided now" if report["fate"] == "unbound" else "Decided again"
+        yield f"Nothing stops it. {when}, {anew} {report['decision']}"
+    yield from (f"Note: {note}" for note in report["notes"])
+    if waits or (obstacle is None and not report["deeds"]):
+        yield from _nodes(report)
+    yield from _help(report)
+    if report["events"] and (report["deeds"] or report["gone"]):
+        yield from ("", "What events say, the last at the end:", *(f"  {one}" for one in report["events"]))
+
+
+def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
+    """Yield what `Making.as_json` says, line by line."""
+    maker, pods = report["maker"], report["pods"]
+    count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
+    yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {count}."
+    yield from (f"The API server refuses pods of it: {one}" for one in report["refusals"])
+    yield from (f"It wants no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
+    if report["whatIf"]:
+        yield ""
+        yield from _table(("IT WOULD HELP", "IF", "THEN ON"), [row[:3] for row in _remedies(report["whatIf"])])
+    if pods:
+        yield ""
+        yield f"Of its pods ask by name, like: mockkube why -n {maker['namespace']} pod/{pods[0]}"
+
+
+def _nodes(report: ReadOnlyObject) -> Iterator[str]:
+    rows = [(one["node"], one["plugin"], ", ".join(one["reasons"]), one["detail"]) for one in report["nodes"]]
+    if rows:
+        yield ""
+        yield from _table(("NODE", "REFUSED BY", "REASON", "EXACTLY"), rows[:_NODES_SHOWN_MAX])
+        if len(rows) > _NODES_SHOWN_MAX:
+            yield f"... and {len(rows) - _NODES_SHOWN_MAX} more nodes (-o json shows all)"
+    ranked = sorted(report["scores"].items(), key=lambda item: -sum(item[1].values()))
+    if ranked:
+        yield ""
+        scored = [(node, str(sum(own.values())), _by_plugin(own)) for node, own in ranked[:_NODES_SHOWN_MAX]]
+        yield from _table(("NODE", "SCORE", "OF WHICH"), scored)
+
+
+def _by_plugin(scores: Mapping[str, int]) -> str:
+    return ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score)
+
+
+def _help(report: ReadOnlyObject) -> Iterator[str]:
+    rows = list(_remedies(report["whatIf"]))
+    if rows:
+        late = report["gone"] or report["fate"] in TURNED_AWAY
+        yield ""
+        head = "IT WOULD HAVE HELPED" if late else "IT WOULD HELP"
+        yield from _table((head, "IF", "THEN ON", "BUT THEN"), rows)
+    elif report["obstacle"] is not None:
+        yield from ("", "No single change that was tried would help.")
+
+
+def _remedies(found: Sequence[ReadOnlyObject]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a row for each change; versions of a component after which the same happens share one."""
+    for _, group in groupby(found, key=_alike):
+        alike = list(group)
+        first = alike[0]
+        change = " or ".join(one["change"] for one in alike)
+        yield first["kind"], f"{first['component']} {change}".strip(), first["node"], first["but"]
+
+
+def _alike(remedy: ReadOnlyObject) -> tuple[str, ...]:
+    own = "" if remedy["kind"] == "version" else remedy["change"]
+    return remedy["kind"], remedy["component"], remedy["node"], remedy["but"], own
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table without its empty columns."""
+    used = [column for column in range(len(head)) if any(row[column] for row in rows)]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in used]
+    for row in (head, *rows):
+        yield "   ".join(row[column].ljust(width) for column, width in zip(used, widths, strict=True)).rstrip()

@@ -1,0 +1,99 @@
+"""The kubelets of a cluster, or of one node, as a part of it."""
+
+import zlib
+from collections.abc import Sequence
+
+from mockkube.client.cache import Caches, ListWatch
+from mockkube.client.protocol import Client, Key, Selection
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import binary_text
+from mockkube.kubelet.dependencies import Equipment
+from mockkube.kubelet.event_reporter import Reporter
+from mockkube.kubelet.node_events import COMPONENT, Voices
+from mockkube.kubelet.node_leases import Heartbeats
+from mockkube.kubelet.node_rules import NodeRules
+from mockkube.kubelet.node_status import Places, internal_ip, pod_network
+from mockkube.kubelet.node_status_worker import NodeWorker
+from mockkube.kubelet.pod_syncer import KubeletRules
+from mockkube.kubelet.pod_workers import PodWorker
+from mockkube.kubelet.stages.functions import Machine, Surroundings
+from mockkube.kubelet.stages.stage_cache import StageBook
+from mockkube.kubelet.stages.status_writer import Verdicts
+from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.lending import taint_rules
+from mockkube.runtime.part import Context, Part
+from mockkube.runtime.steps import Worker
+
+
+class Kubelets:
+    """The kubelets of every node that has none of its own, or the kubelet of one node."""
+
+    def __init__(self, context: Context[Client, Capabilities]) -> None:
+        client, clock, owner = context.client, context.clock, context.component
+        node = owner.partition(".")[2]
+        self._caches = Caches(client, clock, owner=owner, board=context.loops)
+        self._voices = Voices(client, clock, context.chance, owner=owner)
+        nodes = self._caches.of("Node", Selection(fields=f"metadata.name={node}" if node else ""))
+        pods = self._caches.of("Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!="))
+        self._workers = self._build(context, nodes, pods)
+
+    def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
+        client, clock, owner = context.client, context.clock, context.component
+        places = Places()
+        surroundings, outages = self._surroundings(context, nodes, places), self._caches.outages
+        book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages, bad=self._caches.bad)
+        reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops)
+        verdicts = Verdicts(client, clock, reporter, owner=owner)
+        if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
+            book.judged.append(verdicts.judge)
+        equipment = Equipment(
+            owner=owner,
+            client=client,
+            clock=clock,
+            chance=context.chance,
+            owns=context.owns,
+            caches=self._caches,
+            nodes=nodes,
+            pods=pods,
+            places=places,
+            book=book,
+            reporter=reporter,
+        )
+        cache = measured_cache(context.metrics, "kubelet_toleration_cel_cache")
+        taints = taint_rules(context.capabilities, cache.expression, context.log.errors(clock.monotonic))
+        pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
+        heartbeats = Heartbeats(client, clock, context.owns, owner=owner, bad=self._caches.bad)
+        node_rules = NodeRules.of(context.capabilities)
+        node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
+        return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)
+
+    def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:
+        """Return what the templates of stages know."""
+
+        def node_ip(name: str) -> str:
+            return internal_ip(nodes.get(Key("", name)) or {}, places.of(name))
+
+        def pod_ip(name: str, uid: str) -> str:
+            network = pod_network(nodes.get(Key("", name)) or {}, places.of(name))
+            return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
+
+        version = binary_text(context.capabilities.version)
+        return Surroundings(Machine(context.clock.now, node_ip, pod_ip, version))
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """All that works in it."""
+        return self._workers
+
+    async def start(self) -> None:
+        """Begin; the caches fill themselves."""
+
+    async def stop(self) -> None:
+        """Stop watching."""
+        await self._book.close()
+        await self._caches.close()
+
+
+def build(context: Context[Client, Capabilities]) -> Part:
+    """Return the kubelets of a component."""
+    return Kubelets(context)

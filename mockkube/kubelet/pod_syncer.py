@@ -1,0 +1,165 @@
+"""Where a kubelet decides about a pod: whether it lets it in, whom it lets go for it, what it may have, what is next.
+
+upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
+from mockkube.kubelet import resize
+from mockkube.kubelet.admission import AdmissionRules, Verdict, admit
+from mockkube.kubelet.admitted_pod import Guest
+from mockkube.kubelet.containers import Note
+from mockkube.kubelet.event_reporter import Reporter
+from mockkube.kubelet.kubelet_state import House
+from mockkube.kubelet.lifecycle import plan
+from mockkube.kubelet.node_status import Places, internal_ip, pod_network
+from mockkube.kubelet.pod_status import TERMINAL, StatusRules
+from mockkube.kubelet.resize import ResizeRules
+from mockkube.kubelet.sync_result import LOOK_AGAIN, STAGED, Host, Plan
+from mockkube.kubelet.termination import preempted, rejected
+from mockkube.matching.taints import TaintRules
+
+_SHORT_TEXTS = Version(1, 35)
+"""From here on events do not name the container they are about in their text."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletRules:
+    """What follows from a kubelet's version and gates."""
+
+    admission: AdmissionRules
+    status: StatusRules
+    resizes: ResizeRules
+    long_texts: bool
+
+    @classmethod
+    def of(cls, caps: Capabilities, taints: TaintRules | None = None) -> "KubeletRules":
+        """Return the rules of a kubelet; `taints` is what it makes of tolerations."""
+        admission = AdmissionRules.of(caps, taints)
+        return cls(admission, StatusRules.of(caps), ResizeRules.of(caps), caps.version < _SHORT_TEXTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bells:
+    """Whom a decision about one pod concerns besides: a pod of that key, a node of that name."""
+
+    pod: Callable[[Key], None]
+    node: Callable[[str], None]
+
+
+class Desk:
+    """Decides about pods, one at a time, and remembers what each kubelet would: lost when it is restarted."""
+
+    def __init__(self, rules: KubeletRules, places: Places, reporter: Reporter, bells: Bells) -> None:
+        self._rules, self._places, self._reporter, self._bells = rules, places, reporter, bells
+        self._houses: dict[str, House] = {}
+        self._stopping: dict[str, None] = {}
+
+    def close_house(self, name: str) -> None:
+        """Forget a node and what ran on it."""
+        self._houses.pop(name, None)
+
+    def images(self, node: str) -> list[str]:
+        """Return the images that containers of a node were started from."""
+        house = self._houses.get(node)
+        return [] if house is None else list(house.images)
+
+    def forget(self, pod: ReadOnlyObject) -> None:
+        """Forget a pod that is gone, or over; resizes that wait for room are looked at again."""
+        uid = pod["metadata"]["uid"]
+        self._stopping.pop(uid, None)
+        house = self._houses.get(pod["spec"].get("nodeName", ""))
+        if house is not None and house.forget(uid):
+            for key in house.waiting.values():
+                self._bells.pod(key)
+
+    def decide(self, pod: ReadOnlyObject, node: ReadOnlyObject, now: datetime, *, fresh: bool, staged: bool) -> Plan:
+        """Return what is to be done. `fresh`: the node is as the server has it now; `staged`: stages have the say."""
+        house = self._houses.setdefault(node["metadata"]["name"], House())
+        uid = pod["metadata"]["uid"]
+        terminal = (pod.get("status") or {}).get("phase") in TERMINAL
+        if terminal:
+            self.forget(pod)
+        elif uid not in house.guests and uid not in house.doomed and not pod["metadata"].get("deletionTimestamp"):
+            verdict = self._judge(pod, node, house)
+            if verdict.stale and not fresh:
+                return LOOK_AGAIN
+            if verdict.refusal is not None:
+                self._reporter.refused(pod, verdict.refusal.reason)
+                return rejected(pod, verdict.refusal.reason, verdict.refusal.message, now)
+            for victim in verdict.victims:
+                house.condemn(victim)
+                self._reporter.preempted(verdict.resource)
+                self._bells.pod(victim.key)
+            house.guests[uid] = Guest.of(pod, self._rules.admission.requests)
+        if staged:
+            return STAGED
+        host = self._host(pod, node, house)
+        if uid in house.doomed and not terminal:
+            return preempted(pod, host, now)
+        return self._once(pod, self._go_on(pod, node, house, host, now))
+
+    def _judge(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House) -> Verdict:
+        given = resize.with_given(pod) if self._rules.resizes.on and resize.is_asked(pod) else pod
+        return admit(given, node, house.others(pod["metadata"]["uid"]), self._rules.admission)
+
+    def _host(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House) -> Host:
+        place, uid, status = self._places.of(node["metadata"]["name"]), pod["metadata"]["uid"], pod.get("status") or {}
+        pod_ip: str = status.get("podIP") or ""
+        if not pod_ip and not pod["spec"].get("hostNetwork"):
+            pod_ip = house.address(uid, pod_network(node, place))
+        elif pod_ip and status.get("phase") not in TERMINAL:
+            house.addresses[uid] = pod_ip
+        return Host(internal_ip(node, place), pod_ip, self._rules.status, self._rules.long_texts)
+
+    def _go_on(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House, host: Host, now: datetime) -> Plan:
+        notes: tuple[Note, ...] = ()
+        if resize.is_asked(pod) and not pod["metadata"].get("deletionTimestamp"):
+            host, notes = self._resized(pod, node, house, host)
+        what = plan(pod, host, now)
+        for note in what.notes:
+            if note.reason == "Started":
+                self._pulled(pod, note.container, house)
+        return replace(what, notes=(*notes, *what.notes)) if notes else what
+
+    def _resized(
+        self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House, host: Host
+    ) -> tuple[Host, tuple[Note, ...]]:
+        """Give a pod what it asks for by now, or say why not."""
+        rules, uid = self._rules, pod["metadata"]["uid"]
+        if not rules.resizes.on:
+            return replace(host, resizes=False), ()
+        pending = resize.beyond(pod, node, rules.admission) if rules.resizes.knows_capacity else None
+        if pending is None:
+            verdict = admit(pod, node, house.others(uid), rules.admission)
+            pending = None if verdict.refusal is None else resize.waiting_for(verdict.refusal)
+        if pending is None:
+            house.waiting.pop(uid, None)
+            house.guests[uid] = resize.settled_guest(pod, rules.admission)
+            return host, resize.notes_done(pod, rules.resizes)
+        if pending.reason == resize.DEFERRED:
+            house.waiting[uid] = key_of(pod)
+        told = resize.notes_pending(pod, pending, rules.resizes)
+        return replace(host, resizes=False, pending=(pending.reason, pending.message)), told
+
+    def _pulled(self, pod: ReadOnlyObject, container: str, house: House) -> None:
+        for listed in ("initContainers", "containers", "ephemeralContainers"):
+            for one in pod["spec"].get(listed) or ():
+                if one["name"] == container and house.pull(one["image"]):
+                    self._bells.node(pod["spec"]["nodeName"])
+
+    def _once(self, pod: ReadOnlyObject, what: Plan) -> Plan:
+        """Leave out what has been told: that a pod is being stopped."""
+        uid = pod["metadata"]["uid"]
+        if not what.stopping:
+            return what
+        if uid in self._stopping:
+            return replace(what, notes=())
+        self._stopping[uid] = None
+        return what

@@ -1,0 +1,195 @@
+"""The pods of simulated nodes: admitted in the order of their making, then taken through their life.
+
+What is kept in memory (who was admitted, addresses) is lost with a restart, and then every pod passes admission again.
+upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Change
+from mockkube.client.protocol import Deletion, EventType, Key, key_of
+from mockkube.kubelet.admitted_pod import is_mirror
+from mockkube.kubelet.dependencies import Equipment
+from mockkube.kubelet.node_status import is_simulated
+from mockkube.kubelet.pod_syncer import Bells, Desk, KubeletRules
+from mockkube.kubelet.sync_result import NOTHING, Plan
+from mockkube.runtime.steps import Bell
+from mockkube.runtime.work_queue import WorkQueue
+
+BATCH_MAX: Final = 32
+"""Pods one step takes on; they wait for the server side by side."""
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+class PodWorker:
+    """A worker that sees to one pod after the other, many at a time."""
+
+    def __init__(self, given: Equipment, rules: KubeletRules) -> None:
+        self.name = f"{given.owner}/pods"
+        self.bell = Bell()
+        self._client, self._clock, self._owns = given.client, given.clock, given.owns
+        self._pods, self._nodes, self._reporter = given.pods, given.nodes, given.reporter
+        self._caches = given.caches
+        self._stages, self._book = given.player("Pod"), given.book
+        self._queue: WorkQueue[Key] = WorkQueue(given.clock, bell=self.bell)
+        bells = Bells(self._queue.add, lambda node: self.node_pulls(node))
+        self._desk = Desk(rules, given.places, given.reporter, bells)
+        self.node_pulls: Callable[[str], None] = lambda node: None
+        """Called when a node has an image it did not have."""
+        self._written: dict[Key, int] = {}
+        """The revision of our last write, until it has come back."""
+        self._arrived: dict[Key, ReadOnlyObject] | None = {}
+        """Who was there at the start; None once they are in the queue, oldest first."""
+        given.pods.subscribe(self._heed)
+        self._on_node = given.pods.index("node", _node_name)
+        for cache in (given.pods, given.nodes, given.book):
+            cache.tell_synced(self.bell)
+        given.book.changed.append(self._look_at_all)
+
+    def _heed(self, change: Change) -> None:
+        key = key_of(change.object)
+        if change.type is EventType.DELETED:
+            self._written.pop(key, None)
+            self._stages.forget(change.object["metadata"]["uid"])
+            self._desk.forget(change.object)
+            if self._arrived is not None:
+                self._arrived.pop(key, None)
+        elif self._arrived is not None:
+            self._arrived[key] = change.object
+        else:
+            self._queue.add(key)
+        self.bell.ring()
+
+    def _look_at_all(self) -> None:
+        """See to every pod: what stages there are has changed."""
+        if self._arrived is None:
+            for key in self._pods.objects:
+                self._queue.add(key)
+
+    def node_changed(self, name: str) -> None:
+        """See to all pods of a node: it has come, or has come into other hands."""
+        if self._arrived is None:
+            for pod in _by_age(self._on_node.get(name)):
+                self._queue.add(key_of(pod))
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node and what ran on it: it is gone, or in other hands."""
+        self._desk.close_house(name)
+
+    def images(self, node: str) -> list[str]:
+        """Return the images that containers of a node were started from."""
+        return self._desk.images(node)
+
+    def ready(self) -> bool:
+        """Whether there is a pod to see to; not before nodes, pods and stages are known."""
+        known = self._pods.synced and self._nodes.synced and self._book.synced
+        return known and (bool(self._arrived) or self._queue.ready())
+
+    def wake_at(self) -> float | None:
+        """Return when the next pod is due."""
+        return self._queue.wake_at()
+
+    async def step(self) -> None:
+        """See to the pods that wait."""
+        if self._arrived is not None:
+            present, self._arrived = self._arrived, None
+            for arrived in _by_age(present.values()):
+                self._queue.add(key_of(arrived))
+        keys: list[Key] = []
+        while self._queue.ready() and len(keys) < BATCH_MAX:
+            keys.append(self._queue.get())
+        async with asyncio.TaskGroup() as group:
+            for key in keys:
+                if (planned := self._plan(key)) is not None:
+                    group.create_task(self._perform(key, *planned))
+        for key in keys:
+            self._queue.done(key)
+
+    def _plan(self, key: Key) -> tuple[ReadOnlyObject, Plan] | None:
+        """Return the pod of a key, and what is to be done; None if nothing is."""
+        try:
+            pod = self._present(key)
+            return None if pod is None else (pod, self._decide(pod))
+        except Exception as error:
+            self._stumble(key, error)
+            return None
+
+    def _stumble(self, key: Key, error: Exception) -> None:
+        """Go on without the object that makes a pod fail if it is another; else the pod fails, for all to see."""
+        if self._caches.blame(self.name, error, own=key):
+            self._queue.add(key)
+            return
+        self._caches.bad.fail(self.name, "Pod", key, error)
+        self._queue.add_rate_limited(key)
+
+    def _present(self, key: Key) -> ReadOnlyObject | None:
+        """Return the pod if it is ours to see to, and not older than what we wrote."""
+        pod = self._pods.get(key)
+        if pod is None or int(pod["metadata"]["resourceVersion"]) < self._written.get(key, 0):
+            return None
+        self._written.pop(key, None)
+        node = self._nodes.get(Key("", _node_of(pod)))
+        if node is None or not is_simulated(node) or not self._owns(node["metadata"]["name"]):
+            return None
+        return pod
+
+    def _decide(self, pod: ReadOnlyObject, node: ReadOnlyObject | None = None) -> Plan:
+        """Decide by the node as it was seen last, or as it was just read."""
+        known = node or self._nodes.get(Key("", _node_of(pod)))
+        assert known is not None, "only pods of present nodes are decided about"
+        if is_mirror(pod):
+            return Plan(delete=True) if pod["metadata"].get("deletionTimestamp") else NOTHING
+        staged = self._stages.governs(pod)
+        return self._desk.decide(pod, known, self._clock.now(), fresh=node is not None, staged=staged)
+
+    async def _perform(self, key: Key, pod: ReadOnlyObject, what: Plan) -> None:
+        try:
+            if what.look_again:
+                what = self._decide(pod, await self._client.get("Node", Key("", _node_of(pod))))
+            for note in what.notes:
+                self._reporter.tell(pod, note)
+            if what.delete:
+                await self._client.delete("Pod", key, Deletion(uid=pod["metadata"]["uid"], grace_seconds=0))
+            elif what.staged:
+                await self._stage(key, pod)
+            elif what.status is not None:
+                patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": what.status}
+                stored = await self._client.patch("Pod", key, patch, subresource="status")
+                self._written[key] = int(stored["metadata"]["resourceVersion"])
+        except (NotFound, Conflict):
+            self._queue.forget(key)  # it is gone, or another has its name: the watch tells
+        except ApiError as error:
+            _LOG.warning("pod %s: %s", key, error)
+            self._queue.add_rate_limited(key)
+        except Exception as error:
+            self._stumble(key, error)
+        else:
+            self._queue.forget(key)
+            if self._caches.bad:
+                self._caches.bad.forget("Pod", key, self.name)
+            if what.again_at is not None:
+                self._queue.add_after(key, (what.again_at - self._clock.now()).total_seconds())
+
+    async def _stage(self, key: Key, pod: ReadOnlyObject) -> None:
+        seconds = await self._stages.play(key, pod)
+        if seconds is not None:
+            self._queue.add_after(key, seconds)
+
+
+def _node_of(pod: ReadOnlyObject) -> str:
+    name: str = pod["spec"].get("nodeName", "")
+    return name
+
+
+def _node_name(pod: ReadOnlyObject) -> tuple[str, ...]:
+    return (_node_of(pod),)
+
+
+def _by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    return sorted(pods, key=lambda pod: (pod["metadata"].get("creationTimestamp", ""), key_of(pod)))

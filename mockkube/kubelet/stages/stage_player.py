@@ -1,0 +1,147 @@
+"""Takes objects from stage to stage: which one is next, when, and what it writes.
+
+upstream: github.com/kubernetes-sigs/kwok, pkg/kwok/controllers, pkg/utils/lifecycle
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockkube.api.errors import AlreadyExists
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Deletion, Key, PatchType, key_of
+from mockkube.kubelet.containers import Note
+from mockkube.kubelet.event_reporter import Reporter
+from mockkube.kubelet.stages.stage import Stage, StageError, StagePatch, Step, without_finalizers
+from mockkube.kubelet.stages.stage_cache import StageBook
+from mockkube.runtime.chance import Chance
+from mockkube.runtime.clock import Clock
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+_MEDIA: Final = {
+    "json": PatchType.JSON,
+    "merge": PatchType.MERGE,
+    "strategic": PatchType.STRATEGIC,
+    "apply": PatchType.APPLY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Awaited:
+    """The stage an object waits for as it is in this revision, and until when."""
+
+    revision: str
+    stage: str
+    due: float
+
+
+class StagePlayer:
+    """Plays the stages of objects of one kind. What it waits for is lost with a restart: delays begin anew."""
+
+    def __init__(
+        self, client: Client, clock: Clock, chance: Chance, book: StageBook, reporter: Reporter, kind: str
+    ) -> None:
+        self._client, self._clock, self._chance = client, clock, chance
+        self._book, self._reporter, self._kind = book, reporter, kind
+        self._awaited: dict[str, _Awaited] = {}
+
+    def governs(self, obj: ReadOnlyObject) -> bool:
+        """Whether the life of an object is up to stages."""
+        return self._book.governs(self._kind, obj)
+
+    def forget(self, uid: str) -> None:
+        """Forget an object that is gone."""
+        self._awaited.pop(uid, None)
+
+    async def play(self, key: Key, obj: ReadOnlyObject) -> float | None:
+        """Take an object to its next stage if it is time; return in how many seconds it will be, None if never.
+
+        Raises what the server answers.
+        """
+        uid, now = obj["metadata"]["uid"], self._clock.monotonic()
+        stage = self._next(uid, obj, now)
+        if stage is None:
+            self.forget(uid)
+            return None
+        left = self._awaited[uid].due - now
+        if left > 0:
+            return left
+        self.forget(uid)
+        try:
+            await self._enter(stage, key, obj)
+        except StageError as error:
+            _LOG.warning("stage %s of %s %s: %s", stage.name, self._kind, key, error)
+            self._reporter.tell(obj, Note("Warning", "StageFailed", f"Stage {stage.name}: {error}"))
+        return None
+
+    def _next(self, uid: str, obj: ReadOnlyObject, now: float) -> Stage | None:
+        stages = self._book.selecting(self._kind, obj)
+        revision = obj["metadata"]["resourceVersion"]
+        awaited = self._awaited.get(uid)
+        if awaited is not None and awaited.revision == revision:
+            known = [stage for stage in stages if stage.name == awaited.stage]
+            if known:
+                return known[0]
+        if not stages:
+            return None
+        stage = draw(stages, obj, self._chance)
+        seconds = stage.delay.seconds(obj, self._clock.now(), self._chance.random.random)
+        self._awaited[uid] = _Awaited(revision, stage.name, now + seconds)
+        return stage
+
+    async def _enter(self, stage: Stage, key: Key, obj: ReadOnlyObject) -> None:
+        deleted = False
+        for step in stage.steps:
+            if step.event is not None:
+                self._reporter.tell(obj, Note(step.event.type, step.event.reason, step.event.message))
+            if not deleted:
+                deleted = await self._take(stage, step, key, obj)
+
+    async def _take(self, stage: Stage, step: Step, key: Key, obj: ReadOnlyObject) -> bool:
+        """Take a step, all but its event; return whether that has deleted the object."""
+        uid = obj["metadata"]["uid"]
+        if step.finalizers is not None and (left := without_finalizers(obj, step.finalizers)) is not None:
+            change: Object = {"metadata": {"uid": uid, "finalizers": left}}
+            await self._client.patch(self._kind, key, change, media=PatchType.MERGE)
+        if step.delete:
+            await self._client.delete(self._kind, key, Deletion(uid=uid, grace_seconds=0))
+            return True
+        if step.patch is not None:
+            body = stage.render(step.patch, obj)
+            media = _MEDIA.get(step.patch.media, PatchType.STRATEGIC)
+            await self._client.patch(self._kind, key, body, media=media, subresource=step.patch.subresource)
+        if step.apply is not None:
+            await self._apply(stage.render(step.apply, obj), step.apply, obj)
+        return False
+
+    async def _apply(self, manifest: Any, how: StagePatch, obj: ReadOnlyObject) -> None:
+        """Create what a stage makes beside its object, or change it if it is there."""
+        if not isinstance(manifest, dict) or not manifest.get("kind") or not manifest.get("apiVersion"):
+            raise StageError("what is applied must have apiVersion and kind")
+        metadata = {**(manifest.get("metadata") or {})}
+        if "namespace" in obj["metadata"]:
+            metadata.setdefault("namespace", obj["metadata"]["namespace"])
+        made: Object = {**manifest, "metadata": metadata}
+        group = str(made["apiVersion"]).rpartition("/")[0]
+        kind = f"{made['kind']}.{group}" if group else str(made["kind"])
+        if not how.subresource:
+            try:
+                await self._client.create(kind, made)
+                return
+            except AlreadyExists:
+                pass
+        media = _MEDIA.get(how.media, PatchType.APPLY)
+        await self._client.patch(kind, key_of(made), made, media=media, subresource=how.subresource)
+
+
+def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Chance) -> Stage:
+    """Return one of the stages that select an object, as their weights have it."""
+    if len(stages) == 1:
+        return stages[0]
+    weights = [stage.weight_of(obj) for stage in stages]
+    known = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
+    heavy = [(stage, weight) for stage, weight in known if weight > 0]
+    if heavy:
+        return chance.random.choices([stage for stage, _ in heavy], [weight for _, weight in heavy])[0]
+    return chance.random.choice([stage for stage, _ in known] or list(stages))

@@ -1,0 +1,92 @@
+"""Whether stages are understood, written on each: a condition, and an event for one that is not."""
+
+import logging
+from typing import Final
+
+from mockkube.api.conditions import condition, find_condition, with_condition
+from mockkube.api.errors import ApiError, Unavailable
+from mockkube.api.times import render_time
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.client.protocol import Client, Key, PatchType
+from mockkube.kubelet.containers import Note
+from mockkube.kubelet.event_reporter import Reporter
+from mockkube.kubelet.stages.stage import KIND
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+from mockkube.runtime.work_queue import WorkQueue
+
+ACCEPTED: Final = "Accepted"
+INVALID: Final = "Invalid"
+
+_LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+class Verdicts:
+    """A worker that writes them; what the server does not let it write is in the log alone."""
+
+    def __init__(self, client: Client, clock: Clock, reporter: Reporter, *, owner: str) -> None:
+        self.name = f"{owner}/stages"
+        self.bell = Bell()
+        self._client, self._clock, self._reporter = client, clock, reporter
+        self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
+        self._judged: dict[str, tuple[ReadOnlyObject, str]] = {}
+        """Stages whose verdict is to be written, with what is wrong with them."""
+
+    def judge(self, stage: ReadOnlyObject, error: str = "") -> None:
+        """Tell what is wrong with a stage, or that nothing is."""
+        name = stage["metadata"]["name"]
+        if _says(stage, error):
+            self._judged.pop(name, None)
+            return
+        self._judged[name] = stage, error
+        self._queue.add(name)
+        if error:
+            self._reporter.tell(stage, Note("Warning", "InvalidStage", f"It is left out: {error}"))
+
+    def ready(self) -> bool:
+        """Whether there is a verdict to write."""
+        return self._queue.ready()
+
+    def wake_at(self) -> float | None:
+        """Return when a server that did not answer is asked again."""
+        return self._queue.wake_at()
+
+    async def step(self) -> None:
+        """Write one verdict."""
+        name = self._queue.get()
+        if (judged := self._judged.get(name)) is not None:
+            try:
+                await self._write(name, *judged)
+            except Unavailable:
+                self._queue.add_rate_limited(name)
+            except ApiError as error:  # it is gone, or none of our business
+                _LOG.debug("stage %s: %s", name, error)
+                self._forget(name)
+            else:
+                self._forget(name)
+        self._queue.done(name)
+
+    def _forget(self, name: str) -> None:
+        self._judged.pop(name, None)
+        self._queue.forget(name)
+
+    async def _write(self, name: str, stage: ReadOnlyObject, error: str) -> None:
+        told = (stage.get("status") or {}).get("conditions") or ()
+        now = render_time(self._clock.now())
+        patch = {
+            "metadata": {"uid": stage["metadata"]["uid"]},
+            "status": {"conditions": with_condition(told, _verdict(error), now)},
+        }
+        await self._client.patch(KIND, Key("", name), patch, media=PatchType.MERGE, subresource="status")
+
+
+def _verdict(error: str) -> Object:
+    if error:
+        return condition(ACCEPTED, holds=False, reason=INVALID, message=error)
+    return condition(ACCEPTED, holds=True, reason=ACCEPTED, message="kubelets play it")
+
+
+def _says(stage: ReadOnlyObject, error: str) -> bool:
+    """Whether the stage says so already."""
+    known = find_condition((stage.get("status") or {}).get("conditions") or (), ACCEPTED) or {}
+    return all(known.get(name) == value for name, value in _verdict(error).items())

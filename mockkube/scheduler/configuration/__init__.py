@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration: parsing, defaults, validation, profiles."""

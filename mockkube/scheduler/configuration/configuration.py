@@ -1,0 +1,200 @@
+"""A KubeSchedulerConfiguration: read, filled with what is assumed, and checked.
+
+upstream 1.36: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/apis/config/validation/validation.go
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.api.fields import duplicate, forbidden, invalid, required
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.catalogue import defaults_for, entry_of
+from mockkube.scheduler.configuration import arguments, types
+from mockkube.scheduler.queue.queued_pod_info import Backoff
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+DEFAULT_NAME: Final = "default-scheduler"
+MULTI_POINT: Final = "multiPoint"
+POINTS: Final = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+)
+_GONE: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+_LEFT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; `errors` says all that is wrong with it."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__("; ".join(errors))
+        self.errors = tuple(errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """A plugin at an extension point; a weight of 0 is the plugin's own."""
+
+    name: str
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """The plugins of one extension point: which are enabled, and which are not although all points are."""
+
+    enabled: tuple[Enabled, ...] = ()
+    disabled: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """One scheduler as pods name it."""
+
+    name: str
+    plugins: Mapping[str, PluginSet]
+    """By extension point, `multiPoint` among them, defaults merged in."""
+    arguments: Mapping[str, ReadOnlyObject]
+    percentage: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a scheduler goes by."""
+
+    profiles: tuple[ProfileSettings, ...]
+    percentage: int = 0
+    """How many of the nodes are looked for that a pod fits on; 0: by the size of the cluster."""
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
+    """Read a configuration; raise ConfigurationError with everything that is wrong with it."""
+    given = {name: value for name, value in given.items() if value is not None}
+    errors = [*_check_head(given), *types.check(given, (MULTI_POINT, *POINTS))]
+    if errors:
+        raise ConfigurationError(errors)
+    profiles = [_profile(one, caps) for one in _profiles_of(given)]
+    initial, longest = given.get("podInitialBackoffSeconds", 1), given.get("podMaxBackoffSeconds", 10)
+    if (parallelism := given.get("parallelism", 1)) <= 0:
+        errors.append(str(invalid("parallelism", parallelism, "should be an integer value greater than zero")))
+    errors += _check_profiles(profiles, given, caps)
+    errors += _check_percentage(given.get("percentageOfNodesToScore"), "percentageOfNodesToScore")
+    if initial <= 0:
+        errors.append(str(invalid("podInitialBackoffSeconds", initial, "must be greater than 0")))
+    if longest < initial:
+        text = "must be greater than or equal to PodInitialBackoffSeconds"
+        errors.append(str(invalid("podMaxBackoffSeconds", longest, text)))
+    if errors:
+        raise ConfigurationError(errors)
+    aligned = caps.enabled("SchedulerPopFromBackoffQ")
+    backoff = Backoff(float(initial), float(longest), aligned=aligned)
+    return Configuration(tuple(profiles), given.get("percentageOfNodesToScore") or 0, backoff)
+
+
+def default(caps: Capabilities) -> Configuration:
+    """Return what holds when nothing is configured."""
+    return read({"apiVersion": API_VERSION, "kind": KIND}, caps)
+
+
+def _check_head(given: ReadOnlyObject) -> Iterator[str]:
+    group_version, kind = given.get("apiVersion", ""), given.get("kind", "")
+    if (group_version, kind) != (API_VERSION, KIND):
+        yield f'no kind "{kind}" is registered for version "{group_version}": expected {KIND} of {API_VERSION}'
+    if given.get("extenders"):
+        yield str(forbidden("extenders", "are not supported"))
+
+
+def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
+    if len(profiles) == 1:
+        return ({"schedulerName": DEFAULT_NAME, **profiles[0]},)
+    return tuple(profiles)
+
+
+def _profile(given: ReadOnlyObject, caps: Capabilities) -> ProfileSettings:
+    plugins = {point: _plugin_set((given.get("plugins") or {}).get(point) or {}) for point in (MULTI_POINT, *POINTS)}
+    usual = tuple(Enabled(entry.name, entry.weight) for entry in defaults_for(caps))
+    plugins[MULTI_POINT] = _merge(usual, plugins[MULTI_POINT])
+    named = {one["name"]: one.get("args") or {} for one in given.get("pluginConfig") or ()}
+    enabled = {one.name for plugin_set in plugins.values() for one in plugin_set.enabled}
+    args = {name: arguments.fill(name, named.get(name, {}), caps) for name in sorted(enabled | named.keys())}
+    return ProfileSettings(given.get("schedulerName", ""), plugins, args, given.get("percentageOfNodesToScore"))
+
+
+def _plugin_set(given: ReadOnlyObject) -> PluginSet:
+    enabled = tuple(Enabled(one["name"], one.get("weight") or 0) for one in given.get("enabled") or ())
+    return PluginSet(enabled, frozenset(one["name"] for one in given.get("disabled") or ()))
+
+
+def _merge(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
+    """Put what is usual before what was asked for; what is named in both keeps its place and takes the new weight."""
+    asked = {one.name: one for one in custom.enabled}
+    kept = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
+    names = {one.name for one in kept}
+    merged = tuple(asked.get(one.name, one) for one in kept)
+    return PluginSet(merged + tuple(one for one in custom.enabled if one.name not in names), custom.disabled)
+
+
+def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, caps: Capabilities) -> Iterator[str]:
+    first: dict[str, int] = {}
+    for index, profile in enumerate(profiles):
+        at = f"profiles[{index}]"
+        if not profile.name:
+            yield str(required(f"{at}.schedulerName"))
+        yield from _check_percentage(profile.percentage, f"{at}.percentageOfNodesToScore")
+        yield from _check_plugins(profile, at, caps)
+        yield from _check_plugin_config(_profiles_of(given)[index], profile, at, caps)
+        if profile.name in first:
+            yield str(duplicate(f"{at}.schedulerName", f"profiles[{first[profile.name]}].schedulerName"))
+        first.setdefault(profile.name, index)
+        if profile.plugins["queueSort"] != profiles[0].plugins["queueSort"]:
+            shown = [one.name for one in profile.plugins["queueSort"].enabled]
+            yield str(invalid(f"{at}.plugins.queueSort", shown, "must be the same for all profiles"))
+
+
+def _check_plugins(profile: ProfileSettings, at: str, caps: Capabilities) -> Iterator[str]:
+    for point, plugin_set in profile.plugins.items():
+        seen: set[str] = set()
+        for index, one in enumerate(plugin_set.enabled):
+            here = f"{at}.plugins.{point}.enabled[{index}]"
+            if one.name in _GONE:
+                yield str(invalid(here, one.name, _LEFT))
+            elif entry_of(one.name, caps) is None:
+                yield str(invalid(here, one.name, "no plugin has this name"))
+            elif one.name in seen:
+                yield str(duplicate(here, one.name))
+            elif one.weight < 0:
+                yield f"{here}: score plugins: total score of Score plugins could overflow"
+            seen.add(one.name)
+
+
+def _check_plugin_config(given: ReadOnlyObject, profile: ProfileSettings, at: str, caps: Capabilities) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, one in enumerate(given.get("pluginConfig") or ()):
+        here, name = f"{at}.pluginConfig[{index}]", one["name"]
+        if name in seen:
+            yield str(duplicate(here, name))
+        seen.add(name)
+        if name in _GONE:
+            yield str(invalid(here, name, _LEFT))
+        else:
+            yield from arguments.check(name, profile.arguments[name], f"{here}.args", caps)
+
+
+def _check_percentage(value: Any, at: str) -> Iterator[str]:
+    if value is not None and not 0 <= value <= 100:
+        yield str(invalid(at, value, "not in valid range [0-100]"))

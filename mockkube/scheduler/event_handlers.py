@@ -1,0 +1,188 @@
+"""Taking in what watches deliver: into the picture, and into the queue as what may help pods that wait.
+
+upstream 1.36: pkg/scheduler/eventhandlers.go
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches, Change, Handler
+from mockkube.client.protocol import EventType
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler import scheduling_properties
+from mockkube.scheduler.binding_cycle import Binder
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.nominator import Latest, Nominations
+from mockkube.scheduler.queue.scheduling_queue import Queue
+from mockkube.scheduler.snapshot import Picture
+
+_APART: Final = (Subject.NODE, Subject.ASSIGNED_POD, Subject.UNSCHEDULED_POD, Subject.WILDCARD)
+_ACTIONS: Final = {
+    EventType.ADDED: Action.ADD,
+    EventType.MODIFIED: Action.UPDATE,
+    EventType.DELETED: Action.DELETE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The handlers of all watches."""
+
+    picture: Picture
+    queue: Queue
+    nominations: Nominations
+    binder: Binder
+    requests: RequestReader
+    caps: Capabilities
+    names: Collection[str]
+    """Whose pods are this scheduler's."""
+
+    def subscribe(self, caches: Caches, subjects: Iterable[Subject]) -> None:
+        """Hear of nodes, pods and whatever else plugins are interested in."""
+        caches.of("Node").subscribe(self._node)
+        caches.of("Pod").subscribe(self._pod)
+        for subject in sorted(set(subjects).difference(_APART)):
+            caches.of(subject.value).subscribe(self._other(subject))
+
+    # Nodes and other objects
+
+    def _node(self, change: Change) -> None:
+        match change.type:
+            case EventType.ADDED:
+                self.picture.set_node(change.object)
+                self.queue.happened(ClusterEvent(Subject.NODE, Action.ADD, new=change.object))
+            case EventType.DELETED:
+                self.queue.happened(ClusterEvent(Subject.NODE, Action.DELETE, old=change.object))
+                self.picture.remove_node(change.object["metadata"]["name"])
+            case _:
+                assert change.old is not None, "a modified object was there before"
+                self.picture.set_node(change.object)
+                for event in scheduling_properties.of_node(change.old, change.object, self.caps):
+                    self.queue.happened(event)
+
+    def _other(self, subject: Subject) -> Handler:
+        def handle(change: Change) -> None:
+            gone = change.type is EventType.DELETED
+            old, new = (change.object, None) if gone else (change.old, change.object)
+            self.queue.happened(ClusterEvent(subject, _ACTIONS[change.type], old, new))
+            self.binder.poke()
+
+        return handle
+
+    # Pods
+
+    def _pod(self, change: Change) -> None:  # hot: several times per pod
+        new = None if change.type is EventType.DELETED else change.object
+        old = change.object if change.type is EventType.DELETED else change.old
+        if old is not None and new is not None and _uid(old) != _uid(new):
+            self._changed(old, None)
+            old = None
+        self._changed(_running(old), _running(new))
+        self.binder.poke()
+
+    def _changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+        """Take in one pod; None where it is not there, or has run to its end."""
+        if new is None:
+            if old is not None:
+                self._gone(old)
+        elif _assigned(new):
+            if old is not None and _assigned(old):
+                self._assigned_update(old, new)
+            else:
+                self._assigned_add(old, new)
+        elif self._is_ours(new):
+            if old is None:
+                self.queue.add(PodInfo(new))
+            else:
+                self._waiting_update(old, new)
+
+    def _is_ours(self, pod: ReadOnlyObject) -> bool:
+        return pod["spec"].get("schedulerName", "default-scheduler") in self.names
+
+    def _assigned_add(self, old: ReadOnlyObject | None, new: ReadOnlyObject) -> None:
+        pod = PodInfo(new)
+        self.picture.add_pod(pod)
+        self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.ADD, new=new))
+        if old is not None:
+            self.queue.remove(pod.uid)
+            self.nominations.drop(pod.uid)
+
+    def _assigned_update(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
+        before, pod = self.picture.pod(_uid(new)) or PodInfo(old), PodInfo(new)
+        self.picture.add_pod(pod)
+        for event in scheduling_properties.of_pod(Subject.ASSIGNED_POD, before, pod, self.requests, self.caps):
+            self.queue.happened(event)
+
+    def _waiting_update(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
+        before, pod = PodInfo(old), PodInfo(new)
+        if self.picture.assumed(pod.uid):
+            if pod.terminating and not before.terminating:
+                self._assumed_gone(pod)
+            return
+        waiting = self.queue.find(pod.uid) is not None
+        self.queue.update(
+            before, pod, scheduling_properties.of_pod(Subject.UNSCHEDULED_POD, before, pod, self.requests, self.caps)
+        )
+        if waiting:
+            self.nominations.refresh(before, pod)
+        if before.nominated_node and before.nominated_node != pod.nominated_node:
+            self._room_given_up(before)
+
+    def _gone(self, old: ReadOnlyObject) -> None:
+        uid = _uid(old)
+        if _assigned(old):
+            self.picture.remove_pod(uid)
+            self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=old))
+            return
+        if not self._is_ours(old):
+            return
+        pod = PodInfo(old)
+        self.queue.remove(uid)
+        self.nominations.drop(uid)
+        if self.picture.assumed(uid):
+            self._assumed_gone(pod)
+        elif pod.nominated_node:
+            self._room_given_up(pod)
+
+    def _assumed_gone(self, pod: PodInfo) -> None:
+        """Give back what a pod would have taken; its binding goes on, and fails by itself."""
+        assumed = self.picture.pod(pod.uid)
+        self.picture.forget(pod.uid)
+        if assumed is not None:
+            self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=assumed.obj))
+
+    def _room_given_up(self, pod: PodInfo) -> None:
+        """Tell those who had left room for a nominated pod that they need not any more."""
+        event = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
+        self.queue.happened(event, lambda other: other.priority <= pod.priority)
+
+
+def _uid(pod: ReadOnlyObject) -> str:
+    uid: str = pod["metadata"].get("uid", "")
+    return uid
+
+
+def _assigned(pod: ReadOnlyObject) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
+def _running(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
+    """Return a pod unless it has run to its end: then it is as if it were gone."""
+    if pod is None or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return None
+    return pod
+
+
+def latest_in(caches: Caches) -> Latest:
+    """Return what finds a pod as last seen, unless it is gone or has a node."""
+    pods = caches.of("Pod")
+
+    def latest(pod: PodInfo) -> PodInfo | None:
+        seen = pods.get(pod.key)
+        return None if seen is None or _assigned(seen) else pod
+
+    return latest

@@ -1,0 +1,101 @@
+"""What becomes of a pod that was not scheduled: back to the queue, its condition, its nomination, an event.
+
+upstream 1.36: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import ApiError
+from mockkube.client.cache import ListWatch
+from mockkube.client.events import WARNING
+from mockkube.client.series import SeriesRecorder
+from mockkube.runtime.clock import Clock
+from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.pod_status import Condition, PodStatusWriter
+from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.scheduling_queue import Queue
+from mockkube.scheduler.scheduling_algorithm import Failure
+
+_LOG: Final = logging.getLogger("mockkube.scheduler")
+_NOTE_BYTES_MAX: Final = 1024
+_CUT: Final = " ..."
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Settles pods that were not scheduled."""
+
+    pods: ListWatch
+    queue: Queue
+    nominations: Nominations
+    writer: PodStatusWriter
+    recorder: SeriesRecorder
+    metrics: Metrics
+    clock: Clock
+
+    async def settle(
+        self, queued: Queued, outcome: Refusal | Failure, *, nomination: str | None, started: float
+    ) -> None:
+        """Put the pod back and tell why; `nomination` empty: it is cleared, None: it stays as it is."""
+        self._measure(queued, outcome, started)
+        queued.refused_by, queued.pending_by = set(), set()
+        if isinstance(outcome, Refusal):
+            queued.refused_by |= outcome.rejectors.refused
+            queued.pending_by |= outcome.rejectors.pending
+        else:
+            _LOG.warning("scheduling pod %s: %s", queued.pod.key, outcome.message)
+        if not self._put_back(queued):
+            return
+        self.nominations.put(queued.pod, nomination)
+        await self._tell(queued.pod, outcome, nomination)
+
+    def _put_back(self, queued: Queued) -> bool:
+        """Queue the pod as it is now; False if another of its name has taken its place."""
+        pod = queued.pod
+        seen = self.pods.get(pod.key)
+        if seen is None or seen["spec"].get("nodeName"):
+            self.queue.done(pod.uid)
+        elif seen["metadata"].get("uid") != pod.uid:
+            self.queue.done(pod.uid)
+            return False
+        else:
+            if seen is not pod.obj:
+                queued.pod = PodInfo(seen)
+            self.queue.put_back(queued)
+        return True
+
+    async def _tell(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
+        refused, message = isinstance(outcome, Refusal), outcome.message
+        self.recorder.record(
+            pod.obj,
+            WARNING,
+            "FailedScheduling",
+            cut(message),
+            action="Scheduling",
+            controller=pod.scheduler_name,
+        )
+        reason = "Unschedulable" if refused else "SchedulerError"
+        condition = Condition("PodScheduled", "False", reason, message)
+        try:
+            await self.writer.write(pod, condition, nomination)
+        except ApiError as error:
+            _LOG.warning("updating the status of pod %s: %s", pod.key, error)
+
+    def _measure(self, queued: Queued, outcome: Refusal | Failure, started: float) -> None:
+        result = "unschedulable" if isinstance(outcome, Refusal) else "error"
+        profile = queued.pod.scheduler_name
+        self.metrics.attempts.add(result, profile)
+        self.metrics.attempt_seconds.observe(self.clock.monotonic() - started, result, profile)
+
+
+def cut(message: str) -> str:
+    """Return a message as long as a note of an event may be."""
+    data = message.encode()
+    if len(data) <= _NOTE_BYTES_MAX:
+        return message
+    return data[: _NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT

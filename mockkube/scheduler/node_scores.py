@@ -1,0 +1,107 @@
+"""Choosing among the nodes a pod fits on: scores, brought to one range, weighted and added; ties by lot.
+
+upstream 1.36: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/runtime/framework.go
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mockkube.runtime.chance import Chance
+from mockkube.scheduler.framework.interface import SCORE_MAX, CycleState, ScorePlugin
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.runtime import SCORE, PluginFailed, Points
+from mockkube.scheduler.framework.status import Code
+from mockkube.scheduler.verdict_cache import Tables
+
+Scores = Mapping[str, Mapping[str, int]]
+"""The weighted scores of each node by plugin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ranking of one profile."""
+
+    points: Points
+    tables: Tables
+    chance: Chance
+
+    def choose(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
+        """Return the place of a node of the best score. Raises PluginFailed."""
+        nodes = self._nodes(slots)
+        self.points.pre_score(state, pod, nodes)
+        start = self.points.now()
+        totals = self._totals(state, pod, slots, nodes)
+        best = max(totals)
+        ties = [index for index, total in enumerate(totals) if total == best]
+        self.points.measure(SCORE, Code.SUCCESS, start)
+        index = ties[0] if len(ties) == 1 else ties[self.chance.random.randrange(len(ties))]
+        return slots[index]
+
+    def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> Scores:
+        """Return all scores, one by one. Raises PluginFailed."""
+        nodes = self._nodes(slots)
+        self.points.pre_score(state, pod, nodes)
+        profile = self.points.profile
+        table: dict[str, dict[str, int]] = {node.name: {} for node in nodes}
+        for plugin in profile.scores:
+            if plugin.name in state.skip_score:
+                continue
+            scores = plugin.score_all(state, pod, nodes)
+            plugin.normalize(state, pod, nodes, scores)
+            for node, score in zip(nodes, scores, strict=True):
+                table[node.name][plugin.name] = score * profile.weights[plugin.name]
+        return table
+
+    def _nodes(self, slots: Sequence[int]) -> list[NodeInfo]:
+        nodes = self.points.picture.all
+        return [nodes[slot] for slot in slots]
+
+    def _totals(self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        table = self.tables.scored(state, pod)
+        table.refresh()
+        totals = table.sums(self.points, state, pod, slots)
+        for index, plugin in enumerate(table.relative):
+            raws = table.raw(index, slots)
+            if min(raws) != max(raws):  # what is the same everywhere decides nothing
+                totals = self._added(state, pod, nodes, totals, plugin, raws)
+        for plugin in table.live:
+            raws = self._live_scores(state, pod, nodes, plugin)
+            totals = self._added(state, pod, nodes, totals, plugin, raws)
+        self._tally(state, len(nodes))
+        return totals
+
+    def _live_scores(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], plugin: ScorePlugin
+    ) -> list[int]:
+        start = self.points.now() if state.timed else 0.0
+        scores = plugin.score_all(state, pod, nodes)
+        if state.timed:
+            each = (self.points.now() - start) / len(nodes)
+            self.points.time_plugin(SCORE, plugin.name, Code.SUCCESS, each)
+        return scores
+
+    def _added(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Sequence[NodeInfo],
+        totals: list[int],
+        plugin: ScorePlugin,
+        raws: list[int],
+    ) -> list[int]:
+        plugin.normalize(state, pod, nodes, raws)
+        if not 0 <= min(raws) <= max(raws) <= SCORE_MAX:
+            wrong = next(raw for raw in raws if not 0 <= raw <= SCORE_MAX)
+            text = f"it should in the range of [0, {SCORE_MAX}] after normalizing"
+            raise PluginFailed(
+                "applying score defaultWeights on Score plugins: "
+                f'plugin "{plugin.name}" returns an invalid score {wrong}, {text}'
+            )
+        weight = self.points.profile.weights[plugin.name]
+        return [total + weight * raw for total, raw in zip(totals, raws, strict=True)]
+
+    def _tally(self, state: CycleState, nodes: int) -> None:
+        for plugin in self.points.profile.scores:
+            if plugin.name not in state.skip_score:
+                self.points.count(SCORE, plugin.name, Code.SUCCESS, nodes)

@@ -1,0 +1,1 @@
+"""The plugin InterPodAffinity. Start with `plugin.py`."""

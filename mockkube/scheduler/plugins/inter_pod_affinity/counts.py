@@ -1,0 +1,95 @@
+"""What inter-pod affinity counts by topology domain: pods that terms mean, and the terms of pods that are there."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, Read
+from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
+    NO_TERMS,
+    Labels,
+    PodTerms,
+    Term,
+    WeightedTerm,
+    all_mean,
+    terms_of,
+)
+
+
+class AffinityCounts:
+    """The counts a plugin keeps; domains without pods are not in them."""
+
+    def __init__(self, nodes: Nodes, hard_weight: int) -> None:
+        self._hard_weight = hard_weight
+        self._meant = CountsByQuestion[int](nodes)
+        self._refusing = CountsByQuestion[Term](nodes)
+        self._preferring = CountsByQuestion[WeightedTerm](nodes)
+
+    def meant_by_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+        """Return, for each term, the pods in its domains that all the terms mean."""
+
+        def read(node: NodeInfo) -> Iterable[Contribution[int]]:
+            pods = sum(all_mean(terms, pod.namespace, pod.labels) for pod in node.pods.values())
+            return _contributions(((term, pods) for term in terms), node.labels) if pods else ()
+
+        return self._of_terms("all", terms, nodes, read)
+
+    def meant_by_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+        """Return, for each term, the pods in its domains that it means."""
+
+        def read(node: NodeInfo) -> Iterable[Contribution[int]]:
+            return _contributions(((term, term.pods_on(node)) for term in terms), node.labels) if node.pods else ()
+
+        return self._of_terms("each", terms, nodes, read)
+
+    def _of_terms(
+        self, how: str, terms: tuple[Term, ...], nodes: Nodes, read: Read[int]
+    ) -> Sequence[tuple[Term, Counts]]:
+        if not terms:
+            return ()
+        counts = self._meant.ask((how, terms), nodes, read)
+        return [(term, counts.table(at)) for at, term in enumerate(terms)]
+
+    def refusing(self, nodes: Nodes) -> Mapping[Term, Counts]:
+        """Return the pods by required term of their anti-affinity."""
+        return self._refusing.ask("required anti-affinity", nodes, _read_refusals).tables
+
+    def preferring(self, nodes: Nodes) -> Mapping[WeightedTerm, Counts]:
+        """Return the pods by what draws or repels others; what they require near them draws a little too."""
+        return self._preferring.ask("preferences", nodes, self._read_preferences).tables
+
+    def _read_preferences(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
+        for terms, pods in _pods_by_terms(node):
+            required = terms.affinity if self._hard_weight else ()
+            for weighted in (*terms.preferred, *(WeightedTerm(term, self._hard_weight) for term in required)):
+                if (domain := node.labels.get(weighted.term.topology_key)) is not None:
+                    yield weighted, domain, pods
+
+
+def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
+    """Return the terms there are on a node, and how many pods have them."""
+    found = [terms for terms in map(readable_terms, node.pods.values()) if terms is not NO_TERMS]
+    return Counter(found).items() if found else ()
+
+
+def readable_terms(pod: PodInfo) -> PodTerms:
+    """Return the terms of a pod that is there; none if they cannot be read."""
+    try:
+        return terms_of(pod)
+    except BadSelector:
+        return NO_TERMS
+
+
+def _contributions(pods: Iterable[tuple[Term, int]], labels: Labels) -> Iterator[Contribution[int]]:
+    for at, (term, count) in enumerate(pods):
+        if count and (domain := labels.get(term.topology_key)) is not None:
+            yield at, domain, count
+
+
+def _read_refusals(node: NodeInfo) -> Iterator[Contribution[Term]]:
+    for terms, pods in _pods_by_terms(node):
+        for term in terms.anti_affinity:
+            if (domain := node.labels.get(term.topology_key)) is not None:
+                yield term, domain, pods

@@ -1,0 +1,262 @@
+"""Inter-pod affinity: pods that want to be near others, or far from them.
+
+upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import (
+    SCORE_MAX,
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Slot,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.domain_counts import Counts
+from mockkube.scheduler.plugins.inter_pod_affinity.counts import AffinityCounts, readable_terms
+from mockkube.scheduler.plugins.inter_pod_affinity.hints import node_change_helps, pod_change_helps
+from mockkube.scheduler.plugins.inter_pod_affinity.terms import Labels, Namespaces, Term, all_mean, terms_of
+from mockkube.scheduler.plugins.inter_pod_affinity.topology_counts import Pairs
+
+_NAME: Final = "InterPodAffinity"
+_NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
+_NEAR: Final = "node(s) didn't match pod anti-affinity rules"
+_UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+_NOWHERE: Final = "\0"
+"""The domain of nodes without a topology key: no label has this value."""
+
+
+@dataclass(slots=True)
+class _Rules:
+    """What filtering needs to know."""
+
+    affinity: tuple[Term, ...]
+    near: Pairs
+    """Pods that all terms of the pod's affinity mean."""
+    anti_affinity: tuple[Term, ...]
+    far: Pairs
+    """Pods that a term of its anti-affinity means."""
+    unwelcome: Pairs
+    """Pods with a term of anti-affinity that means the pod."""
+    of_namespace: Labels
+    """The labels of the pod's namespace."""
+    refusals: dict[tuple[str, str], Status] = field(default_factory=dict)
+    """Made once per reason and topology key."""
+
+    def clone(self) -> "_Rules":
+        return replace(self, near=self.near.clone(), far=self.far.clone(), unwelcome=self.unwelcome.clone())
+
+    def concern(self, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether it matters where another pod is."""
+        refusing = readable_terms(other).anti_affinity
+        return (
+            any(term.means(pod.namespace, pod.labels, self.of_namespace) for term in refusing)
+            or all_mean(self.affinity, other.namespace, other.labels)
+            or any(term.means(other.namespace, other.labels) for term in self.anti_affinity)
+        )
+
+    def suppose(self, pod: PodInfo, other: PodInfo, labels: Labels, change: int) -> None:
+        """Suppose that another pod comes to a node with these labels, or goes from it."""
+        refusing = readable_terms(other).anti_affinity
+        met = (term for term in refusing if term.means(pod.namespace, pod.labels, self.of_namespace))
+        self.unwelcome.suppose(met, labels, change)
+        if all_mean(self.affinity, other.namespace, other.labels):
+            self.near.suppose(self.affinity, labels, change)
+        met = (term for term in self.anti_affinity if term.means(other.namespace, other.labels))
+        self.far.suppose(met, labels, change)
+
+
+class _Attraction(NamedTuple):
+    """What draws a pod to the domains of a topology key, or repels it."""
+
+    topology_key: str
+    counts: Counts
+    """Pods by domain."""
+    weight: int
+    """What each of them weighs."""
+
+
+_RULES: Final = Slot[_Rules](_NAME)
+_ATTRACTIONS: Final = Slot[Sequence[_Attraction]](_NAME)
+
+
+class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes too far from wanted pods or too near unwanted ones; ranks by preferences, theirs too."""
+
+    name = _NAME
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._version = version = context.caps.version
+        self._nodes = context.nodes
+        self._namespaces = Namespaces(context.caches, version)
+        self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods"))
+        self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods that come, go or are relabelled, the pod itself among them, and for nodes and their labels."""
+        return (
+            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._pod_helps),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, _node_helps),
+        )
+
+    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return pod_change_helps(pod, event, self._version)
+        except BadSelector:
+            return True
+
+    # Filtering
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Count pods by domain; skip pods without terms that no other pod's terms mean."""
+        try:
+            terms = terms_of(pod)
+        except BadSelector as error:
+            return PreFiltered(Status.unresolvable(f"parsing pod: {error}"))
+        of_namespace = self._namespaces.labels(pod.namespace)
+        unwelcome = [
+            (term, counts)
+            for term, counts in self._counts.refusing(nodes).items()
+            if term.means(pod.namespace, pod.labels, of_namespace)
+        ]
+        if not unwelcome and not terms.affinity and not terms.anti_affinity:
+            return PreFiltered(SKIP)
+        wanted, unwanted = (
+            tuple(dict.fromkeys(self._namespaces.resolve(one))) for one in (terms.affinity, terms.anti_affinity)
+        )
+        near = Pairs(self._counts.meant_by_all(wanted, nodes))
+        far = Pairs(self._counts.meant_by_each(unwanted, nodes))
+        state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(unwelcome), of_namespace))
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse nodes too far from wanted pods, then such too near unwanted ones, then where the pod is unwanted."""
+        return self.judge(state, pod)(node)
+
+    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return the filter. The first pod that wants to be near its like may go anywhere where there are domains."""
+        rules = state.get(_RULES)
+        assert rules is not None
+        near, far, unwelcome = rules.near.tables, rules.far.tables, rules.unwelcome.tables
+        is_first = rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
+
+        def judge(node: NodeInfo) -> Status:  # hot: per pod and node
+            labels, is_near = node.labels, True
+            for key, counts in near:
+                domain = labels.get(key)
+                if domain is None:
+                    return _refusal(rules, _NOT_NEAR, "")
+                is_near = is_near and domain in counts
+            if not (is_near or is_first):
+                return _refusal(rules, _NOT_NEAR, "")
+            for key, counts in far:
+                if labels.get(key) in counts:
+                    return _refusal(rules, _NEAR, key)
+            for key, counts in unwelcome:
+                if labels.get(key) in counts:
+                    return _refusal(rules, _UNWELCOME, key)
+            return SUCCESS
+
+        return judge
+
+    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether a term of either pod means the other."""
+        return (rules := state.get(_RULES)) is None or rules.concern(pod, other)
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod in."""
+        if (rules := state.get(_RULES)) is not None:
+            rules.suppose(pod, added, node.labels, 1)
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod out."""
+        if (rules := state.get(_RULES)) is not None:
+            rules.suppose(pod, removed, node.labels, -1)
+        return SUCCESS
+
+    # Scoring
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Gather what draws and repels the pod; skip it if nothing does."""
+        try:
+            own = terms_of(pod).preferred
+        except BadSelector as error:
+            return Status.error(f"failed to parse pod: {error}")
+        if self._ignores_others and not own:
+            return SKIP
+        resolved = self._namespaces.resolve(term for term, _ in own)
+        weighed = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
+        attractions = [_Attraction(term.topology_key, counts, weight) for (term, counts), (_, weight) in weighed]
+        of_namespace = self._namespaces.labels(pod.namespace)
+        for (term, weight), counts in self._counts.preferring(self._nodes).items():
+            if term.means(pod.namespace, pod.labels, of_namespace):
+                attractions.append(_Attraction(term.topology_key, counts, weight))
+        if not any(attraction.counts for attraction in attractions):
+            return SKIP
+        state.put(_ATTRACTIONS, attractions)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return how strongly the domains of a node draw the pod."""
+        return self.score_all(state, pod, (node,))[0]
+
+    def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return the scores of nodes, attraction by attraction."""
+        attractions = state.get(_ATTRACTIONS)
+        assert attractions is not None
+        scores = [0] * len(nodes)
+        for key, counts, weight in attractions:  # hot: per pod, for all nodes
+            scores = [
+                score + counts.get(node.labels.get(key, _NOWHERE), 0) * weight
+                for score, node in zip(scores, nodes, strict=True)
+            ]
+        return scores
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Spread the scores from the node that draws least to the one that draws most."""
+        least = min(scores, default=0)
+        span = max(scores, default=0) - least
+        scores[:] = [int(SCORE_MAX * ((score - least) / span)) if span else 0 for score in scores]
+
+
+def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+    try:
+        return node_change_helps(pod, event)
+    except BadSelector:
+        return True
+
+
+def _refusal(rules: _Rules, reason: str, key: str) -> Status:
+    refusal = rules.refusals.get((reason, key))
+    if refusal is None:
+        refusal = rules.refusals[reason, key] = _refuse(rules, reason, key).of(_NAME)
+    return refusal
+
+
+def _refuse(rules: _Rules, reason: str, key: str) -> Status:
+    match reason:
+        case _ if reason == _NOT_NEAR:
+            return Status.unresolvable(reason, terms=_sources(rules.affinity))
+        case _ if reason == _NEAR:
+            terms = (term for term in rules.anti_affinity if term.topology_key == key)
+        case _:
+            terms = (term for term in rules.unwelcome.terms if term.topology_key == key)
+    return Status.unschedulable(reason, topology_key=key, terms=_sources(terms))
+
+
+def _sources(terms: Iterable[Term]) -> list[ReadOnlyObject]:
+    return [term.source for term in terms]

@@ -1,0 +1,160 @@
+"""Terms of inter-pod affinity, compiled: which pods they mean, in which namespaces, within which domains.
+
+upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
+from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Key
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+
+Labels = Mapping[str, str]
+NO_LABELS: Final[Labels] = {}
+REMEMBERED_MAX: Final = 1024
+"""How many affinities are remembered compiled; the least recently read is forgotten."""
+_KEEPS_TO_LISTED_SINCE: Final = Version(1, 37)
+"""Before this version a namespace selector that matches no labels at all means every namespace."""
+
+
+class Term:
+    """One term; two that are equal mean the same pods within the same domains."""
+
+    __slots__ = ("_hash", "key", "namespace_selector", "namespaces", "selector", "source", "topology_key")
+
+    def __init__(
+        self,
+        source: ReadOnlyObject,
+        namespaces: frozenset[str],
+        selector: LabelSelector,
+        namespace_selector: LabelSelector,
+    ) -> None:
+        self.source = source
+        self.topology_key: str = source["topologyKey"]
+        self.namespaces, self.selector, self.namespace_selector = namespaces, selector, namespace_selector
+        text = f"{selector.empty:d}{selector}/{namespace_selector.empty:d}{namespace_selector}"
+        self.key = (self.topology_key, text, namespaces)
+        self._hash = hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Term) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def means(self, namespace: str, labels: Labels, namespace_labels: Labels = NO_LABELS) -> bool:
+        """Whether a pod is meant, by its namespace and labels and those of its namespace."""
+        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
+            return False
+        return self.selector.matches(labels)
+
+    def pods_on(self, node: NodeInfo) -> int:
+        """Return how many pods on a node are meant."""
+        return node.load(self, self._count) if node.pods else 0
+
+    def _count(self, node: NodeInfo) -> int:
+        return sum(self.means(pod.namespace, pod.labels) for pod in node.pods.values())
+
+
+class WeightedTerm(NamedTuple):
+    """A term that counts for a node, or against it."""
+
+    term: Term
+    weight: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodTerms:
+    """The terms of a pod; pods with equal affinity mostly share them."""
+
+    affinity: tuple[Term, ...]
+    anti_affinity: tuple[Term, ...]
+    preferred: tuple[WeightedTerm, ...]
+    """Those of anti-affinity weigh less than nothing."""
+
+
+NO_TERMS: Final = PodTerms((), (), ())
+
+
+def terms_of(pod: PodInfo) -> PodTerms:
+    """Return the terms of a pod, compiled once; raise BadSelector."""
+    return pod.part(PodTerms, _terms)
+
+
+def all_mean(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
+    """Whether a pod is meant by all terms; by no terms nobody is meant."""
+    return bool(terms) and all(term.means(namespace, labels) for term in terms)
+
+
+def any_means(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
+    """Whether a pod is meant by some term."""
+    return any(term.means(namespace, labels) for term in terms)
+
+
+def _terms(pod: PodInfo) -> PodTerms:
+    affinity = pod.spec.get("affinity") or {}
+    if not affinity.get("podAffinity") and not affinity.get("podAntiAffinity"):
+        return NO_TERMS
+    return _read(orjson.dumps(affinity), pod.namespace)
+
+
+@lru_cache(REMEMBERED_MAX)
+def _read(text: bytes, namespace: str) -> PodTerms:
+    affinity = orjson.loads(text)
+    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    return PodTerms(
+        tuple(_term(one, namespace) for one in near.get(REQUIRED) or ()),
+        tuple(_term(one, namespace) for one in far.get(REQUIRED) or ()),
+        (*_weighted(near, namespace, 1), *_weighted(far, namespace, -1)),
+    )
+
+
+def _weighted(affinity: ReadOnlyObject, namespace: str, sign: int) -> Iterable[WeightedTerm]:
+    for one in affinity.get(PREFERRED) or ():
+        yield WeightedTerm(_term(one["podAffinityTerm"], namespace), sign * one["weight"])
+
+
+def _term(term: ReadOnlyObject, namespace: str) -> Term:
+    named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
+    namespaces = frozenset(named if named or selector is not None else (namespace,))
+    return Term(term, namespaces, from_label_selector(term.get("labelSelector")), from_label_selector(selector))
+
+
+class Namespaces:
+    """The namespaces of the cluster, for terms that select them by their labels."""
+
+    def __init__(self, caches: Caches, version: Version) -> None:
+        self._cache = caches.of("Namespace")
+        self._keeps_to_listed = version >= _KEEPS_TO_LISTED_SINCE
+
+    def labels(self, namespace: str) -> Labels:
+        """Return the labels of a namespace; none if it is not known."""
+        found: Any = self._cache.get(Key("", namespace))
+        return NO_LABELS if found is None else found["metadata"].get("labels") or NO_LABELS
+
+    def resolve(self, terms: Iterable[Term]) -> tuple[Term, ...]:
+        """Return terms of a pod to be placed with the namespaces they select spelled out."""
+        return tuple(self._resolve(term) for term in terms)
+
+    def _resolve(self, term: Term) -> Term:
+        selector = term.namespace_selector
+        if selector is NOTHING or selector.empty:
+            return term
+        selected = (
+            namespace["metadata"]["name"]
+            for namespace in self._cache.list()
+            if selector.matches(namespace["metadata"].get("labels") or NO_LABELS)
+        )
+        everywhere = not self._keeps_to_listed and selector.matches(NO_LABELS)
+        left = EVERYTHING if everywhere else NOTHING
+        return Term(term.source, term.namespaces.union(selected), term.selector, left)

@@ -1,0 +1,59 @@
+"""Balance: a node on which the pod evens out how much of each resource is in use.
+
+upstream 1.36: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.interface import SCORE_MAX, Context, CycleState, PreScorePlugin, Scope, ScorePlugin
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.node_resources.allocation import Allocation
+
+_COUNTS_THE_CHANGE_SINCE: Final = Version(1, 36)
+"""Before this version only the balance with the pod counted, however it was without."""
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+    """Ranks nodes by how the pod changes the balance of their resources."""
+
+    name = "NodeResourcesBalancedAllocation"
+    score_scope = Scope.LOAD
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._reader = RequestReader(context.caps)
+        self._allocation = Allocation.read(args["resources"], nonzero=False)
+        self._counts_the_change = context.caps.version >= _COUNTS_THE_CHANGE_SINCE
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip pods that ask for nothing: they would all go to one node."""
+        return SUCCESS if any(self._of_pod(pod)) else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return the change of the balance, 75 for none."""
+        shares = self._allocation.with_pod(self._of_pod(pod), node)
+        after = _balance([min(share.requested / share.capacity, 1.0) for share in shares])
+        if not self._counts_the_change:
+            return after
+        before = _balance([min(share.allocated / share.capacity, 1.0) for share in shares])
+        return SCORE_MAX // 2 + (SCORE_MAX // 2 + after - before) // 2
+
+    def _of_pod(self, pod: PodInfo) -> tuple[int, ...]:
+        return pod.part(self, lambda info: self._allocation.of_pod(self._reader.read(info)))
+
+
+def _balance(fractions: Sequence[float]) -> int:
+    """Return 100 less the standard deviation in hundredths."""
+    deviation = 0.0
+    if len(fractions) == 2:
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    elif len(fractions) > 2:
+        mean = sum(fractions) / len(fractions)
+        deviation = math.sqrt(sum((one - mean) * (one - mean) for one in fractions) / len(fractions))
+    return int((1 - deviation) * SCORE_MAX)

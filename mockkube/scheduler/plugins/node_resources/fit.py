@@ -1,0 +1,213 @@
+"""Resources: a node must have left what a pod asks for; nodes are ranked by how full they would be.
+
+upstream 1.36: pkg/scheduler/framework/plugins/noderesources/fit.go
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.kinds.core.pod.containers.resources import is_extended
+from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
+from mockkube.api.resources import Resources
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.plugins.device_resources import DeviceResources, class_resources
+from mockkube.scheduler.plugins.node_resources.allocation import Allocation, strategy
+
+_TELLS_HOPELESS_SINCE: Final = Version(1, 34)
+"""From this version on a request larger than the node is told apart: no eviction would help."""
+_RESIZE_GATE: Final = "InPlacePodVerticalScaling"
+# upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go; the scorer is told of no gate
+_SCORED: Final = RequestRules(status=False, pod_level=False)
+"""What the strategies count of the pod to be placed: its containers alone, although filters count what it states as a
+whole, and so do the sums of nodes it is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortage:
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+    @property
+    def reason(self) -> str:
+        return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the empty node would be too small; the number of pods is never counted so."""
+        return self.resource != "pods" and self.requested > self.capacity
+
+    @property
+    def facts(self) -> Mapping[str, int | str]:
+        return {
+            "resource": self.resource,
+            "requested": self.requested,
+            "used": self.used,
+            "capacity": self.capacity,
+        }
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes without enough of a resource left; ranks by its scoring strategy."""
+
+    name = "NodeResourcesFit"
+    filter_scope = Scope.LOAD
+    score_scope = Scope.LOAD
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._reader, self._rules = RequestReader(context.caps), RequestRules.of(context.caps)
+        self._devices = DeviceResources.of(context)
+        self._ignored = frozenset(args.get("ignoredResources") or ())
+        self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
+        self._tells_hopeless = context.caps.version >= _TELLS_HOPELESS_SINCE
+        self._resizes = context.caps.enabled(_RESIZE_GATE)
+        self._allocation = Allocation.read(args["scoringStrategy"]["resources"], nonzero=True)
+        self._score = strategy(args["scoringStrategy"])
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods that go or shrink, nodes that come or grow, and devices that stand for resources."""
+        scale_down = Action.POD_SCALE_DOWN if self._resizes else Action(0)
+        found = [
+            Interest(Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._gives_free),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._grows),
+        ]
+        if self._resizes:
+            found.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
+        if self._devices.known:
+            found.append(Interest(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._stands_for))
+        return found
+
+    # Filtering
+
+    def scope_of(self, pod: PodInfo) -> Scope:
+        """Look anew in each cycle where device classes may stand for what the pod asks for."""
+        if self._devices.known and self._reader.read(pod).total.scalars:
+            return Scope.CLUSTER
+        return Scope.LOAD
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Have every pod filtered: one that asks for nothing is still one more pod."""
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and changed node
+        """Refuse nodes without enough left; every resource that is short is told."""
+        wanted, free, used = self._reader.read(pod).total, node.allocatable, node.requested
+        if (
+            len(node.pods) < free.pods
+            and wanted.cpu_milli <= max(free.cpu_milli - used.cpu_milli, 0)
+            and wanted.memory <= max(free.memory - used.memory, 0)
+            and wanted.ephemeral_storage <= max(free.ephemeral_storage - used.ephemeral_storage, 0)
+            and not wanted.scalars
+        ):
+            return SUCCESS
+        names = (name for name in _named(wanted) if not self._ignores(name) and not self._left_to_devices(name, node))
+        shortages = list(_shortages(wanted, node, names))
+        return self._refuse(shortages) if shortages else SUCCESS
+
+    def _refuse(self, shortages: Sequence[_Shortage]) -> Status:
+        reasons = [shortage.reason for shortage in shortages]
+        facts = [shortage.facts for shortage in shortages]
+        if self._tells_hopeless and any(shortage.hopeless for shortage in shortages):
+            return Status.unresolvable(*reasons, shortages=facts)
+        return Status.unschedulable(*reasons, shortages=facts)
+
+    def _ignores(self, name: str) -> bool:
+        if not self._ignored and not self._ignored_groups:
+            return False
+        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def _left_to_devices(self, name: str, node: NodeInfo) -> bool:
+        return node.allocatable.amount(name) == 0 and self._devices.stand_for(name)
+
+    # Scoring
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Have every pod scored."""
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return what the strategy makes of the node with the pod on it."""
+        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scored(info)))
+        return self._score(self._allocation.with_pod(requests, node))
+
+    # Hints
+
+    def _gives_free(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.old is None:
+            return True
+        if event.new is not None:
+            return self._shrinks(pod, event.old, event.new)
+        gone = PodInfo(event.old)
+        return bool(gone.node_name or gone.nominated_node)
+
+    def _shrinks(self, pod: PodInfo, old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+        """Whether another pod gives up something that this one asks for."""
+        if not new["spec"].get("nodeName"):
+            return False
+        before, after = pod_requests(old, self._rules), pod_requests(new, self._rules)
+        return any(before.amount(name) > after.amount(name) for name in _named(self._reader.read(pod).total))
+
+    def _grows(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether the pod would fit on the node if it were empty, and there is more now of what it asks for."""
+        if event.new is None:
+            return False
+        wanted, node = self._reader.read(pod).total, _empty(event.new)
+        by_devices = frozenset(name for name in _named(wanted) if self._left_to_devices(name, node))
+        if any(_shortages(wanted, node, (name for name in _named(wanted) if name not in by_devices))):
+            return False
+        if event.old is None:
+            return True
+        now, before = node.allocatable, _empty(event.old).allocatable
+        more = any(now.amount(name) > before.amount(name) for name in ("pods", *_named(wanted)))
+        return more or bool(by_devices)
+
+    def _stands_for(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether a device class begins to stand for something that the pod asks for."""
+        if event.new is None:
+            return False
+        found = class_resources(event.new)
+        if event.old is not None:
+            found = tuple(name for name in found if name not in class_resources(event.old))
+        return any(name in self._reader.read(pod).total.scalars for name in found)
+
+
+def _scored(pod: PodInfo) -> PodRequests:
+    return PodRequests(pod_requests(pod.obj, _SCORED), nonzero_requests(pod.obj, _SCORED))
+
+
+def _shortages(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_Shortage]:
+    if len(node.pods) + 1 > node.allocatable.pods:
+        yield _Shortage("pods", 1, len(node.pods), node.allocatable.pods)
+    for name in names:
+        amount, used, capacity = wanted.amount(name), node.requested.amount(name), node.allocatable.amount(name)
+        if amount > capacity - used:
+            yield _Shortage(name, amount, used, capacity)
+
+
+def _named(wanted: Resources) -> list[str]:
+    """Return the names of all that is asked for, pods aside."""
+    return [name for name in ("cpu", "memory", "ephemeral-storage", *wanted.scalars) if wanted.amount(name) > 0]
+
+
+def _empty(obj: ReadOnlyObject) -> NodeInfo:
+    node = NodeInfo(obj["metadata"]["name"])
+    node.set_object(obj, 0)
+    return node

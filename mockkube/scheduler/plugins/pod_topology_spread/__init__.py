@@ -1,0 +1,1 @@
+"""The plugin PodTopologySpread. Start with `plugin.py`."""

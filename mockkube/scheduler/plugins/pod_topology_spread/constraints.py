@@ -1,0 +1,173 @@
+"""Spread constraints, compiled: a pod's own, or the defaults for pods that a service or an owner selects.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/common.go, plugins/helper/spread.go
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.selectors.labels import EVERYTHING, LabelSelector, Operator, Requirement, from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.cache import Caches
+from mockkube.client.protocol import Key
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.pod_info import PodInfo
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+_LABEL_KEYS_GATE: Final = "MatchLabelKeysInPodTopologySpread"
+_POLICIES_GATE: Final = "NodeInclusionPolicyInPodTopologySpread"
+SYSTEM_DEFAULTS: Final[Sequence[ReadOnlyObject]] = (
+    {"topologyKey": HOSTNAME, "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 3},
+    {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
+)
+_OWNERS: Final[Mapping[tuple[str, str], str]] = {
+    ("ReplicationController", "v1"): "ReplicationController",
+    ("ReplicaSet", "apps/v1"): "ReplicaSet",
+    ("StatefulSet", "apps/v1"): "StatefulSet",
+}
+"""The controllers whose selectors count, by kind and apiVersion, and what their caches are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint of one pod. Two that are equal are met by the same nodes, the pods on them being the same."""
+
+    max_skew: int
+    topology_key: str
+    pods: str
+    """Which pods are counted, as a text: their namespace and the selector."""
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+    namespace: str = field(compare=False)
+    selector: LabelSelector = field(compare=False)
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is counted."""
+        return self.selector.matches(labels)
+
+    def pods_on(self, node: NodeInfo) -> int:
+        """Return how many pods on a node are counted: none if everything is selected, nor those that go."""
+        return 0 if self.selector.empty else node.load(self.pods, self._count)
+
+    def _count(self, node: NodeInfo) -> int:
+        namespace, matches, count = self.namespace, self.selector.matches, 0
+        for pod in node.pods.values():
+            if pod.namespace == namespace and matches(pod.labels) and not pod.terminating:
+                count += 1
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What the scheduler heeds in a constraint."""
+
+    label_keys: bool
+    policies: bool
+    """Which nodes count, by the constraint's own word (KEP-3094)."""
+
+    @classmethod
+    def of(cls, caps: Capabilities) -> "Able":
+        """Return it for a version with gates; policies are a part of Kubernetes unless a train says otherwise."""
+        return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.has_train(_POLICIES_GATE))
+
+
+def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:
+    """Compile the constraints that ask for this action; raise BadSelector."""
+    return [
+        _constraint(one, _selector(one, pod.labels if able.label_keys else {}), pod.namespace, able)
+        for one in constraints
+        if one.get("whenUnsatisfiable") == action
+    ]
+
+
+def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: Able) -> Constraint:
+    policies = constraint if able.policies else {}
+    return Constraint(
+        max_skew=constraint["maxSkew"],
+        topology_key=constraint["topologyKey"],
+        pods=f"spread/{namespace}/{selector.empty:d}/{selector}",
+        min_domains=constraint.get("minDomains") or 1,
+        honors_affinity=policies.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honors_taints=policies.get("nodeTaintsPolicy", "Ignore") == "Honor",
+        namespace=namespace,
+        selector=selector,
+    )
+
+
+def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelector:
+    """Return the selector with the pod's own values of the keys it is to match; one that selects nothing stays so."""
+    given = constraint.get("labelSelector")
+    selector = from_label_selector(given)
+    own = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}
+    return selector if given is None or not own else _narrowed(selector, own)
+
+
+def _narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
+    wanted = tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
+    return LabelSelector((*wanted, *selector.requirements)) if wanted else selector
+
+
+class Defaults:
+    """The constraints of pods that have none themselves: those of the configuration, for whoever selects the pod."""
+
+    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: Caches, able: Able) -> None:
+        self._constraints = constraints
+        self._able = able
+        if constraints:
+            self._services = caches.of("Service").index("a label of the selector", _by_selector)
+            self._owners = {kind: caches.of(kind) for kind in _OWNERS.values()}
+
+    def of(self, pod: PodInfo, action: str) -> list[Constraint]:
+        """Return the constraints with this action; none for a pod that nobody selects."""
+        wanted = [one for one in self._constraints if one["whenUnsatisfiable"] == action]
+        if not wanted:
+            return []
+        selector = self._selector(pod)
+        if selector.empty:
+            return []
+        return [_constraint(one, selector, pod.namespace, self._able) for one in wanted]
+
+    def _selector(self, pod: PodInfo) -> LabelSelector:
+        """Return what services and the owner select together; as all of them select the pod, they agree."""
+        labels: dict[str, str] = {}
+        for service in self._services_of(pod):
+            labels.update(service["spec"]["selector"])
+        return _narrowed(self._of_owner(pod), labels)
+
+    def _services_of(self, pod: PodInfo) -> Iterator[ReadOnlyObject]:
+        for key, value in pod.labels.items():
+            for service in self._services.get(_indexed(pod.namespace, key, value)):
+                if service["spec"]["selector"].items() <= pod.labels.items():
+                    yield service
+
+    def _of_owner(self, pod: PodInfo) -> LabelSelector:
+        owners = pod.obj["metadata"].get("ownerReferences") or ()
+        owner = next((one for one in owners if one.get("controller")), None)
+        kind = None if owner is None else _OWNERS.get((owner["kind"], owner["apiVersion"]))
+        found = self._owners[kind].get(Key(pod.namespace, owner["name"])) if kind and owner else None
+        if found is None:
+            return EVERYTHING
+        selector = found["spec"].get("selector")
+        if kind == "ReplicationController":
+            return _narrowed(EVERYTHING, selector or {})
+        try:
+            return EVERYTHING if selector is None else from_label_selector(selector)
+        except BadSelector:
+            return EVERYTHING
+
+
+def _by_selector(service: ReadOnlyObject) -> tuple[str, ...]:
+    """Return one label that a pod must have to be selected: services without a selector select nobody."""
+    for key, value in (service["spec"].get("selector") or {}).items():
+        return (_indexed(service["metadata"]["namespace"], key, value),)
+    return ()
+
+
+def _indexed(namespace: str, key: str, value: str) -> str:
+    return f"{namespace}/{key}={value}"

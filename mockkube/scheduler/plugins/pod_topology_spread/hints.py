@@ -1,0 +1,76 @@
+"""What helps a pod that was refused for its hard spread constraints.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.versions import Version
+from mockkube.scheduler.framework.events import ClusterEvent, is_about
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.plugins.pod_topology_spread.constraints import Constraint
+
+Constraints = Sequence[Constraint]
+
+
+_NOMINATED_COUNT_SINCE: Final = Version(1, 36)
+"""From this version on pods help for which room is kept on a node."""
+
+
+def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
+    """Whether a pod that counts has come or gone, or begins or ceases to count."""
+    nominated = version >= _NOMINATED_COUNT_SINCE
+    if any(obj is not None and not _involved(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
+        return False
+    if event.old is None or event.new is None:
+        changed = event.new if event.old is None else event.old
+        return changed is not None and any(one.selects(_labels(changed)) for one in constraints)
+    old, new = event.old, event.new
+    if (
+        is_about(pod, event)
+        and _tolerations(old) != _tolerations(new)
+        and any(one.honors_taints for one in constraints)
+    ):
+        return True
+    return _labels(old) != _labels(new) and any(
+        one.selects(_labels(old)) != one.selects(_labels(new)) for one in constraints
+    )
+
+
+def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
+    """Whether a domain may have come or gone, or a node changed its domain or taints."""
+    was = event.old is not None and _in_domains(event.old, constraints)
+    now = event.new is not None and _in_domains(event.new, constraints)
+    if event.old is None or event.new is None or was != now:
+        return was or now
+    old, new = event.old, event.new
+    if not now:
+        return False
+    moved = any(_labels(old).get(one.topology_key) != _labels(new).get(one.topology_key) for one in constraints)
+    return moved or _taints(old) != _taints(new)
+
+
+def _involved(obj: ReadOnlyObject, pod: PodInfo, *, nominated: bool) -> bool:
+    if obj["metadata"].get("uid") == pod.uid:
+        return True
+    placed = obj["spec"].get("nodeName") or (nominated and (obj.get("status") or {}).get("nominatedNodeName"))
+    return bool(placed) and obj["metadata"].get("namespace") == pod.namespace
+
+
+def _labels(obj: ReadOnlyObject) -> Mapping[str, str]:
+    return obj["metadata"].get("labels") or {}
+
+
+def _tolerations(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    return obj["spec"].get("tolerations") or ()
+
+
+def _taints(node: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    return (node.get("spec") or {}).get("taints") or ()
+
+
+def _in_domains(node: ReadOnlyObject, constraints: Constraints) -> bool:
+    labels = _labels(node)
+    return all(one.topology_key in labels for one in constraints)

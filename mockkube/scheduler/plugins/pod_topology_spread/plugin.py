@@ -1,0 +1,299 @@
+"""Topology spread: pods of a kind are kept, or preferred, evenly spread over zones, nodes and the like.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filtering,scoring}.go
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import orjson
+
+from mockkube.api.selectors.errors import BadSelector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
+from mockkube.runtime.component_log import Level, LogLine
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFiltered,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Slot,
+)
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, DomainCounts
+from mockkube.scheduler.plugins.pod_topology_spread.constraints import (
+    DO_NOT_SCHEDULE,
+    HOSTNAME,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTS,
+    Able,
+    Constraint,
+    Defaults,
+    compiled,
+)
+from mockkube.scheduler.plugins.pod_topology_spread.hints import node_change_helps, pod_change_helps
+from mockkube.scheduler.plugins.pod_topology_spread.scoring import Part, Scoring
+from mockkube.scheduler.plugins.pod_topology_spread.skew import NAME, Skew
+from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
+
+_FIELD: Final = "topologySpreadConstraints"
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Which nodes are open to a pod, as far as constraints honor that."""
+
+    affinity: RequiredNodeAffinity
+    tolerations: tuple[CompiledToleration, ...]
+    text: bytes
+    """Tells pods apart that need not have the same nodes open to them."""
+
+    def admits(self, constraint: Constraint, node: NodeInfo) -> bool:
+        """Whether the constraint counts the pods on a node."""
+        if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
+            return False
+        return not (constraint.honors_taints and find_untolerated(node.taints, self.tolerations, KEEPING_AWAY))
+
+
+class _Skews:
+    """What filtering needs to know."""
+
+    __slots__ = ("access", "skews")
+
+    def __init__(self, skews: Sequence[Skew], access: _Access) -> None:
+        self.skews, self.access = skews, access
+
+    def clone(self) -> "_Skews":
+        return _Skews([skew.clone() for skew in self.skews], self.access)
+
+
+_LOG_VERBOSITY: Final = 5
+_LOGGED: Final[Mapping[Code, LogLine]] = {
+    Code.UNSCHEDULABLE: LogLine(
+        Level.INFO,
+        '"Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew"',
+        _LOG_VERBOSITY,
+    ),
+    Code.UNRESOLVABLE: LogLine(
+        Level.INFO, '"Node doesn\'t have required topology label for spread constraint"', _LOG_VERBOSITY
+    ),
+}
+_SKEWS: Final = Slot[_Skews](NAME)
+_SCORING: Final = Slot[Scoring](NAME)
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Refuses nodes that would make hard constraints too skewed; ranks by soft ones."""
+
+    name = NAME
+    logged: ClassVar[Mapping[Code, LogLine]] = _LOGGED
+
+    def __init__(self, context: Context, args: ReadOnlyObject) -> None:
+        self._context = context
+        self._able = Able.of(context.caps)
+        self._system_defaulted = args["defaultingType"] == "System"
+        defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
+        self._defaults = Defaults(defaults, context.caches, self._able)
+        self._counts = CountsByQuestion[int](context.nodes)
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for pods and nodes that change what is counted, and for the pod's own labels and tolerations."""
+        return (
+            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._pod_helps),
+            Interest(
+                Subject.NODE, Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT, self._node_helps
+            ),
+        )
+
+    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._context.caps.version)
+        except BadSelector:
+            return True
+
+    def _node_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        try:
+            return node_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), event)
+        except BadSelector:
+            return True
+
+    # Filtering
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Count pods by domain; skip pods without hard constraints."""
+        try:
+            constraints = self._constraints(pod, DO_NOT_SCHEDULE)
+        except BadSelector as error:
+            return PreFiltered(Status.error(f"get constraints from pod: {_source(pod, 'hard')}: {error}"))
+        if not constraints:
+            return PreFiltered(SKIP)
+        domains, counts = self._domains(pod, nodes, constraints), self._pods(pod, nodes, constraints, all_keys=True)
+        skews = [
+            Skew(one, domains.table(at), counts.table(at), self_counts=one.selects(pod.labels))
+            for at, one in enumerate(constraints)
+        ]
+        state.put(_SKEWS, _Skews(skews, pod.part(self, self._read_access)))
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse nodes on which a constraint would be too skewed, or that lack its key."""
+        return self.judge(state, pod)(node)
+
+    def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
+        """Return the filter; with one constraint it is the constraint's own."""
+        found = state.get(_SKEWS)
+        assert found is not None
+        first, *others = [skew.judge for skew in found.skews]
+        if not others:
+            return first
+
+        def judge(node: NodeInfo) -> Status:  # hot: per pod and node
+            status = first(node)
+            for other in others:
+                if status is not SUCCESS:
+                    return status
+                status = other(node)
+            return status
+
+        return judge
+
+    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether the other pod is one of those that are to be spread."""
+        found = state.get(_SKEWS)
+        if found is None or other.namespace != pod.namespace:
+            return False
+        return any(skew.constraint.selects(other.labels) for skew in found.skews)
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod in."""
+        return _suppose(state, pod, added, node, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
+        """Count a pod out."""
+        return _suppose(state, pod, removed, node, -1)
+
+    # Scoring
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
+        """Count pods by domain; skip pods without soft constraints."""
+        try:
+            constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        except BadSelector as error:
+            return Status.error(f"calculating preScoreState: {_source(pod, 'soft')}: {error}")
+        if not constraints:
+            return SKIP
+        # System defaults still spread over nodes where some have no zone.
+        all_keys = _FIELD in pod.spec or not self._system_defaulted
+        counts = self._pods(pod, self._context.nodes, constraints, all_keys=all_keys)
+        scored = nodes
+        for key in (one.topology_key for one in constraints if all_keys):
+            scored = [node for node in scored if key in node.labels]
+        parts = [self._part(one, counts.table(at), scored) for at, one in enumerate(constraints)]
+        left_out = frozenset[str]()
+        if len(scored) < len(nodes):
+            left_out = frozenset(node.name for node in nodes) - {node.name for node in scored}
+        state.put(_SCORING, Scoring(parts, left_out))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Return what the pods in the node's domains count for; less is better."""
+        return self.score_all(state, pod, (node,))[0]
+
+    def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return the scores of nodes, constraint by constraint."""
+        scoring = state.get(_SCORING)
+        assert scoring is not None
+        return scoring.scores(nodes)
+
+    def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Give most to the node with the least around it."""
+        scoring = state.get(_SCORING)
+        assert scoring is not None
+        scoring.normalize(nodes, scores)
+
+    # Reading
+
+    def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
+        """Return the pod's constraints with this action, or the defaults if it has none at all; raise BadSelector."""
+        if _FIELD in pod.spec:
+            return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._able))
+        return self._defaults.of(pod, action)
+
+    def _domains(self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]) -> DomainCounts[int]:
+        """Return how many nodes make each domain, by constraint."""
+        access = pod.part(self, self._read_access)
+
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if all(one.topology_key in node.labels for one in constraints):
+                for at, one in enumerate(constraints):
+                    if access.admits(one, node):
+                        yield at, node.labels[one.topology_key], 1
+
+        asked = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("domains", tuple(asked), access.text), nodes, read)
+
+    def _pods(
+        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
+    ) -> DomainCounts[int]:
+        """Return the pods in each domain, by constraint."""
+        access = pod.part(self, self._read_access)
+
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if not node.pods or (all_keys and not all(one.topology_key in node.labels for one in constraints)):
+                return
+            for at, one in enumerate(constraints):
+                if (count := one.pods_on(node)) and access.admits(one, node):
+                    yield at, node.labels.get(one.topology_key, ""), count
+
+        asked = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("pods", tuple(asked), access.text, all_keys), nodes, read)
+
+    def _pods_by_node(self, constraint: Constraint) -> Counts:
+        def read(node: NodeInfo) -> Iterator[Contribution[int]]:
+            if node.pods and (count := constraint.pods_on(node)):
+                yield 0, node.name, count
+
+        return self._counts.ask(("by node", constraint.pods), self._context.nodes, read).table(0)
+
+    def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
+        """Return a constraint ready to score nodes; those without its key make one domain together."""
+        key = constraint.topology_key
+        by_node = key == HOSTNAME
+        domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
+        counts = self._pods_by_node(constraint) if by_node else counts
+        return Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
+
+    def _read_access(self, pod: PodInfo) -> _Access:
+        spec = pod.spec
+        affinity = required_node_affinity(spec, self._context.selector_operators)
+        required = (spec.get("affinity") or {}).get("nodeAffinity") if affinity.selector else None
+        tolerations = spec.get("tolerations") or ()
+        text = orjson.dumps((spec.get("nodeSelector"), required, tolerations), option=orjson.OPT_SORT_KEYS)
+        return _Access(affinity, compile_tolerations(tolerations, self._context.taints), text)
+
+
+def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, change: int) -> Status:
+    found = state.get(_SKEWS)
+    if found is None or other.namespace != pod.namespace:
+        return SUCCESS
+    if all(skew.constraint.topology_key in node.labels for skew in found.skews):
+        for skew in found.skews:
+            if skew.constraint.selects(other.labels) and found.access.admits(skew.constraint, node):
+                skew.suppose(node.labels[skew.constraint.topology_key], change)
+    return SUCCESS
+
+
+def _source(pod: PodInfo, kind: str) -> str:
+    if _FIELD in pod.spec:
+        return f"obtaining pod's {kind} topology spread constraints"
+    return f"setting default {kind} topology spread constraints"

@@ -1,0 +1,70 @@
+"""How full the domains of soft constraints are, and how nodes rank by that.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mockkube.scheduler.framework.interface import SCORE_MAX
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.plugins.domain_counts import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One soft constraint, ready to score."""
+
+    topology_key: str
+    counts: Counts
+    """Pods by domain, or by node where each node is a domain of its own."""
+    by_node: bool
+    weight: float
+    """What a pod counts for: more where there are more domains."""
+    slack: int
+    """What every domain counts for: differences weigh less where more skew is fine."""
+
+    def added(self, scores: Sequence[float], nodes: Sequence[NodeInfo]) -> list[float]:  # hot: per pod, for all nodes
+        """Return scores with what the pods in each node's domain count for; a node in none keeps its own."""
+        key, counts, weight, slack = self.topology_key, self.counts, self.weight, self.slack
+        pairs = zip(scores, nodes, strict=True)
+        if self.by_node:
+            return [
+                score + (counts.get(node.name, 0) * weight + slack) if key in node.labels else score
+                for score, node in pairs
+            ]
+        return [
+            score + (counts.get(node.labels[key], 0) * weight + slack) if key in node.labels else score
+            for score, node in pairs
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """All soft constraints of a pod."""
+
+    parts: Sequence[Part]
+    left_out: frozenset[str]
+    """The nodes that lack a topology key: they get nothing."""
+
+    def scores(self, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Return what the pods in the domains of each node count for; less is better."""
+        scores = [0.0] * len(nodes)
+        for part in self.parts:
+            scores = part.added(scores, nodes)
+        if self.left_out:
+            scores = [0.0 if node.name in self.left_out else score for node, score in zip(nodes, scores, strict=True)]
+        return [math.floor(score + 0.5) for score in scores]
+
+    def normalize(self, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
+        """Give most to the node with the least around it, in place."""
+        left_out = self.left_out
+        counted = [score for node, score in zip(nodes, scores, strict=True) if node.name not in left_out]
+        greatest = max(counted, default=0)
+        span = greatest + min(counted, default=0)
+        for at, score in enumerate(scores):
+            if left_out and nodes[at].name in left_out:
+                scores[at] = 0
+            else:
+                scores[at] = SCORE_MAX * (span - score) // greatest if greatest else SCORE_MAX

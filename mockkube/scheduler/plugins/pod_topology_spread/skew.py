@@ -1,0 +1,110 @@
+"""How unevenly pods are spread over the domains of a hard constraint, also supposing that pods come or go.
+
+upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
+"""
+
+from collections.abc import Sequence
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Final
+
+from mockkube.scheduler.framework.node_info import NodeInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.plugins.domain_counts import Counts
+from mockkube.scheduler.plugins.pod_topology_spread.constraints import Constraint
+
+NAME: Final = "PodTopologySpread"
+_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+_NO_LABEL: Final = f"{_MISMATCH} (missing required label)"
+
+
+class Skew:
+    """One constraint, the domains there are, and how many pods each of them has."""
+
+    __slots__ = (
+        "_count_max",
+        "_counts",
+        "_domains",
+        "_least",
+        "_lowest",
+        "_refusals",
+        "_self_counts",
+        "_supposed",
+        "constraint",
+        "key",
+    )
+
+    def __init__(self, constraint: Constraint, domains: Counts, counts: Counts, *, self_counts: bool) -> None:
+        """Take domains (by how many nodes make them) and counts as they are; both are shared, so only read."""
+        self.constraint, self.key = constraint, constraint.topology_key
+        self._domains, self._counts, self._self_counts = domains, counts, self_counts
+        self._supposed: dict[str, int] = {}
+        """What pods that are supposed to come or go add to their domains."""
+        self._lowest: list[tuple[str, int]] = []
+        """The two domains with least pods, once asked for: found once for all clones, since counts stay as they are."""
+        self._least = self._minimum()
+        self._count_max = self._least + constraint.max_skew - self_counts
+        self._refusals: dict[int, Status] = {}
+
+    def clone(self) -> "Skew":
+        """Return a skew to suppose other things about."""
+        clone = Skew.__new__(Skew)
+        clone.constraint, clone.key = self.constraint, self.key
+        clone._domains, clone._counts, clone._self_counts = self._domains, self._counts, self._self_counts
+        clone._supposed = dict(self._supposed)
+        clone._lowest, clone._least, clone._count_max = self._lowest, self._least, self._count_max
+        clone._refusals = {}
+        return clone
+
+    def suppose(self, domain: str, change: int) -> None:
+        """Suppose that pods have come to a domain or gone from it."""
+        if not self._lowest:
+            counts = ((one, self._counts.get(one, 0)) for one in self._domains)
+            self._lowest += nsmallest(2, counts, key=itemgetter(1))
+        self._supposed[domain] = self._supposed.get(domain, 0) + change
+        self._least = self._minimum()
+        self._count_max = self._least + self.constraint.max_skew - self._self_counts
+        self._refusals = {}
+
+    def judge(self, node: NodeInfo) -> Status:  # hot: per pod and node
+        """Return whether a node can take the pod, or why not."""
+        domain = node.labels.get(self.key)
+        if domain is None:
+            return Status.unresolvable(_NO_LABEL, topology_key=self.key)
+        count = self._counts.get(domain, 0)
+        if self._supposed:
+            count += self._supposed.get(domain, 0)
+        if count <= self._count_max:
+            return SUCCESS
+        return self._refusals.get(count) or self._refuse(count)
+
+    def _minimum(self) -> int:
+        """Return the least number of pods a domain has; 0 while there are fewer domains than asked for."""
+        domains = len(self._domains) + sum(domain not in self._domains for domain in self._supposed)
+        if domains < self.constraint.min_domains:
+            return 0
+        if not self._supposed:
+            return min(self._counts.values()) if len(self._counts) == len(self._domains) else 0
+        supposed = [self._counts.get(domain, 0) + change for domain, change in self._supposed.items()]
+        return min([*supposed, *self._least_of_others()])
+
+    def _least_of_others(self) -> Sequence[int]:
+        """Return the least count among the domains about which nothing is supposed; nothing if there are none."""
+        if len(self._supposed) == 1:  # the victims of one preemption are in one domain
+            return [count for domain, count in self._lowest if domain not in self._supposed][:1]
+        others = [self._counts.get(domain, 0) for domain in self._domains if domain not in self._supposed]
+        return [min(others)] if others else []
+
+    def _refuse(self, count: int) -> Status:
+        refusal = Status.unschedulable(
+            _MISMATCH,
+            topology_key=self.key,
+            matching=count,
+            minimum=self._least,
+            skew=count + self._self_counts - self._least,
+            max_skew=self.constraint.max_skew,
+            min_domains=self.constraint.min_domains,
+            domains=len(self._domains),
+        )
+        self._refusals[count] = refusal = refusal.of(NAME)
+        return refusal

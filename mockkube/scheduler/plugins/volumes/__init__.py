@@ -1,0 +1,1 @@
+"""The plugins VolumeRestrictions, VolumeZone and NodeVolumeLimits."""

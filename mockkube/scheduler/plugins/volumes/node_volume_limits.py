@@ -1,0 +1,242 @@
+"""How many volumes of a CSI driver a node can have attached.
+
+upstream 1.36: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key
+from mockkube.features.versions import Version
+from mockkube.matching.csi_migration import handle, is_migrated_on, migration_of, migration_of_plugin
+from mockkube.matching.volumes import class_of
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of, claims_of, foreign, named_claims_of
+
+SCALING_GATE: Final = "VolumeLimitScaling"
+
+_EXCEEDED: Final = "node(s) exceed max volume count"
+
+
+class Attachment(NamedTuple):
+    """A volume as its driver calls it."""
+
+    driver: str
+    handle: str
+
+
+class Refused(Exception):
+    """A pod's volumes cannot be told; the status says why."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
+    """Refuses nodes where the pod's volumes would be more than a CSI driver can attach."""
+
+    name = "NodeVolumeLimits"
+
+    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
+        caches, version = context.caches, context.caps.version
+        self._claims = caches.of("PersistentVolumeClaim")
+        self._volumes = caches.of("PersistentVolume")
+        self._classes = caches.of("StorageClass")
+        self._csi_nodes = caches.of("CSINode")
+        self._drivers = caches.of("CSIDriver")
+        self._attached = caches.of("VolumeAttachment").index("node", _node_of)
+        self._asks_csi_nodes = version < Version(1, 36)
+        """Whether a plugin counts as taken over only where the CSINode says so."""
+        self._wants_drivers = context.caps.enabled(SCALING_GATE)
+        self._drivers_opt_in = version >= Version(1, 36)
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for what raises a limit, detaches a volume, or brings a claim."""
+        return (
+            Interest(Subject.CSI_NODE, Action.ADD),
+            Interest(Subject.CSI_NODE, Action.UPDATE, _raises_limit),
+            Interest(Subject.ASSIGNED_POD, Action.DELETE, _had_volumes),
+            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _had_volumes),
+            Interest(Subject.PVC, Action.ADD, about_claim_of),
+            Interest(Subject.VOLUME_ATTACHMENT, Action.DELETE, _may_detach_for),
+        )
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Skip pods that have nothing to attach."""
+        return PreFiltered() if claims_of(pod) or _inline(pod) else PreFiltered(SKIP)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Count what would be attached, each volume once, by driver."""
+        csi_node = self._csi_nodes.get(Key("", node.name))
+        try:
+            wanted = set(self._attachments(pod, csi_node, new=True))
+            if missing := self._missing_driver(wanted, csi_node):
+                return Status.unschedulable(f"{missing} CSI driver is not installed on the node", driver=missing)
+            limits = _limits(csi_node)
+            if not wanted or not limits:
+                return SUCCESS
+            used = {one for other in _with_volumes(node) for one in self._attachments(other, csi_node, new=False)}
+        except Refused as refused:
+            return refused.status
+        present = used | self._attached_to(node)
+        return _judge(Counter(one.driver for one in wanted - used), Counter(one.driver for one in present), limits)
+
+    def _attached_to(self, node: NodeInfo) -> set[Attachment]:
+        """Return what is attached to the node, whether or not a pod there uses it."""
+        present = set()
+        for attachment in self._attached.get(node.name):
+            spec = attachment["spec"]
+            volume = self._volumes.get(Key("", (spec.get("source") or {}).get("persistentVolumeName", "")))
+            csi = (volume["spec"].get("csi") if volume else None) or {}
+            if spec.get("attacher") and csi:
+                present.add(Attachment(spec["attacher"], csi.get("volumeHandle", "")))
+        return present
+
+    def _attachments(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[Attachment]:
+        """Return what is attached for a pod; raise Refused if a claim is missing or not its own."""
+        for claimed in claims_of(pod):
+            claim = self._claims.get(claimed.key)
+            if claim is None:
+                if new:
+                    missing = f'looking up PVC {claimed.key}: persistentvolumeclaim "{claimed.key.name}" not found'
+                    raise Refused(Status.unresolvable(missing, claim=str(claimed.key)))
+                continue
+            if claimed.generated and (why := foreign(pod, claim)):
+                raise Refused(Status.error(why))
+            found = self._of_claim(claim, csi_node)
+            if found is not None and all(found):
+                yield found
+        for volume in _inline(pod):
+            takeover = migration_of(volume)
+            if takeover is not None and takeover.begun and self._migrates(takeover.plugin, csi_node):
+                yield Attachment(takeover.driver, _handle(volume))
+
+    def _of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+        volume = self._volumes.get(Key("", claim["spec"].get("volumeName", "")))
+        if volume is None:
+            return self._of_class(claim, csi_node)
+        if (csi := volume["spec"].get("csi")) is not None:
+            return Attachment(csi.get("driver", ""), csi.get("volumeHandle", ""))
+        takeover = migration_of(volume["spec"])
+        if takeover is None or not takeover.begun or not self._migrates(takeover.plugin, csi_node):
+            return None
+        try:
+            labels = volume["metadata"].get("labels") or {}
+            return Attachment(takeover.driver, handle(takeover, volume["spec"][takeover.source], labels))
+        except ValueError:
+            return None
+
+    def _of_class(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+        """Return a volume of its own for a claim that has none yet, of the driver that will make it."""
+        storage_class = self._classes.get(Key("", class_of(claim)))
+        if storage_class is None:
+            return None
+        provisioner = storage_class.get("provisioner", "")
+        metadata = claim["metadata"]
+        name = f"unbound {metadata['namespace']}/{metadata['name']}"
+        takeover = migration_of_plugin(provisioner)
+        if takeover is None:
+            return Attachment(provisioner, name)
+        return Attachment(takeover.driver, name) if takeover.begun and self._migrates(provisioner, csi_node) else None
+
+    def _migrates(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
+        takeover = migration_of_plugin(plugin)
+        if csi_node is None or takeover is None:
+            return False
+        return not self._asks_csi_nodes or is_migrated_on(csi_node, takeover)
+
+    def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
+        """Return the name of a driver that the node must have and has not; empty if there is none."""
+        if not self._wants_drivers:
+            return ""
+        there = {driver["name"] for driver in (csi_node or {"spec": {}})["spec"].get("drivers") or ()}
+        for name in sorted({one.driver for one in wanted} - there):
+            driver = self._drivers.get(Key("", name))
+            if driver is None:
+                continue
+            if not self._drivers_opt_in or driver["spec"].get("preventPodSchedulingIfMissing"):
+                return name
+        return ""
+
+
+def _node_of(attachment: ReadOnlyObject) -> tuple[str, ...]:
+    return (attachment["spec"].get("nodeName", ""),)
+
+
+def _with_volumes(node: NodeInfo) -> list[PodInfo]:
+    """Return the pods on a node that may have something attached."""
+    return node.load(
+        NodeVolumeLimits, lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _inline(pod)]
+    )
+
+
+def _inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+    """Return the pod's own volumes of kinds that CSI drivers have taken over."""
+    return pod.part(NodeVolumeLimits, _read_inline)
+
+
+def _read_inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+    return tuple(volume for volume in pod.spec.get("volumes") or () if migration_of(volume) is not None)
+
+
+def _handle(volume: ReadOnlyObject) -> str:
+    takeover = migration_of(volume)
+    assert takeover is not None, "only volumes that are taken over have a handle"
+    try:
+        return handle(takeover, volume[takeover.source])
+    except ValueError as error:
+        raise Refused(Status.error(f"converting volume({volume['name']}) from inline to csi: {error}")) from None
+
+
+def _limits(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
+    if csi_node is None:
+        return {}
+    return {
+        driver["name"]: driver["allocatable"]["count"]
+        for driver in csi_node["spec"].get("drivers") or ()
+        if "count" in (driver.get("allocatable") or {})
+    }
+
+
+def _judge(wanted: Counter[str], present: Counter[str], limits: Mapping[str, int]) -> Status:
+    for driver, count in sorted(wanted.items()):
+        if driver in limits and present[driver] + count > limits[driver]:
+            facts = {"driver": driver, "attached": present[driver], "wanted": count, "limit": limits[driver]}
+            return Status.unschedulable(_EXCEEDED, **facts)
+    return SUCCESS
+
+
+def _raises_limit(pod: PodInfo, event: ClusterEvent) -> bool:
+    before, after = _counts(event.old), _counts(event.new)
+    return any(count > before.get(driver, 0) for driver, count in after.items())
+
+
+def _counts(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
+    if csi_node is None:
+        return {}
+    drivers = csi_node["spec"].get("drivers") or ()
+    return {driver["name"]: (driver.get("allocatable") or {}).get("count", 0) for driver in drivers}
+
+
+def _had_volumes(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether the pod that is gone had a node, or was about to, and something attached there."""
+    gone = event.old or event.new
+    if gone is None:
+        return False
+    other = PodInfo(gone)
+    return bool(other.node_name or other.nominated_node) and bool(claims_of(other) or _inline(other))
+
+
+def _may_detach_for(pod: PodInfo, event: ClusterEvent) -> bool:
+    attachment = event.old or event.new
+    if named_claims_of(pod) or attachment is None:
+        return bool(named_claims_of(pod))
+    drivers = {takeover.driver for volume in _inline(pod) if (takeover := migration_of(volume)) is not None}
+    return attachment["spec"].get("attacher", "") in drivers

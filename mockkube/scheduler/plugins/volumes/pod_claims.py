@@ -1,0 +1,59 @@
+"""Which PersistentVolumeClaims a pod uses, and what cluster events are about them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key
+from mockkube.matching.pod_claims import volume_claims
+from mockkube.scheduler.framework.events import ClusterEvent
+from mockkube.scheduler.framework.pod_info import PodInfo
+
+_OWNER: Final = "volume_claims"
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaim:
+    """A claim that one of the pod's volumes is about; `generated` ones are made for the pod, and must be its own."""
+
+    key: Key
+    generated: bool = False
+
+
+def claims_of(pod: PodInfo) -> tuple[PodClaim, ...]:
+    """Return the pod's claims in the order of its volumes."""
+    return pod.part(_OWNER, _read)
+
+
+def _read(pod: PodInfo) -> tuple[PodClaim, ...]:
+    return tuple(PodClaim(Key(pod.namespace, name), generated) for name, generated in volume_claims(pod.obj))
+
+
+def named_claims_of(pod: PodInfo) -> tuple[Key, ...]:
+    """Return the claims that the pod names itself."""
+    return tuple(claim.key for claim in claims_of(pod) if not claim.generated)
+
+
+def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
+    """Return why a generated claim is not the pod's own; empty if it is."""
+    metadata = claim["metadata"]
+    if any(owner.get("controller") and owner["uid"] == pod.uid for owner in metadata.get("ownerReferences") or ()):
+        return ""
+    return f"PVC {metadata['namespace']}/{metadata['name']} was not created for pod {pod.key} (pod is not owner)"
+
+
+def about_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether the event is about any claim of the pod."""
+    key = _key(event)
+    return any(claim.key == key for claim in claims_of(pod))
+
+
+def about_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether the event is about a claim that the pod names itself."""
+    return _key(event) in named_claims_of(pod)
+
+
+def _key(event: ClusterEvent) -> Key:
+    obj = event.new or event.old
+    assert obj is not None, "an event is about something"
+    return Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])

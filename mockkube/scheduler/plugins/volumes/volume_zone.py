@@ -1,0 +1,133 @@
+"""Volumes that are bound to zones by their labels.
+
+upstream 1.36: pkg/scheduler/framework/plugins/volumezone/volume_zone.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key
+from mockkube.matching.volumes import class_of
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Slot
+from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.plugins.volumes.pod_claims import about_named_claim_of, named_claims_of
+
+_NO_ZONE: Final = "node(s) had no available volume zone"
+_BETA: Final = "failure-domain.beta.kubernetes.io"
+_GENERAL: Final = "topology.kubernetes.io"
+_KEYS: Final = (f"{_BETA}/zone", f"{_BETA}/region", f"{_GENERAL}/zone", f"{_GENERAL}/region")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a volume is, by one of its labels."""
+
+    volume: str
+    key: str
+    values: frozenset[str]
+
+    def admits(self, node: NodeInfo) -> bool:
+        """Whether the node is there; a label of old is also looked for under its present name."""
+        value = node.labels.get(self.key)
+        if value is None:
+            value = node.labels.get(self.key.replace(_BETA, _GENERAL))
+        return value in self.values
+
+
+_NOTE: Final = Slot[Sequence[Place]]("VolumeZone")
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin):
+    """Refuses nodes outside the zones that a bound volume is labelled with; nodes without any zone are fine."""
+
+    name = "VolumeZone"
+
+    def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
+        self._claims = context.caches.of("PersistentVolumeClaim")
+        self._volumes = context.caches.of("PersistentVolume")
+        self._classes = context.caches.of("StorageClass")
+
+    def interests(self) -> Sequence[Interest]:
+        """Ask for what brings a volume, binds a claim, or moves a volume or a node."""
+        return (
+            Interest(Subject.STORAGE_CLASS, Action.ADD, _is_delayed_class),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
+            Interest(Subject.PVC, Action.ADD | Action.UPDATE, about_named_claim_of),
+            Interest(Subject.PV, Action.ADD | Action.UPDATE, _moves_volume),
+        )
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+        """Note where the pod's bound volumes are; SKIP if none of them says."""
+        places: list[Place] = []
+        for key in named_claims_of(pod):
+            found = self._places(key)
+            if isinstance(found, Status):
+                return PreFiltered(found)
+            places += found
+        if not places:
+            return PreFiltered(SKIP)
+        state.put(_NOTE, places)
+        return PreFiltered()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Refuse a node that is in zones, but not in those of the volumes."""
+        if not any(key in node.labels for key in _KEYS):
+            return SUCCESS
+        for place in state.get(_NOTE) or ():
+            if not place.admits(node):
+                return Status.unresolvable(_NO_ZONE, volume=place.volume, key=place.key, values=sorted(place.values))
+        return SUCCESS
+
+    def _places(self, key: Key) -> list[Place] | Status:
+        if not key.name:
+            return Status.unresolvable("PersistentVolumeClaim had no name")
+        claim = self._claims.get(key)
+        if claim is None:
+            return Status.unresolvable(f'persistentvolumeclaim "{key.name}" not found', claim=str(key))
+        volume_name = claim["spec"].get("volumeName", "")
+        if not volume_name:
+            return self._unbound(claim)
+        volume = self._volumes.get(Key("", volume_name))
+        if volume is None:
+            return Status.unresolvable(f'persistentvolume "{volume_name}" not found', claim=str(key))
+        return places_of(volume)
+
+    def _unbound(self, claim: ReadOnlyObject) -> list[Place] | Status:
+        """Return nothing for a claim that is bound only once its pod has a node."""
+        name = class_of(claim)
+        if not name:
+            return Status.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        storage_class = self._classes.get(Key("", name))
+        if storage_class is None:
+            return Status.unresolvable(f'storageclass.storage.k8s.io "{name}" not found')
+        mode = storage_class.get("volumeBindingMode")
+        if mode is None:
+            return Status.unresolvable(f'VolumeBindingMode not set for StorageClass "{name}"')
+        return [] if mode == "WaitForFirstConsumer" else Status.unresolvable("PersistentVolume had no name")
+
+
+def places_of(volume: ReadOnlyObject) -> list[Place]:
+    """Return where a volume is; a label that lists an empty zone says nothing."""
+    labels = volume["metadata"].get("labels") or {}
+    places = []
+    for key in _KEYS:
+        if key in labels:
+            values = frozenset(value.strip() for value in labels[key].split("__"))
+            if "" not in values:
+                places.append(Place(volume["metadata"]["name"], key, values))
+    return places
+
+
+def _is_delayed_class(pod: PodInfo, event: ClusterEvent) -> bool:
+    return event.new is not None and event.new.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+
+def _moves_volume(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether a volume is new, or somewhere else than before."""
+    assert event.new is not None, "volumes that go are of no interest"
+    return event.old is None or places_of(event.old) != places_of(event.new)

@@ -1,0 +1,1 @@
+"""Preemption: candidates, victims, dry runs, evictions."""

@@ -1,0 +1,174 @@
+"""Evicting the victims of a preemption, while the pod they make room for is kept waiting.
+
+upstream 1.36: pkg/scheduler/framework/preemption/executor.go
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockkube.api.errors import ApiError, Conflict, NotFound
+from mockkube.client.cache import ListWatch
+from mockkube.client.events import NORMAL
+from mockkube.client.protocol import Client, Deletion
+from mockkube.client.series import SeriesRecorder
+from mockkube.runtime.steps import Bell
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.pod_status import Condition, PodStatusWriter
+from mockkube.scheduler.preemption.candidates import BY_SCHEDULER, DISRUPTION
+
+_LOG: Final = logging.getLogger("mockkube.scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What was decided: these pods go from a node for another one's sake."""
+
+    preemptor: PodInfo
+    node_name: str
+    victims: Sequence[PodInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What evicting needs of the scheduler around it."""
+
+    client: Client
+    pods: ListWatch
+    writer: PodStatusWriter
+    recorder: SeriesRecorder
+    nominations: Nominations
+    metrics: Metrics
+    activate: Callable[[str], None]
+    """Lets a pod be tried at once."""
+    ask_again: Callable[[str], None]
+    """Lets it be asked again whether a pod is to be kept out of the queue."""
+    call_off: Callable[[str, str], bool]
+    """Stops the binding of a pod, for a reason; False if there is none to stop."""
+    names_preemptor: bool = False
+    """Whether events about victims refer to the pod that they make room for."""
+
+
+class Evictions:
+    """Carries preemptions out, per step as many as may go at once."""
+
+    def __init__(self, tools: Tools, *, owner: str, at_once: int = 1) -> None:
+        self.name = f"{owner}/evictions"
+        self.bell = Bell()
+        self._tools, self._at_once = tools, at_once
+        self._waiting: deque[Preemption] = deque()
+        self._unfinished: dict[str, None] = {}
+        """The uids of preemptors that more than one victim has still to go for."""
+        self._last_victims: dict[str, PodInfo] = {}
+        """By the preemptor's uid: the victim that is left, once it is only one."""
+
+    def begin(self, preemption: Preemption) -> None:
+        """Have a preemption carried out."""
+        victims = [victim for victim in preemption.victims if not victim.terminating]
+        if not victims:
+            return
+        self._tools.metrics.victims.observe(len(preemption.victims))
+        self._unfinished[preemption.preemptor.uid] = None
+        self._waiting.append(Preemption(preemption.preemptor, preemption.node_name, victims))
+        self.bell.ring()
+
+    def preempting(self, uid: str) -> bool:
+        """Whether pods are being evicted for this one: not any more once the last one is known to go."""
+        if uid in self._unfinished:
+            return True
+        last = self._last_victims.get(uid)
+        if last is None:
+            return False
+        seen = self._tools.pods.get(last.key)
+        return seen is not None and not seen["metadata"].get("deletionTimestamp")
+
+    def has_victims(self, uid: str) -> bool:
+        """Whether not all but one of the victims of a pod have been evicted; `ask_again` is told when that changes."""
+        return uid in self._unfinished
+
+    def ready(self) -> bool:
+        """Whether there is somebody to evict."""
+        return bool(self._waiting)
+
+    def wake_at(self) -> None:
+        """Return None: it works when told."""
+
+    async def step(self) -> None:
+        """Carry the next preemptions out, each for itself."""
+        batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
+        if len(batch) == 1:
+            await self._finish(batch[0])
+            return
+        async with asyncio.TaskGroup() as group:
+            for preemption in batch:
+                group.create_task(self._finish(preemption))
+
+    async def _finish(self, preemption: Preemption) -> None:
+        uid, failed = preemption.preemptor.uid, False
+        try:
+            await self._carry_out(preemption)
+        except ApiError as error:
+            _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
+            failed = True
+        except Exception as error:
+            self._tools.pods.bad.fail(self.name, "Pod", preemption.preemptor.key, error)
+            failed = True
+        finally:
+            self._last_victims.pop(uid, None)
+            self._all_but_one_evicted(uid)
+        if failed:
+            self._tools.activate(uid)
+
+    async def _carry_out(self, preemption: Preemption) -> None:
+        await self._clear_lower_nominations(preemption)
+        *others, last = preemption.victims
+        for victim in others:
+            await self._evict(preemption, victim)
+        self._last_victims[preemption.preemptor.uid] = last
+        self._all_but_one_evicted(preemption.preemptor.uid)
+        await self._evict(preemption, last)
+
+    def _all_but_one_evicted(self, uid: str) -> None:
+        if uid in self._unfinished:
+            del self._unfinished[uid]
+            self._tools.ask_again(uid)
+
+    async def _clear_lower_nominations(self, preemption: Preemption) -> None:
+        for pod in self._tools.nominations.on(preemption.node_name):
+            if pod.priority < preemption.preemptor.priority:
+                try:
+                    await self._tools.writer.write(pod, nomination="")
+                except ApiError as error:
+                    _LOG.warning("clearing the nomination of pod %s: %s", pod.key, error)
+
+    async def _evict(self, preemption: Preemption, victim: PodInfo) -> None:
+        preemptor = preemption.preemptor
+        note = f"Preempted by pod {preemptor.uid} on node {preemption.node_name}"
+        if self._tools.call_off(victim.uid, "preempted by DefaultPreemption"):
+            note += " (in kube-scheduler memory)."
+        elif not await self._delete(preemptor, victim):
+            return
+        self._tools.recorder.record(
+            victim.obj,
+            NORMAL,
+            "Preempted",
+            note,
+            action="Preempting",
+            controller=preemptor.scheduler_name,
+            related=preemptor.obj if self._tools.names_preemptor else None,
+        )
+
+    async def _delete(self, preemptor: PodInfo, victim: PodInfo) -> bool:
+        """Say why it goes, and delete it; False if it is gone already."""
+        message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
+        try:
+            await self._tools.writer.write(victim, Condition(DISRUPTION, "True", BY_SCHEDULER, message))
+            await self._tools.client.delete("Pod", victim.key, Deletion(uid=victim.uid))
+        except (NotFound, Conflict):
+            return False
+        return True

@@ -1,0 +1,109 @@
+"""Disruption budgets, as preemption respects them where it can.
+
+upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import Any
+
+from mockkube.api.selectors.labels import from_label_selector
+from mockkube.api.types import ReadOnlyObject
+from mockkube.client.protocol import Key, key_of
+from mockkube.scheduler.framework.pod_info import PodInfo
+
+
+class Budget:
+    """One revision of a budget."""
+
+    def __init__(self, obj: ReadOnlyObject) -> None:
+        status = obj.get("status") or {}
+        self.obj = obj
+        self.allowed: int = status.get("disruptionsAllowed", 0)
+        self.namespace: str = obj["metadata"].get("namespace", "")
+        self._disrupted = status.get("disruptedPods") or {}
+        self._selector = _selector(obj["spec"].get("selector"))
+
+    def counts(self, pod: PodInfo) -> bool:
+        """Whether disrupting the pod would use the budget up; an empty selector selects nothing here."""
+        return self.selects(pod) and pod.name not in self._disrupted
+
+    def selects(self, pod: PodInfo) -> bool:
+        """Whether the pod is one of those that the budget is for."""
+        if not pod.labels or self._selector is None or pod.namespace != self.namespace:
+            return False
+        selected: bool = self._selector.matches(pod.labels)
+        return selected
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Pods that may not be disrupted and those that may; and by which budgets that was found, all that select any."""
+
+    protected: Sequence[PodInfo]
+    free: Sequence[PodInfo]
+    budgets: tuple[Budget, ...]
+
+
+class Budgets:
+    """All budgets there are, as far as they still allow disruptions."""
+
+    def __init__(self, objects: Sequence[ReadOnlyObject] = ()) -> None:
+        self._objects: Sequence[ReadOnlyObject] = ()
+        self._budgets: dict[Key, Budget] = {}
+        self._by_namespace: dict[str, list[Budget]] = {}
+        self.generation = 0
+        """Grows with each change."""
+        self.breadth = 0
+        """Grows when pods may be selected that no budget has selected before."""
+        self.take(objects)
+
+    def __contains__(self, budget: Budget) -> bool:
+        """Whether that is the present revision of a budget."""
+        return self._budgets.get(key_of(budget.obj)) is budget
+
+    def take(self, objects: Sequence[ReadOnlyObject]) -> None:
+        """Take in what budgets there are now; of one that has not changed the same revision is kept."""
+        if len(objects) == len(self._objects) and all(map(is_, objects, self._objects)):
+            return
+        self._objects, before = objects, self._budgets
+        self._budgets, self._by_namespace = {}, {}
+        self.generation += 1
+        for obj in objects:
+            known = before.get(key_of(obj))
+            if known is None or known.obj["spec"] != obj["spec"]:
+                self.breadth += 1
+            if known is None or known.obj is not obj:
+                known = Budget(obj)
+            self._budgets[key_of(obj)] = known
+            self._by_namespace.setdefault(known.namespace, []).append(known)
+
+    def split(self, pods: Sequence[PodInfo]) -> Split:
+        """Return the pods that may not be disrupted and those that may, if it happened in this order."""
+        concerned = [one for one in self._in_namespaces_of(pods) if any(map(one.selects, pods))]
+        left = [budget.allowed for budget in concerned]
+        protected: list[PodInfo] = []
+        free: list[PodInfo] = []
+        for pod in pods:
+            violated = False
+            for index, budget in enumerate(concerned):
+                if budget.counts(pod):
+                    left[index] -= 1
+                    violated = violated or left[index] < 0
+            (protected if violated else free).append(pod)
+        return Split(protected, free, tuple(concerned))
+
+    def _in_namespaces_of(self, pods: Sequence[PodInfo]) -> Sequence[Budget]:
+        if not self._budgets:
+            return ()
+        namespaces = dict.fromkeys(pod.namespace for pod in pods)
+        return [budget for namespace in namespaces for budget in self._by_namespace.get(namespace, ())]
+
+
+def _selector(given: ReadOnlyObject | None) -> Any:
+    try:
+        selector = from_label_selector(given)
+    except ValueError:
+        return None
+    return None if selector.empty else selector

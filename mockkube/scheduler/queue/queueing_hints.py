@@ -1,0 +1,160 @@
+"""Which events may help a pod that plugins have refused.
+
+upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go, pkg/scheduler/framework/types.go
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from functools import cache
+from typing import Final
+
+from mockkube.runtime.clock import Clock
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import Plugin
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.queue.queued_pod_info import Queued
+
+_LOG: Final = logging.getLogger("mockkube.scheduler")
+_NOT_UPDATES: Final = Action.ADD | Action.DELETE
+_OF_TAINTS: Final = Action.NODE_TAINT | Action.UPDATE
+_ANYTHING: Final = (Interest(Subject.WILDCARD, ~Action(0)),)
+
+
+class Worth(IntEnum):
+    """Whether a pod is worth another try."""
+
+    NOTHING = 0
+    AFTER_BACKOFF = 1
+    AT_ONCE = 2
+
+
+def matches(interest: Interest, event: ClusterEvent) -> bool:
+    """Whether an event is of a kind that somebody is interested in."""
+    if interest.subject is Subject.WILDCARD:
+        return True
+    if interest.subject is not event.subject:
+        return False
+    any_update = Action.UPDATE in interest.actions and not event.action & _NOT_UPDATES
+    return any_update or bool(interest.actions & event.action)
+
+
+def label(event: ClusterEvent) -> str:
+    """Return how metrics call an event."""
+    return event.label or _label(event.subject, event.action.value)
+
+
+@cache
+def _label(subject: Subject, action: int) -> str:
+    return f"{_SUBJECTS.get(subject, subject)}{_ACTIONS[Action(action)]}"
+
+
+_SUBJECTS: Final = {
+    Subject.CSI_NODE: "storage.k8s.io/CSINode",
+    Subject.CSI_DRIVER: "storage.k8s.io/CSIDriver",
+    Subject.CSI_CAPACITY: "storage.k8s.io/CSIStorageCapacity",
+    Subject.STORAGE_CLASS: "storage.k8s.io/StorageClass",
+    Subject.VOLUME_ATTACHMENT: "storage.k8s.io/VolumeAttachment",
+    Subject.RESOURCE_CLAIM: "resource.k8s.io/ResourceClaim",
+    Subject.RESOURCE_SLICE: "resource.k8s.io/ResourceSlice",
+    Subject.DEVICE_CLASS: "resource.k8s.io/DeviceClass",
+}
+_ACTIONS: Final = {
+    Action.ADD: "Add",
+    Action.DELETE: "Delete",
+    Action.UPDATE: "Update",
+    Action.NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    Action.NODE_LABEL: "UpdateNodeLabel",
+    Action.NODE_TAINT: "UpdateNodeTaint",
+    Action.NODE_CONDITION: "UpdateNodeCondition",
+    Action.NODE_ANNOTATION: "UpdateNodeAnnotation",
+    Action.NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
+    Action.POD_LABEL: "UpdatePodLabel",
+    Action.POD_SCALE_DOWN: "UpdatePodScaleDown",
+    Action.POD_TOLERATION: "UpdatePodToleration",
+    Action.POD_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
+    Action.POD_GENERATED_CLAIM: "UpdatePodGeneratedResourceClaim",
+}
+
+
+class Hints:
+    """The interests of one profile's plugins; `asked` says whether their hints are, or any event of interest helps."""
+
+    def __init__(self, plugins: Iterable[Plugin], clock: Clock, metrics: Metrics, *, asked: bool = True) -> None:
+        self._interests = {plugin.name: _interests(plugin) for plugin in plugins}
+        self._clock, self._metrics, self._asked = clock, metrics, asked
+        self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[Interest]]] = {}
+        """By what happened, who is interested, and how."""
+
+    @property
+    def subjects(self) -> set[Subject]:
+        """What somebody wants to hear of."""
+        named = {interest.subject for interests in self._interests.values() for interest in interests}
+        return named | set(Subject) - {Subject.DEVICE_TAINT_RULE} if Subject.WILDCARD in named else named
+
+    def concerns_any(self, event: ClusterEvent) -> bool:
+        """Whether any plugin is interested."""
+        if event.subject is Subject.WILDCARD:
+            return True
+        return bool(self._interested(event))
+
+    def concerns(self, plugin: str, event: ClusterEvent) -> bool:
+        """Whether one plugin is interested."""
+        return bool(self._interests_of(plugin, event))
+
+    def _interests_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
+        return self._interested(event).get(plugin, ()) if plugin in self._interests else _ANYTHING
+
+    def _interested(self, event: ClusterEvent) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
+        kind = (event.subject, event.action.value)
+        found = self._by_event.get(kind)
+        if found is None:
+            matching = {
+                plugin: [interest for interest in interests if matches(interest, event)]
+                for plugin, interests in self._interests.items()
+            }
+            found = self._by_event[kind] = {plugin: some for plugin, some in matching.items() if some}
+        return found
+
+    def worth(self, queued: Queued, event: ClusterEvent) -> Worth:
+        """Return what an event makes of a pod that was refused."""
+        rejectors = queued.rejectors
+        if not rejectors:
+            return Worth.AFTER_BACKOFF
+        if event.subject is Subject.WILDCARD:
+            return Worth.AFTER_BACKOFF
+        best = Worth.NOTHING
+        for name in sorted(rejectors):
+            if not self._helps(name, queued, event):
+                continue
+            if name in queued.pending_by:
+                return Worth.AT_ONCE
+            best = Worth.AFTER_BACKOFF
+            if not queued.pending_by:
+                return best
+        return best
+
+    def _helps(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
+        return any(self._ask(plugin, interest, queued, event) for interest in self._interests_of(plugin, event))
+
+    def _ask(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
+        if interest.hint is None or not self._asked:
+            return True
+        start = self._clock.monotonic()
+        try:
+            helps = interest.hint(queued.pod, event)
+            outcome = "Queue" if helps else "QueueSkip"
+        except Exception:  # a hint that fails must not leave the pod waiting for ever
+            _LOG.exception("hint of %s for pod %s", plugin, queued.pod.key)
+            helps, outcome = True, "Error"
+        self._metrics.hint_seconds.observe(self._clock.monotonic() - start, plugin, label(event), outcome)
+        return helps
+
+
+def _interests(plugin: Plugin) -> Sequence[Interest]:
+    interests = tuple(plugin.interests())
+    of_nodes = [interest.actions for interest in interests if interest.subject is Subject.NODE]
+    # upstream 1.36: who asks for new nodes and not for taints is told of every change of taints
+    if any(Action.ADD in one for one in of_nodes) and not any(one & _OF_TAINTS for one in of_nodes):
+        interests = (*interests, Interest(Subject.NODE, Action.NODE_TAINT))
+    return interests or _ANYTHING

@@ -1,0 +1,350 @@
+"""The scheduling queue: active, in backoff, unschedulable; moved by what happens, by time, or by whoever activates.
+
+A pod that comes back refused waits among the unschedulable until an event helps one of the plugins that refused it, as
+these plugins say; then it is active, after a pause that grows with each refusal. One that failed by an error comes back
+by itself. Nothing here waits: `next_moment` says when time alone changes something.
+
+upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockkube.runtime.clock import Clock
+from mockkube.runtime.steps import Bell
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.interface import PreEnqueuePlugin, Waiting
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.metrics import Labels, Metrics
+from mockkube.scheduler.queue.heap import Heap
+from mockkube.scheduler.queue.in_flight_events import InFlight
+from mockkube.scheduler.queue.queued_pod_info import Backoff, Queued
+from mockkube.scheduler.queue.queueing_hints import Hints, Worth, label
+from mockkube.scheduler.queue.unschedulable_pods import Aside, Reason
+
+UNSCHEDULABLE_SECONDS_MAX: Final = 300.0
+"""How long a pod waits for an event before it is tried all the same."""
+FLUSH_SECONDS: Final = 30.0
+"""How often it is looked whether a pod has waited that long."""
+
+ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE: Final = "BackoffComplete"
+POPPED_FROM_BACKOFF: Final = "PopFromBackoffQ"
+ACTIVATED: Final = "ForceActivate"
+TIMED_OUT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label="UnschedulableTimeout")
+_ACTIVATION: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=ACTIVATED)
+_POD_ADDED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.ADD))
+_POD_UPDATED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.UPDATE))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the queue goes by; profiles are named by the scheduler name of their pods."""
+
+    sort_key: Callable[[Waiting], tuple[Any, ...]]
+    gates: Mapping[str, Sequence[PreEnqueuePlugin]]
+    hints: Mapping[str, Hints]
+    backoff: Backoff = field(default_factory=Backoff)
+    pop_from_backoff: bool = True
+    """Whether pods in backoff are taken when nothing else is to do."""
+    seconds_max: float = UNSCHEDULABLE_SECONDS_MAX
+
+
+class Queue:
+    """Every pod that waits for a node and is not being decided on."""
+
+    def __init__(self, rules: Rules, clock: Clock, metrics: Metrics, nominate: Callable[[PodInfo], None]) -> None:
+        self._rules, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
+        self._active: Heap[Queued] = Heap()
+        self._backoff: Heap[Queued] = Heap()
+        self._error_backoff: Heap[Queued] = Heap()
+        self._unschedulable = Aside()
+        self._in_flight = InFlight()
+        self._next_flush = clock.monotonic() + FLUSH_SECONDS
+        self.bell = Bell()
+        """Rings when there may be a pod to take."""
+        self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
+        """Called with a pod that a plugin cannot read; it is kept out of the queue."""
+        metrics.gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), self._pending)
+        text = "Pods that were refused, by each plugin that did."
+        metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
+
+    @property
+    def subjects(self) -> set[Subject]:
+        """What plugins want to hear of."""
+        return {subject for hints in self._rules.hints.values() for subject in hints.subjects}
+
+    # Taking and settling
+
+    def ready(self) -> bool:
+        """Whether `pop` or `flush` has something to do."""
+        return bool(self._active) or bool(self._backoff and self._rules.pop_from_backoff) or self._is_due()
+
+    def next_moment(self) -> float | None:
+        """Return when, on the clock's `monotonic`, time alone moves a pod; None if it does not."""
+        ends = [self._rules.backoff.over_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
+        moments = [self._clock.monotonic() + max(end - self._now(), 0.0) for end in ends]
+        if self._unschedulable:
+            moments.append(self._next_flush)
+        return min(moments, default=None)
+
+    def pop(self) -> Queued | None:
+        """Take the next pod to decide on; it is in flight until it is settled with `done` or `put_back`."""
+        self._flush()
+        queued = self._active.pop()
+        if queued is None and self._rules.pop_from_backoff:
+            queued = self._backoff.pop()
+            if queued is not None:
+                self._metrics.incoming.add("active", POPPED_FROM_BACKOFF)
+        if queued is not None:
+            queued.attempts += 1
+            self._in_flight.take(queued.pod.uid)
+        return queued
+
+    def done(self, uid: str) -> None:
+        """Settle a pod that does not come back."""
+        self._in_flight.done(uid)
+
+    def put_back(self, queued: Queued) -> None:
+        """Take back a pod that was not scheduled: to wait for what helps, or at once if that has happened meanwhile."""
+        uid = queued.pod.uid
+        if uid not in self._unschedulable and uid not in self._active and not self._in_backoff(uid):
+            if queued.rejectors:
+                queued.refusals, queued.errors = queued.refusals + 1, 0
+            else:
+                queued.errors += 1
+            queued.queued_at, queued.flushed_at = self._now(), None
+            self._requeue(queued, self._worth_after_flight(queued), ATTEMPT_FAILED)
+        self._in_flight.done(uid)
+
+    def _worth_after_flight(self, queued: Queued) -> Worth:
+        if not queued.rejectors or queued.pod.uid not in self._in_flight:
+            return Worth.AFTER_BACKOFF
+        hints = self._rules.hints[queued.pod.scheduler_name]
+        return max(
+            (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)), default=Worth.NOTHING
+        )
+
+    # What happens to waiting pods themselves
+
+    def add(self, pod: PodInfo) -> None:
+        """Take in a new pod."""
+        self._activate(Queued(pod, self._now()), _POD_ADDED)
+
+    def update(self, old: PodInfo, pod: PodInfo, events: Sequence[ClusterEvent]) -> None:
+        """Take another revision of a pod; `events` say what has changed of it."""
+        if pod.uid in self._in_flight:
+            for event in events:
+                self._in_flight.note(event, pod.uid)
+            return
+        queued = self._active.get(pod.uid)
+        if queued is not None:
+            queued.pod = pod
+            self._active.put(pod.uid, self._rank(queued), queued)
+        elif (queued := self._backoff.get(pod.uid) or self._error_backoff.get(pod.uid)) is not None:
+            queued.pod = pod
+            self._put_in_backoff(queued)
+        elif (queued := self._unschedulable.get(pod.uid)) is not None:
+            queued.pod = pod
+            self._reconsider(queued, events)
+        else:
+            self._activate(Queued(pod, self._now()), _POD_UPDATED)
+
+    def _reconsider(self, queued: Queued, events: Iterable[ClusterEvent]) -> None:
+        hints = self._rules.hints[queued.pod.scheduler_name]
+        for event in events:
+            self._requeue(queued, hints.worth(queued, event), label(event))
+            if queued.pod.uid not in self._unschedulable:
+                return
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod that is gone or has a node."""
+        self._active.remove(uid)
+        self._backoff.remove(uid)
+        self._error_backoff.remove(uid)
+        self._unschedulable.pop(uid)
+
+    def find(self, uid: str) -> Queued | None:
+        """Return a pod that waits."""
+        heaps = (self._active, self._backoff, self._error_backoff)
+        return self._unschedulable.get(uid) or next((found for heap in heaps if (found := heap.get(uid))), None)
+
+    def activate(self, uid: str) -> None:
+        """Let a pod be tried at once, whatever refused it; one in flight when it comes back."""
+        queued = self._unschedulable.get(uid) or self._backoff.remove(uid) or self._error_backoff.remove(uid)
+        if queued is None:
+            self._in_flight.note(_ACTIVATION, uid)
+        else:
+            self._activate(queued, ACTIVATED)
+
+    def ask_again(self, uid: str) -> None:
+        """Ask the plugin that keeps a pod out again when something happens: it does not keep it for sure any more."""
+        queued = self._unschedulable.get(uid)
+        if queued is not None:
+            self._unschedulable.put(queued)
+
+    # What happens around them
+
+    def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
+        """Move the pods that an event helps; `only` says which are to be looked at."""
+        if not any(hints.concerns_any(event) for hints in self._rules.hints.values()):
+            return
+        if self._unschedulable:
+            self._move([queued for queued in self._concerned(event) if only(queued.pod)], event)
+        self._in_flight.note(event)
+
+    def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
+        """Return the pods that an event may help, as far as can be said without asking for each."""
+        groups = self._unschedulable.groups()
+        found = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
+        if len(found) == 1:
+            return found[0]
+        return self._unschedulable.in_order([queued for group in found for queued in group])
+
+    def _concerns(self, reason: Reason, event: ClusterEvent) -> bool:
+        """Whether the plugin that keeps pods out of the queue, else one of those that refused them, is interested."""
+        if event.subject is Subject.WILDCARD:
+            return True
+        hints = self._rules.hints[reason.profile]
+        if reason.gate:
+            return not reason.surely and hints.concerns(reason.gate, event)
+        return not reason.rejectors or any(hints.concerns(name, event) for name in reason.rejectors)
+
+    def _gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
+        return next((plugin for plugin in self._rules.gates[profile] if plugin.name == name), None)
+
+    def _move(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
+        for queued in waiting:
+            if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued):
+                continue
+            worth = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
+            if worth is not Worth.NOTHING:
+                self._requeue(queued, worth, label(event))
+
+    # Time
+
+    def _flush(self) -> None:
+        now = self._now()
+        for heap in self._backoffs:
+            while (first := heap.first()) is not None and not self._rules.backoff.waits(first, now):
+                heap.pop()
+                self._activate(first, BACKOFF_COMPLETE, gated=self._rules.pop_from_backoff)
+        if self._clock.monotonic() >= self._next_flush:
+            self._flush_unschedulable(now)
+
+    def _flush_unschedulable(self, now: float) -> None:
+        overdue = -(self._clock.monotonic() - self._next_flush) % FLUSH_SECONDS
+        self._next_flush = self._clock.monotonic() + (overdue or FLUSH_SECONDS)
+        late = self._unschedulable.in_order([queued for queued in self._unschedulable if self._is_late(queued, now)])
+        for queued in late:
+            queued.flushed_at = now
+        self._move(late, TIMED_OUT)
+
+    def _is_late(self, queued: Queued, now: float) -> bool:
+        return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._rules.seconds_max
+
+    def _is_due(self) -> bool:
+        moment = self.next_moment()
+        return moment is not None and moment <= self._clock.monotonic()
+
+    # Moving
+
+    @property
+    def _backoffs(self) -> tuple[Heap[Queued], Heap[Queued]]:
+        return self._backoff, self._error_backoff
+
+    def _requeue(self, queued: Queued, worth: Worth, event: str) -> None:
+        if worth is Worth.NOTHING:
+            self._set_aside(queued, event)
+        elif worth is Worth.AFTER_BACKOFF and self._rules.backoff.waits(queued, self._now()):
+            self._back_off(queued, event)
+        else:
+            self._activate(queued, event)
+
+    def _activate(self, queued: Queued, event: str, *, gated: bool = False) -> None:
+        """Make a pod active unless a plugin keeps it out; `gated` says that they have been asked already."""
+        if not gated and not self._passes_gates(queued):
+            self._set_aside(queued, event)
+            return
+        if queued.first_tried_at is None:
+            queued.first_tried_at = self._now()
+        self._unschedulable.pop(queued.pod.uid)
+        self._active.put(queued.pod.uid, self._rank(queued), queued)
+        self._metrics.incoming.add("active", event)
+        if event in (_POD_ADDED, _POD_UPDATED):
+            self._nominate(queued.pod)
+        self.bell.ring()
+
+    def _back_off(self, queued: Queued, event: str) -> None:
+        if self._rules.pop_from_backoff and not self._passes_gates(queued):
+            self._set_aside(queued, event)
+            return
+        self._unschedulable.pop(queued.pod.uid)
+        self._put_in_backoff(queued)
+        self._metrics.incoming.add("backoff", event)
+        self.bell.ring()
+
+    def _put_in_backoff(self, queued: Queued) -> None:
+        heap = self._backoff if queued.rejectors else self._error_backoff
+        heap.put(queued.pod.uid, (self._rules.backoff.ends(queued), self._rank(queued)), queued)
+
+    def _set_aside(self, queued: Queued, event: str) -> None:
+        if queued.pod.uid not in self._unschedulable:
+            self._metrics.incoming.add("unschedulable", event)
+        gate = self._gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
+        self._unschedulable.put(queued, surely=gate is not None and gate.keeps_surely(queued.pod))
+
+    def _passes_gates(self, queued: Queued) -> bool:
+        plugins = self._rules.gates[queued.pod.scheduler_name]
+        if queued.gate:  # which most probably still keeps it out
+            plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
+        for plugin in plugins:
+            if not self._lets_in(plugin, queued.pod):
+                queued.refused_by.add(plugin.name)
+                queued.gate = plugin.name
+                queued.flushed_at = None
+                return False
+        queued.gate = ""
+        return True
+
+    def _is_kept_out(self, queued: Queued) -> bool:
+        """Whether the plugin that kept the pod out of the queue still does."""
+        gate = self._gate(queued.pod.scheduler_name, queued.gate)
+        return gate is not None and not self._lets_in(gate, queued.pod)
+
+    def _lets_in(self, plugin: PreEnqueuePlugin, pod: PodInfo) -> bool:
+        try:
+            return plugin.pre_enqueue(pod).ok
+        except Exception as error:
+            self.failed(pod, error)
+            return False
+
+    # Looking
+
+    def _in_backoff(self, uid: str) -> bool:
+        return uid in self._backoff or uid in self._error_backoff
+
+    def _rank(self, queued: Queued) -> tuple[Any, ...]:
+        return self._rules.sort_key(Waiting(queued.pod, queued.queued_at))
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    def _pending(self) -> Mapping[Labels, float]:
+        gated = sum(1 for queued in self._unschedulable if queued.gate)
+        return {
+            ("active",): len(self._active),
+            ("backoff",): len(self._backoff) + len(self._error_backoff),
+            ("unschedulable",): len(self._unschedulable) - gated,
+            ("gated",): gated,
+        }
+
+    def _refused(self) -> Mapping[Labels, float]:
+        counts: dict[Labels, float] = {}
+        for waiting in (self._active, self._backoff, self._error_backoff, self._unschedulable):
+            for queued in waiting:
+                for plugin in queued.rejectors:
+                    labels = (plugin, queued.pod.scheduler_name)
+                    counts[labels] = counts.get(labels, 0) + 1
+        return counts

@@ -1,0 +1,86 @@
+"""What an update of a pod or a node means for pods that wait.
+
+upstream 1.36: pkg/scheduler/framework/events.go
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from mockkube.api.types import ReadOnlyObject
+from mockkube.features.capabilities import Capabilities
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.pod_requests import RequestReader
+
+_RESIZED: Final = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
+_CLAIMS: Final = ("resourceClaimStatuses", "extendedResourceClaimStatus")
+
+
+def of_pod(
+    subject: Subject, old: PodInfo, new: PodInfo, requests: RequestReader, caps: Capabilities
+) -> list[ClusterEvent]:
+    """Return what has changed of a pod; a plain update if nothing that has a name of its own."""
+    actions = []
+    if old.labels != new.labels:
+        actions.append(Action.POD_LABEL)
+    if _asks_for_less(old, new, requests):
+        actions.append(Action.POD_SCALE_DOWN)
+    if old.spec.get("schedulingGates") and not new.spec.get("schedulingGates"):
+        actions.append(Action.POD_GATES_ELIMINATED)
+    if len(old.spec.get("tolerations") or ()) != len(new.spec.get("tolerations") or ()):
+        actions.append(Action.POD_TOLERATION)
+    if caps.enabled("DynamicResourceAllocation") and _part(old.status, _CLAIMS) != _part(new.status, _CLAIMS):
+        actions.append(Action.POD_GENERATED_CLAIM)
+    return [ClusterEvent(subject, action, old.obj, new.obj) for action in actions or (Action.UPDATE,)]
+
+
+def _asks_for_less(old: PodInfo, new: PodInfo, requests: RequestReader) -> bool:
+    if old.spec == new.spec and _part(old.status, _RESIZED) == _part(new.status, _RESIZED):
+        return False
+    before, after = requests.read(old).total, requests.read(new).total
+    names = ("cpu", "memory", "ephemeral-storage", *before.scalars)
+    return any(before.amount(name) > after.amount(name) for name in names)
+
+
+def _part(obj: ReadOnlyObject, names: Iterable[str]) -> list[object]:
+    return [obj.get(name) for name in names]
+
+
+def of_node(old: ReadOnlyObject, new: ReadOnlyObject, caps: Capabilities) -> list[ClusterEvent]:
+    """Return what has changed of a node; nothing that could matter: no event."""
+    actions = [Action.NODE_TAINT] if _given_free(old, new) else []
+    actions += [action for action, read in _NODE_PARTS if read(old) != read(new)]
+    if caps.enabled("NodeDeclaredFeatures") and _declared(old) != _declared(new):
+        actions.append(Action.NODE_DECLARED_FEATURE)
+    return [ClusterEvent(Subject.NODE, action, old, new) for action in actions]
+
+
+def _given_free(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+    return bool(_spec(old).get("unschedulable")) and not _spec(new).get("unschedulable")
+
+
+def _spec(node: ReadOnlyObject) -> ReadOnlyObject:
+    spec: ReadOnlyObject = node.get("spec") or {}
+    return spec
+
+
+def _status(node: ReadOnlyObject) -> ReadOnlyObject:
+    status: ReadOnlyObject = node.get("status") or {}
+    return status
+
+
+def _declared(node: ReadOnlyObject) -> list[str]:
+    return list(_status(node).get("declaredFeatures") or ())
+
+
+def _conditions(node: ReadOnlyObject) -> dict[str, str]:
+    return {one.get("type", ""): one.get("status", "") for one in _status(node).get("conditions") or ()}
+
+
+_NODE_PARTS: Final[Sequence[tuple[Action, Callable[[ReadOnlyObject], object]]]] = (
+    (Action.NODE_ALLOCATABLE, lambda node: _status(node).get("allocatable") or {}),
+    (Action.NODE_LABEL, lambda node: node["metadata"].get("labels") or {}),
+    (Action.NODE_TAINT, lambda node: _spec(node).get("taints") or []),
+    (Action.NODE_CONDITION, _conditions),
+    (Action.NODE_ANNOTATION, lambda node: node["metadata"].get("annotations") or {}),
+)

@@ -1,0 +1,69 @@
+"""Pods of one owner that are refused again and again are a loop."""
+
+from typing import Any
+
+from mockkube.kubelet.rejection_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, Refusals
+from mockkube.runtime.steps import Bell
+from mockkube.runtime.virtual import VirtualClock
+
+
+def pod(owner: str = "web") -> dict[str, Any]:
+    """A pod that a replica set makes."""
+    reference = {"kind": "ReplicaSet", "name": owner, "controller": True}
+    return {"metadata": {"namespace": "default", "name": "p", "ownerReferences": [reference]}}
+
+
+class Heard(Bell):
+    """A bell that counts how often it was rung."""
+
+    __slots__ = ("times",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = 0
+
+    def ring(self) -> None:
+        """Count."""
+        self.times += 1
+
+
+def refused(clock: VirtualClock, times: int, bell: Bell | None = None) -> Refusals:
+    """So many refusals at once."""
+    refusals = Refusals(clock, bell)
+    for _ in range(times):
+        refusals.refused(pod(), "NodeAffinity")
+    return refusals
+
+
+def test_a_few_refusals_are_no_loop() -> None:
+    assert refused(VirtualClock(), LOOP_MIN - 1).current() == []
+
+
+def test_an_owner_is_named_with_reason_and_rate() -> None:
+    refusals = refused(VirtualClock(), LOOP_MIN + 1)
+    refusals.refused(pod("other"), "NodeAffinity")
+    (loop,) = refusals.current()
+    assert (loop.controller, loop.object, loop.cause) == ("admission", "ReplicaSet default/web", "NodeAffinity")
+    assert loop.per_minute == LOOP_MIN + 1
+
+
+def test_a_bell_rings_when_it_begins() -> None:
+    bell = Heard()
+    refused(VirtualClock(), LOOP_MIN - 1, bell)
+    assert bell.times == 0
+    refused(VirtualClock(), LOOP_MIN, bell)
+    assert bell.times == 1
+
+
+def test_it_ends_when_nothing_is_refused_for_a_while() -> None:
+    clock = VirtualClock()
+    refusals = refused(clock, LOOP_MIN)
+    clock.move_to(WINDOW_SECONDS + 1)
+    assert refusals.current() == []
+
+
+def test_it_is_a_metric() -> None:
+    (family,) = refused(VirtualClock(), LOOP_MIN).collect()
+    (sample,) = family.samples
+    assert (sample.name, sample.value) == (METRIC, LOOP_MIN)
+    assert sample.labels == {"controller": "admission", "object": "ReplicaSet default/web", "cause": "NodeAffinity"}

@@ -1,0 +1,40 @@
+"""Backoff: how long a pod waits between attempts."""
+
+import pytest
+
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.queue.queued_pod_info import Backoff, Queued
+
+POD = PodInfo({"metadata": {"name": "p", "namespace": "a"}, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("refusals", "errors", "ends"),
+    [
+        pytest.param(0, 0, 0, id="never tried, never waits"),
+        pytest.param(1, 0, 101, id="a second, to the whole second"),
+        pytest.param(2, 0, 102, id="twice as long each time"),
+        pytest.param(4, 0, 108, id="eight"),
+        pytest.param(5, 0, 110, id="ten at most"),
+        pytest.param(5, 1, 101, id="errors count by themselves"),
+    ],
+)
+def test_the_pause_grows(refusals, errors, ends):
+    assert Backoff().ends(Queued(POD, 100.7, refusals=refusals, errors=errors)) == ends
+
+
+def test_the_second_in_which_it_ends_is_still_waited():
+    backoff, queued = Backoff(), Queued(POD, 100.7, refusals=1)
+    assert backoff.waits(queued, 101.9)
+    assert not backoff.waits(queued, 102.0)
+    assert backoff.over_at(queued) == 102.0
+
+
+def test_without_alignment_the_pause_is_exact():
+    backoff, queued = Backoff(aligned=False), Queued(POD, 100.5, refusals=1)
+    assert backoff.waits(queued, 101.5)
+    assert not backoff.waits(queued, 101.6)
+
+
+def test_a_longest_pause_of_nothing_means_none():
+    assert not Backoff(seconds_max=0.0).waits(Queued(POD, 100.0, refusals=3), 100.0)

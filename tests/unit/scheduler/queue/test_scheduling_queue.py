@@ -1,0 +1,100 @@
+"""Pods that wait are tried again after what concerns those who refused them, or keep them out."""
+
+import pytest
+
+from mockkube.runtime.virtual import VirtualClock
+from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.interface import PreEnqueuePlugin
+from mockkube.scheduler.framework.pod_info import PodInfo
+from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.metrics import Metrics
+from mockkube.scheduler.queue.queueing_hints import Hints
+from mockkube.scheduler.queue.scheduling_queue import Queue, Rules
+
+NAME = "default-scheduler"
+NODE_ADDED = ClusterEvent(Subject.NODE, Action.ADD)
+POD_GONE = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE)
+
+
+class Keeper(PreEnqueuePlugin):
+    """Keeps out the pods that it is told to; interested in pods that go."""
+
+    name = "Keeper"
+
+    def __init__(self):
+        self.kept, self.sure, self.asked = {}, {}, []
+
+    def interests(self):
+        return (Interest(Subject.ASSIGNED_POD, Action.DELETE),)
+
+    def pre_enqueue(self, pod):
+        self.asked.append(pod.name)
+        return Status.unresolvable("kept") if pod.uid in self.kept else SUCCESS
+
+    def keeps_surely(self, pod):
+        return pod.uid in self.sure
+
+
+@pytest.fixture
+def keeper():
+    return Keeper()
+
+
+@pytest.fixture
+def queue(keeper):
+    clock, metrics = VirtualClock(), Metrics()
+    rules = Rules(
+        sort_key=lambda waiting: (),
+        gates={NAME: [keeper]},
+        hints={NAME: Hints([keeper], clock, metrics)},
+    )
+    return Queue(rules, clock, metrics, lambda pod: None)
+
+
+def pod(name):
+    return PodInfo({"metadata": {"name": name, "namespace": "a", "uid": name}, "spec": {}})
+
+
+def refuse(queue, *names):
+    for name in names:
+        queue.add(pod(name))
+        queued = queue.pop()
+        queued.refused_by = {"Keeper"}
+        queue.put_back(queued)
+
+
+def taken(queue):
+    names = []
+    while queue.ready() and (queued := queue.pop()) is not None:
+        names.append(queued.pod.name)
+    return names
+
+
+def test_pods_are_tried_again_in_the_order_in_which_they_were_refused(queue, keeper):
+    refuse(queue, "a", "b", "c")
+    keeper.kept["a"] = keeper.kept["c"] = None
+    queue.happened(POD_GONE)
+    keeper.kept.clear()
+    queue.happened(POD_GONE)
+    assert taken(queue) == ["b", "a", "c"]
+
+
+def test_an_event_that_concerns_nobody_who_refused_a_pod_leaves_it_waiting(queue):
+    refuse(queue, "a")
+    queue.happened(NODE_ADDED)
+    assert taken(queue) == []
+
+
+def test_pods_that_are_surely_kept_out_are_asked_for_when_they_are_not_any_more(queue, keeper):
+    refuse(queue, "a", "b")
+    for waiting in (keeper.kept, keeper.sure):
+        waiting["a"] = waiting["b"] = None
+    queue.happened(POD_GONE)
+    keeper.asked.clear()
+    keeper.kept.clear()
+    queue.happened(POD_GONE)
+    assert (keeper.asked, taken(queue)) == ([], [])
+    del keeper.sure["b"]
+    queue.ask_again("b")
+    queue.happened(POD_GONE)
+    assert taken(queue) == ["b"]
