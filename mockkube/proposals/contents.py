@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from inspect import Parameter, signature
 from itertools import pairwise
 from typing import Any, Final
 
@@ -10,12 +11,14 @@ from mockkube.api.schema import Schema
 from mockkube.features.table import histories
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
+from mockkube.matching.node_selectors import OfValues
 from mockkube.proposals.proposal import Field, ObjectCheck, Operator, Proposal, SchedulerPlugin, is_type_name
 
 _GATE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FIELD: Final = re.compile(r"[A-Za-z_$][-A-Za-z0-9_.$]*")
 _BUILT_IN: Final = ("", "Equal", "Exists", "Gt", "Lt")
 _BUILT_IN_SELECTORS: Final = ("", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _TYPES: Final = ("string", "integer", "boolean", "number", "array", "object")
 
 
@@ -85,6 +88,19 @@ def _wrong_operators(proposal: Proposal) -> Iterator[str]:
                 yield f"{table}: operator {name!r} is built in: give it another name"
             if not isinstance(operator, Operator):
                 yield f"{table}: {name!r} is {type(operator).__name__}: give an Operator(check, test)"
+            elif not callable(getattr(operator, "check", None)):
+                yield f"{table}: {name!r} has no check: give a function of the value and its path"
+            elif not isinstance(operator.test, OfValues) and _arguments(operator.test) != 1:
+                yield f"{table}: {name!r} has a test of another shape: wrap the function in by_pair or by_values"
+
+
+def _arguments(test: Any) -> int:
+    """Return the number of arguments that a function asks for; -1 for what is no function."""
+    try:
+        parameters = signature(test).parameters.values()
+    except (TypeError, ValueError):
+        return -1
+    return sum(one.default is one.empty and one.kind in _POSITIONAL for one in parameters)
 
 
 def _wrong_fields(definition: str, added: Mapping[str, Any]) -> Iterator[str]:

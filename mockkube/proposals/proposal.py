@@ -21,8 +21,18 @@ _REACHED: Final = (Maturity.PRE_ALPHA, Maturity.ALPHA, Maturity.BETA, Maturity.G
 
 
 def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
-    """Return the test of an operator of one value: `matches` gets that value, and the taint's or the label's."""
-    return lambda value: partial(matches, value)
+    """Return the test of an operator of one value: `matches` gets that value, and the taint's or the label's.
+
+    A ValueError says that the latter cannot be read: the component logs it, and it does not match.
+    """
+
+    def test(value: str, other: str) -> Outcome:
+        try:
+            return matches(value, other)
+        except ValueError as error:
+            return taints.Unreadable("taint", other, str(error), "value")
+
+    return lambda value: partial(test, value)
 
 
 def by_values(matches: Callable[[Sequence[str], str | None], bool]) -> OfValues:

@@ -126,6 +126,11 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(write):
             id="a built-in operator",
         ),
         pytest.param(
+            HEAD + "PROPOSAL = proposal(tolerations={'Prefix': Operator(check, lambda one, other: True)})\n",
+            ": tolerations: 'Prefix' has a test of another shape: wrap the function in by_pair or by_values",
+            id="a test that is not wrapped",
+        ),
+        pytest.param(
             HEAD + "PROPOSAL = proposal(fields={'v1.PodSpec': {'own': Field({'type': 'string'})}})\n",
             ": fields: no type is called 'v1.PodSpec': did you mean 'io.k8s.api.core.v1.PodSpec'?",
             id="an unknown type",

@@ -8,7 +8,7 @@ from mockkube.features.gates import effective
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
-from mockkube.matching.taints import TaintRules, compile_toleration
+from mockkube.matching.taints import TaintRules, Unreadable, compile_toleration
 from mockkube.proposals.catalogue import PROPOSALS, TRAINS
 from mockkube.proposals.proposal import Operator, Proposal, by_pair
 
@@ -60,6 +60,14 @@ def test_its_operator_judges_and_matches():
     rules = TaintRules({"Prefix": operator.test})
     toleration = compile_toleration({"key": "zone", "operator": "Prefix", "value": "eu-"}, rules)
     assert [toleration.tolerates({"key": "zone", "value": value}) for value in ("eu-1", "us-1")] == [True, False]
+
+
+def test_a_value_that_an_operator_cannot_read_does_not_match_and_is_reported():
+    greater = by_pair(lambda value, taint_value: int(taint_value) > int(value))
+    assert (greater("5")("6"), greater("5")("4")) == (True, False)
+    outcome = greater("5")("high")
+    assert isinstance(outcome, Unreadable)
+    assert (outcome.owner, outcome.value) == ("taint", "high")
 
 
 def test_proposals_stand_in_the_order_of_their_numbers_once():
