@@ -1,1 +1,1 @@
-"""What a resource is: schemas per version, catalogue, codec, selectors, errors; a strategy per kind that needs one."""
+"""The API's resources: schemas per version, kinds, codec, selectors, validation, errors."""

@@ -1,1 +1,1 @@
-"""The API server: registry (verbs on objects), admission, http (parse, call, render)."""
+"""kube-apiserver: registry (verbs on objects), admission, authorization, HTTP."""

@@ -1,5 +1,5 @@
-"""kube-controller-manager: one module per controller, each a pure decision and a thin hand.
+"""kube-controller-manager: a package per controller, each a pure decision and the writes that follow from it.
 
-Not here: what matches what (`matching/`, `proposals/`), nor how the API is reached (`client/`). Read
-`controller.py` first.
+Semantics of taints and selectors are in `matching/` and `proposals/`, access to the API in `client/`. Read
+`framework/controller.py` first.
 """

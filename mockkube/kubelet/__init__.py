@@ -1,1 +1,1 @@
-"""The kubelets: admission, pod lifecycle, heartbeats of every simulated node. A fleet: thousands of them are cheap."""
+"""Kubelets of simulated nodes: pod admission, pod lifecycle, node status and leases. Thousands of nodes are cheap."""

@@ -1,5 +1,5 @@
-"""kube-scheduler: framework (extension points), queue, cycle, preemption, plugins.
+"""kube-scheduler: framework, queue, scheduling cycle, preemption, plugins.
 
-Not here: what matches what (`matching/`, `proposals/`), nor how the API is reached (`client/`). Read
-`framework/plugins.py` first, then `cycle.py`.
+Semantics of taints and selectors are in `matching/` and `proposals/`, access to the API in `client/`. Read
+`framework/interface.py` first, then `scheduling_cycle.py`.
 """

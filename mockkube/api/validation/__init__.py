@@ -1,1 +1,1 @@
-"""Whether an object may be stored: rules by subject, in upstream's order and words. Read `pod_spec.py` first."""
+"""Validation rules that several kinds share; rules of a single kind are in `api/kinds/`."""

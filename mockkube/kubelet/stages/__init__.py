@@ -1,5 +1,5 @@
-"""KWOK's stages: objects of `kwok.x-k8s.io/v1alpha1` that say how the nodes and pods they select live.
+"""KWOK stages: objects of `kwok.x-k8s.io/v1alpha1` that simulate the life of the nodes and pods they select.
 
-`stage.py` says what a stage is, `player.py` plays it. The languages stages are written in: `gotemplate.py` and
-`gopipeline.py` with the functions of `functions.py` and `sprig.py`; `jq.py` with `jq_filters.py` and `jq_functions.py`.
+`stage.py` parses a stage, `stage_player.py` plays it. Templates: `gotemplate.py` and `gotemplate_pipeline.py` with
+the functions of `functions.py` and `sprig.py`. Selectors: `jq.py` with `jq_filters.py` and `jq_functions.py`.
 """

@@ -1,4 +1,4 @@
-"""Pods waiting for a decision: which is next, and which are worth another try after what has happened.
+"""Scheduling queue: active, backoff and unschedulable pods, and queueing hints.
 
-It decides nothing about nodes. Read `queue.py` first.
+It decides nothing about nodes. Read `scheduling_queue.py` first.
 """
