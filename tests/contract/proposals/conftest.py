@@ -17,7 +17,7 @@ from mockkube.features.versions import Version
 from mockkube.proposals.proposal import (
     Field, ObjectCheck, Operator, Proposal, SchedulerPlugin, by_pair, by_values,
 )
-from mockkube.scheduler.framework.plugins import FilterPlugin, ScorePlugin
+from mockkube.scheduler.framework.interface import FilterPlugin, ScorePlugin
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 GATE = "QuietNodes"
