@@ -3,7 +3,7 @@
 Nothing is concluded from texts: what might help is tried, by deciding again in a cluster that differs in that alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,8 +90,13 @@ def _as_json(answer: NodeAnswer) -> Object:
         "code": str(status.code),
         "reasons": list(status.reasons),
         "detail": answer.detail,
-        "facts": dict(status.facts),
+        "facts": {name: _to_json(value) for name, value in status.facts.items()},
     }
+
+
+def _to_json(fact: Any) -> Any:
+    """Return a fact as JSON; facts that are costly to compute are iterables that compute when they are read."""
+    return fact if isinstance(fact, str | int | Mapping | Sequence) else list(fact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Requests without a socket."""
 
-from collections.abc import AsyncIterator
+import asyncio
 from typing import Any, cast
 
 import orjson
 import pytest
+from aiohttp import HttpVersion11, StreamReader
+from aiohttp.base_protocol import BaseProtocol
 from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -22,10 +24,17 @@ class Request:
     def __init__(self, body: Any, headers: dict[str, str]) -> None:
         self._text = body if isinstance(body, bytes) else orjson.dumps(body)
         self.headers = CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json", **headers}))
-        self.body_exists, self.content_length, self.content = True, len(self._text), self
+        self.version = HttpVersion11
+        self.body_exists, self.content_length, self.content = True, len(self._text), _read(self._text)
 
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        yield self._text
+
+def _read(body: bytes) -> StreamReader:
+    """Return a stream in which the whole body has arrived."""
+    loop = asyncio.get_running_loop()
+    reader = StreamReader(BaseProtocol(loop), len(body) + 1, loop=loop)
+    reader.feed_data(body)
+    reader.feed_eof()
+    return reader
 
 
 class Post:
