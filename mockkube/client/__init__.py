@@ -1,4 +1,5 @@
-"""How a component sees the API: client protocol, list-watch cache, event recorder.
+"""Access of components to the API: client protocol, informers, event recorders.
 
-Read `protocol.py` first. Whoever is given a `Client` cannot tell a server in the same process from one over HTTP.
+Read `protocol.py` first. A component that is given a `Client` cannot tell whether the server runs in the same process
+or is reached over HTTP.
 """

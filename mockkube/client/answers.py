@@ -1,4 +1,4 @@
-"""What a server answers when it refuses, as the error it means."""
+"""Convert Status objects of failed requests to API errors."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -29,15 +29,18 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {kind.code: kind for kind in rev
 
 
 def error_of(status: Any, code: int) -> ApiError:
-    """Return the error that a Status tells of; whatever else came with a failing code is its message."""
+    """Return the API error for a Status, or for any other body that came with an error code."""
     if not isinstance(status, dict) or status.get("kind") != "Status":
         status = {"message": str(status) if status else f"the server answered {code}"}
+    # The code inside the Status wins over the HTTP code: in an ERROR event of a watch there is no HTTP code.
     code, details = status.get("code") or code, status.get("details")
+    # An unknown reason (of an aggregated server, say) falls back to the class of the HTTP code.
     kind = _BY_REASON.get(status.get("reason", "")) or _BY_CODE.get(code, ApiError)
     error = kind.__new__(kind)  # the classes compose their messages; here it is composed already
     seconds = (details or {}).get("retryAfterSeconds", 0)
     ApiError.__init__(error, status.get("message", ""), details=details, retry_after_seconds=seconds)
     error.code, error.reason = code, status.get("reason", "")
     if isinstance(error, Invalid):
+        # `__init__` of Invalid was bypassed, and would have set the list of field errors.
         error.errors = ()
     return error

@@ -1,7 +1,8 @@
-"""Objects that a component cannot read: whoever fails on one passes it over, and it is shown and logged once.
+"""Objects that a component cannot read, shown and logged once each.
 
-What is wrong with an object may be found anywhere: by a handler of a cache, or in the middle of a reconciliation that
-reads hundreds of others. `suspects` finds the objects that were in hand where an error was raised.
+A component skips such an object instead of failing on it again and again. A malformed object can raise anywhere: in an
+event handler of an informer, or in the middle of a reconciliation that reads hundreds of others. `suspects` finds the
+objects that the failed functions had in their local variables.
 """
 
 import logging
@@ -19,17 +20,18 @@ UNREADABLE: Final = "unreadable"
 _SHOWN_MAX: Final = 10_000
 _LOGGED_MAX: Final = 10_000
 _MESSAGE_MAX: Final = 500
+# The culprit is searched in the innermost frames only: what an inner function held is better evidence than what an
+# outer one did.
 _FRAMES_MAX: Final = 20
-"""Functions that are looked into: what inner ones held says more than what outer ones did."""
 
 _LOG: Final = logging.getLogger("mockkube.objects")
 
 
 class BadObjects:
-    """What one component cannot read, by kind and key, and who of it has failed on it."""
+    """Objects that one component cannot read, by kind and key, with the readers that failed."""
 
     def __init__(self, board: LoopBoard | None = None) -> None:
-        """Show them on a board."""
+        """Report the unreadable objects as hot loops."""
         self._board = board or LoopBoard()
         self._board.add(self.current)
         self._bad: dict[tuple[str, str], dict[str, str]] = {}
@@ -39,33 +41,35 @@ class BadObjects:
         return len(self._bad)
 
     def fail(self, reader: str, kind: str, key: object, error: Exception) -> None:
-        """Show that a reader has failed on an object, until the object is forgotten."""
+        """Record that a reader failed on an object; it stays shown until the object is forgotten."""
         self.log(reader, kind, key, error)
         readers = self._bad.setdefault((kind, str(key)), {})
         known = reader in readers
         readers[reader] = describe(error)
+        # Dicts keep insertion order, so the oldest entry is dropped first.
         if len(self._bad) > _SHOWN_MAX:
             del self._bad[next(iter(self._bad))]
         if not known:
             self._board.bell.ring()
 
     def attempt(self, reader: str, kind: str, key: object, act: Callable[[], T], otherwise: T) -> T:
-        """Return what `act` returns; where it fails on an object, show that and return something else."""
+        """Return the result of `act`; if it raises, record the failure and return `otherwise`."""
         try:
             return act()
+        # A malformed object can raise anything, from KeyError to RecursionError.
         except Exception as error:
             self.fail(reader, kind, key, error)
             return otherwise
 
     def log(self, reader: str, kind: str, key: object, error: Exception) -> None:
-        """Log, once, that a reader has failed on an object."""
-        said = (reader, kind, str(key), describe(error))
-        if said not in self._logged:
-            self._logged[said] = True
-            _LOG.error("%s cannot read %s: %s", reader, f"{kind} {key}".strip(), said[3], exc_info=error)
+        """Log, once per message, that a reader failed on an object."""
+        entry = (reader, kind, str(key), describe(error))
+        if entry not in self._logged:
+            self._logged[entry] = True
+            _LOG.error("%s cannot read %s: %s", reader, f"{kind} {key}".strip(), entry[3], exc_info=error)
 
     def forget(self, kind: str, key: object, reader: str = "") -> None:
-        """Forget an object that has changed or is gone, or which one reader could read at last."""
+        """Forget an object that changed or was deleted, or only the failure of one reader."""
         name = (kind, str(key))
         readers = self._bad.get(name)
         if readers is None or (reader and reader not in readers):
@@ -77,7 +81,7 @@ class BadObjects:
         self._board.bell.ring()
 
     def current(self) -> list[Loop]:
-        """Return what is shown: each object with each of its readers."""
+        """Return one hot loop for each unreadable object and reader."""
         return [
             Loop(reader, f"{kind} {key}".strip(), UNREADABLE, 0, message)
             for (kind, key), readers in self._bad.items()
@@ -86,12 +90,12 @@ class BadObjects:
 
 
 def describe(error: Exception) -> str:
-    """Return what an error says, in a line."""
+    """Return type and message of an error in one short line."""
     return f"{type(error).__name__}: {error}"[:_MESSAGE_MAX]
 
 
 def name_of(reader: Any) -> str:
-    """Return what a callable, or the object whose method it is, is called."""
+    """Return the name to show for a callable, or for the object whose method it is."""
     owner = getattr(reader, "__self__", reader)
     name = getattr(owner, "name", None)
     if isinstance(name, str):
@@ -100,9 +104,9 @@ def name_of(reader: Any) -> str:
 
 
 def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda obj: False) -> list[ReadOnlyObject]:
-    """Return the objects that the failed functions had in hand, the most suspicious first, without one's own.
+    """Return the objects that the failed functions held, the most likely culprit first.
 
-    If the most suspicious is one's own there is no other.
+    `own` excludes the objects of the caller itself: if the most likely culprit is one of them, the list is empty.
     """
     frames = [list(frame.values()) for frame in reversed(_frames(error.__traceback__))]
     found = {id(obj): obj for values in frames for value in values if (obj := _object_in(value)) is not None}
@@ -114,13 +118,17 @@ def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda ob
 
 
 def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnlyObject | None:
-    """Return the object that the innermost function with any held, or held a piece of; None if there are several."""
+    """Return the object that the innermost function held in whole or in part; None if ambiguous."""
     for values in frames[:_FRAMES_MAX]:
+        # A piece of an object (its spec, a container) is better evidence than the whole: the function was reading just
+        # that.
         for piece in values:
             whole = next((obj for obj in found if isinstance(piece, dict | list) and _contains(obj, piece)), None)
             if whole is not None and whole is not piece:
                 return whole
         wholes = {id(obj): obj for value in values if (obj := _object_in(value)) is not None}
+        # With several objects in one frame only the malformed one can be blamed; with none malformed it would be a
+        # guess.
         odd = [obj for obj in wholes.values() if _is_odd(obj)]
         if wholes:
             return next(iter(odd or wholes.values())) if len(odd or wholes) == 1 else None
@@ -128,7 +136,7 @@ def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnl
 
 
 def _is_odd(obj: ReadOnlyObject) -> bool:
-    """Return whether an object lacks the shape that all objects share."""
+    """Return whether labels, finalizers, spec or status of an object have the wrong JSON type."""
     metadata = obj["metadata"]
     texts = [metadata.get(name) or {} for name in ("labels", "annotations")]
     lists = [metadata.get(name) or [] for name in ("ownerReferences", "finalizers")]
@@ -144,7 +152,8 @@ def _object_in(value: object) -> ReadOnlyObject | None:
 
 
 def _contains(whole: object, piece: object) -> bool:
-    """Return whether a piece is, itself, somewhere in an object."""
+    """Return whether `piece` is, by identity, somewhere inside `whole`."""
+    # An explicit stack: JSON of a custom resource can be nested deeper than the recursion limit.
     waiting: list[object] = [whole]
     while waiting:
         one = waiting.pop()

@@ -1,10 +1,11 @@
-"""A kind's objects, listed once and then followed: what a component decides from.
+"""Informers: lists and watches of a kind, kept in a cache with indexes and event handlers.
 
-A `ListWatch` is a worker: taking in what a watch delivered is a step, so a simulation can let a component look at a
-stale cache. Handlers are called inside that step, one change after the other; they are quick and never wait.
+An `Informer` is a worker: processing what a watch delivered is a step, so a simulation can let a component work with a
+stale cache. Event handlers run inside that step, one change after the other; they are quick and never wait.
 
-An object that a handler or an index fails on stops nothing else. That handler is not told of it until it changes, and
-then as if it had not been there since the last change the handler took; the component's `BadObjects` show it.
+A handler or index function that raises on an object affects nothing else. The handler gets no further changes of the
+object until it changes again, and then as if nothing had happened since the last change that the handler processed;
+the component's `BadObjects` show the object in the meantime.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +22,12 @@ from mockkube.runtime.rate_limits import ItemExponentialFailure
 from mockkube.runtime.steps import Bell
 
 RETRY_SECONDS: Final = 0.8
+# Backoff between failed lists and watches, as in upstream's reflector: 800 ms at first, 30 s at most.
 RETRY_SECONDS_MAX: Final = 30.0
-"""How long after a server did not answer it is asked again: at first, and after many times."""
 
 
 class Change(NamedTuple):
-    """What became of one object: `old` is None when it is new, `object` is the last state when it is gone."""
+    """Change of one object: `old` is None when it is new, `object` is the last state when it is deleted."""
 
     type: EventType
     object: ReadOnlyObject
@@ -34,22 +35,24 @@ class Change(NamedTuple):
 
 
 Handler = Callable[[Change], None]
+# Index function: returns the values under which an object is found in an index.
 Indexer = Callable[[ReadOnlyObject], Iterable[str]]
-"""The values under which an object is found in an index."""
 
 
 class Index:
-    """The objects of a cache by some value, in the order of their keys' arrival."""
+    """Objects of an informer by an indexed value, in the order in which their keys arrived."""
 
     def __init__(self, values: Indexer) -> None:
         self._values = values
         self._keys: dict[str, dict[Key, ReadOnlyObject]] = {}
 
     def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
-        """Take the place of an object by another, or by nothing; raises what an index of the new one raises."""
+        """Index `new` in place of `old`; raise what the index function raises on `new`."""
         failure: Exception | None = None
         try:
             after = () if new is None else self._values_of(new)
+        # The old entries must go even if the new object cannot be indexed, or lookups would return a state that is
+        # gone.
         except Exception as error:
             after, failure = (), error
         self._replace(key, old, new, after)
@@ -58,6 +61,8 @@ class Index:
 
     def _values_of(self, obj: ReadOnlyObject) -> tuple[str, ...]:
         values = tuple(self._values(obj))
+        # Fail before anything is changed: an unhashable value (a list where a string belongs) would break the index
+        # half-way.
         hash(values)
         return values
 
@@ -80,12 +85,12 @@ class Index:
             self._keys.setdefault(value, {})[key] = new
 
     def get(self, value: str) -> list[ReadOnlyObject]:
-        """Return the objects of a value."""
+        """Return the objects indexed under a value."""
         return list(self._keys.get(value, {}).values())
 
 
 class ListWatch:
-    """The cache of one selection of one kind. It is filled by its steps; until `synced` it holds nothing to go by."""
+    """Cache of one selection of one kind, filled by its steps; incomplete until `synced`."""
 
     def __init__(
         self,
@@ -99,7 +104,7 @@ class ListWatch:
         outages: Outages | None = None,
         bad: BadObjects | None = None,
     ) -> None:
-        """Follow a selection for `owner`; it and its caches share `outages` and `bad` objects."""
+        """Create an informer of `owner`; `outages` and `bad` are shared with its other informers."""
         self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
         self.kind = kind
         self._objects: dict[Key, ReadOnlyObject] = {}
@@ -108,15 +113,15 @@ class ListWatch:
         self._client, self._clock, self._selection = client, clock, selection
         self._outages = outages or Outages(owner or self.name)
         self.bad = BadObjects() if bad is None else bad
+        # Number of changes that one step processes; 0 processes all that are pending.
         self._batch_max = batch_max
-        """How many changes one step takes in; 0: all that wait."""
         self._handlers: list[Handler] = []
+        # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
         self._refused: dict[tuple[int, Key], ReadOnlyObject | None] = {}
-        """What a handler, by its number, has failed on, with what it took last of that object."""
         self._indexes: dict[str, Index] = {}
         self._watch: Watch | None = None
+        # The resourceVersion to watch from; empty means that a list comes first.
         self._seen = ""
-        """The resourceVersion to watch from; empty: list first."""
         self._retries = ItemExponentialFailure(RETRY_SECONDS, RETRY_SECONDS_MAX)
         self._retry_at: float | None = None
         self._waiting: list[Bell] = []
@@ -125,16 +130,16 @@ class ListWatch:
 
     @property
     def objects(self) -> Mapping[Key, ReadOnlyObject]:
-        """All objects by their keys."""
+        """All objects by key."""
         return self._objects
 
     @property
     def synced(self) -> bool:
-        """Whether it has held all there was at some moment."""
+        """True once the first list was processed."""
         return self._synced
 
     def get(self, key: Key) -> ReadOnlyObject | None:
-        """Return the object of a key, as far as this cache has seen."""
+        """Return the cached object of a key."""
         return self._objects.get(key)
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
@@ -144,7 +149,7 @@ class ListWatch:
         return self.index("namespace", _namespace).get(namespace)
 
     def index(self, name: str, values: Indexer) -> Index:
-        """Return the index of this name; made, and filled, when first asked for."""
+        """Return the index with this name; the first call creates and fills it."""
         index = self._indexes.get(name)
         if index is None:
             index = self._indexes[name] = Index(values)
@@ -153,22 +158,22 @@ class ListWatch:
         return index
 
     def subscribe(self, handler: Handler) -> None:
-        """Tell a handler of every change from now on, and of what is there already as ADDED."""
+        """Call a handler for every change from now on, and with ADDED for every object that exists."""
         self._handlers.append(handler)
         for key, obj in list(self._objects.items()):
             self._hand(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring this bell, too, when the cache holds all there was for the first time."""
+        """Ring a bell, too, once the first list was processed."""
         self._waiting.append(bell)
 
     def holds(self, obj: ReadOnlyObject) -> bool:
-        """Whether that is the present state of an object."""
+        """Return whether this very object is the cached state."""
         key = _key(obj)
         return key is not None and self.get(key) is obj
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
-        """Treat an object that a reader has failed on as gone, until it changes; return whether it is hidden."""
+        """Treat an object that a reader failed on as deleted until it changes; always True."""
         key = key_of(obj)
         self._apply(WatchEvent(EventType.DELETED, obj))
         self.bad.fail(reader, self.kind, key, error)
@@ -177,26 +182,28 @@ class ListWatch:
     # Working
 
     def ready(self) -> bool:
-        """Whether there is something to list, to watch or to take in."""
+        """Return whether a list, a watch or an event is to be processed."""
         if self._retry_at is not None:
             return self._clock.monotonic() >= self._retry_at
         return self._watch is None or self._watch.ready()
 
     def wake_at(self) -> float | None:
-        """Return when the server is asked again after it did not answer."""
+        """Return when the next retry is due."""
         return self._retry_at
 
     async def step(self) -> None:
-        """List, open the watch, or take in what has arrived."""
+        """List, open the watch, or process pending events."""
         self._retry_at = None
         try:
             if self._watch is None:
                 await self._open()
             else:
                 self._take(self._watch)
+        # Events were compacted away before they were read: only a new list shows the present state.
         except Expired:
             self._seen = ""
             await self._drop()
+        # Nothing was missed, so the next watch continues from the last resourceVersion without a list.
         except Ended as ended:
             self._seen = ended.resource_version or self._seen
             await self._drop()
@@ -223,6 +230,7 @@ class ListWatch:
             self._seen = listed.resource_version
             self._sync()
         self._watch = await self._client.watch(self.kind, self._selection, self._seen)
+        # The watch notifies this worker directly, without a task that forwards its events.
         self._watch.bell = self.bell
         self._retries.forget(self.kind)
         self._outages.answered(self.name)
@@ -240,6 +248,7 @@ class ListWatch:
                 self._apply(WatchEvent(EventType.DELETED, obj))
         for key, obj in present.items():
             old = self._objects.get(key)
+            # A relist after an outage returns mostly unchanged objects; handlers are not called for these.
             if old is None or old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
                 self._apply(WatchEvent(EventType.ADDED if old is None else EventType.MODIFIED, obj))
 
@@ -251,6 +260,7 @@ class ListWatch:
     def _apply(self, event: WatchEvent) -> None:  # hot: per change
         key, obj = key_of(event.object), event.object
         old = self._objects.get(key)
+        # Any change gives the object another chance with readers that failed on it.
         if self.bad:
             self.bad.forget(self.kind, key)
         if event.type is EventType.DELETED:
@@ -261,6 +271,7 @@ class ListWatch:
             self._objects[key] = obj
         for index in self._indexes.values():
             self._enter(index, key, old, None if event.type is EventType.DELETED else obj)
+        # After a relist or a gap the event type of the watch can disagree with the cache; the cache decides.
         kind = event.type
         if kind is not EventType.DELETED:
             kind = EventType.ADDED if old is None else EventType.MODIFIED
@@ -275,12 +286,13 @@ class ListWatch:
             self.bad.fail(self.name, self.kind, key, error)
 
     def _hand(self, number: int, key: Key, change: Change) -> None:  # hot: per change, per handler
-        """Tell one handler of a change, of which it may have missed what came before."""
+        """Call one handler with a change; it may have missed changes of the object before."""
         if self._refused and (number, key) in self._refused:
             change = _since(change, self._refused.pop((number, key)))
         handler = self._handlers[number]
         try:
             handler(change)
+        # Handlers read objects of users; one malformed object must not end the informer for all others.
         except Exception as error:
             if _blames_another(handler, change, error):
                 self._hand(number, key, change)
@@ -294,7 +306,8 @@ class ListWatch:
 
 
 def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
-    """Return whether the owner of a handler goes on without another object, which made it fail on this change."""
+    """Return whether the handler's owner skips another object, which made it fail on this change."""
+    # Only some owners of handlers (controllers, for one) can skip objects; functions and lambdas cannot.
     pass_over = getattr(getattr(handler, "__self__", None), "pass_over", None)
     if pass_over is None:
         return False
@@ -307,14 +320,14 @@ def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
 
 
 def _since(change: Change, taken: ReadOnlyObject | None) -> Change:
-    """Return a change as it is for whom an earlier state was the last."""
+    """Return the change from the state that a handler processed last to the present one."""
     if change.type is EventType.DELETED:
         return Change(EventType.DELETED, taken or change.object, taken or change.object)
     return Change(EventType.ADDED if taken is None else EventType.MODIFIED, change.object, taken)
 
 
 def _key(obj: ReadOnlyObject) -> Key | None:
-    """Return the key of what may be no object at all."""
+    """Return the key of a value; None if it is no object."""
     try:
         key = key_of(obj)
         hash(key)
@@ -328,19 +341,19 @@ def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
 
 
 class Caches:
-    """The caches one component shares among its parts: one per kind and selection."""
+    """Informers that the parts of one component share: one per kind and selection."""
 
     def __init__(
         self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, board: LoopBoard | None = None
     ) -> None:
-        """Show on a board which objects nobody can read."""
+        """Report objects that cannot be read as hot loops."""
         self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
         self.outages = Outages(owner)
         self.bad = BadObjects(board)
         self._caches: dict[tuple[str, Selection], ListWatch] = {}
 
     def of(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
-        """Return the cache of a kind; made when first asked for, which is before the component's workers run."""
+        """Return the informer of a kind, created on first use, before the component's workers run."""
         key = (kind, selection)
         if key not in self._caches:
             self._caches[key] = ListWatch(
@@ -356,7 +369,7 @@ class Caches:
         return self._caches[key]
 
     def blame(self, reader: str, error: Exception, *, own: Key) -> bool:
-        """Hide the object that most probably made a reader fail on a pod; False if that is the pod itself, or none."""
+        """Hide the object that most likely made a reader fail on a pod; False if that is the pod or unknown."""
         for obj in suspects(error, lambda one: one.get("kind") == "Pod" and _key(one) == own):
             for cache in self._caches.values():
                 if cache.holds(obj) and cache.hide(obj, reader, error):
@@ -365,14 +378,14 @@ class Caches:
 
     @property
     def workers(self) -> list[ListWatch]:
-        """The caches, as workers."""
+        """Informers, as workers."""
         return list(self._caches.values())
 
     def synced(self) -> bool:
-        """Whether all hold what there was at some moment; before that nothing is decided."""
+        """Return whether all informers have synced; nothing is decided before that."""
         return all(cache.synced for cache in self._caches.values())
 
     async def close(self) -> None:
-        """Close every cache."""
+        """Close every informer."""
         for cache in self._caches.values():
             await cache.close()

@@ -1,4 +1,4 @@
-"""How many events become few: equal ones are counted, similar ones combined, a flood about one object is dammed."""
+"""Correlator of events: counts equal ones, combines similar ones, limits the rate per object."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/events_cache.go
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import TokenBucket
 
 REMEMBERED_MAX: Final = 4096
+# Number of distinct messages from which on events are combined.
 SIMILAR_MAX: Final = 10
 SIMILAR_SECONDS: Final = 600
 BURST: Final = 25
@@ -24,7 +25,7 @@ _Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """What is to be written: a new event, or one that exists with a greater count."""
+    """Event to write: a new one, or the patch that raises the count of an existing one."""
 
     event: Object
     patch: Object | None = None
@@ -32,7 +33,7 @@ class Correlated:
 
 @dataclass(slots=True)
 class _Similar:
-    """Different messages for the same reason."""
+    """Distinct messages with the same source, object and reason."""
 
     at: float
     messages: dict[str, None] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class _Similar:
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """The event that stands for all its likes."""
+    """Stored event that equal ones are counted in."""
 
     name: str
     first: str
@@ -48,7 +49,7 @@ class _Observed:
 
 
 class Correlator:
-    """What one component remembers of its events about every object."""
+    """Events that one component recorded lately, by object and reason."""
 
     def __init__(self, clock: Clock, names: EventNames) -> None:
         self._clock, self._names = clock, names
@@ -57,17 +58,17 @@ class Correlator:
         self._budgets: LRUCache[_Key, TokenBucket] = LRUCache(REMEMBERED_MAX)
 
     def correlate(self, event: Object) -> Correlated | None:
-        """Return what becomes of a new event; None when there were too many about this object."""
+        """Return the event to write for a recorded one; None if the object has too many events."""
         event, key = self._combined(event)
         correlated = self._counted(event, key)
         return correlated if self._budget(correlated.event).take() else None
 
     def written(self, event: ReadOnlyObject) -> None:
-        """Take note of an event as the server has it now."""
+        """Remember an event as the server stored it."""
         self._remember(_whole_key(event), event)
 
     def _combined(self, event: Object) -> tuple[Object, _Key]:
-        """The event, or one that stands for all that differ in nothing but the message; and the key to count it by."""
+        """Return the event, or one that combines all that differ only in the message, and its key."""
         now, key = self._clock.monotonic(), _reason_key(event)
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_SECONDS:
@@ -75,8 +76,11 @@ class Correlator:
         similar.messages[event["message"]] = None
         similar.at = now
         self._similar[key] = similar
+        # Up to ten distinct messages within ten minutes are separate events; from then on one event combines them.
         if len(similar.messages) < SIMILAR_MAX:
             return event, _whole_key(event)
+        # Upstream keeps the set of messages at its maximum by dropping one: the next distinct message is combined
+        # again.
         del similar.messages[next(iter(similar.messages))]
         return self._combination(event), key
 
@@ -107,12 +111,14 @@ class Correlator:
             "count": known.count + 1,
         }
         self._remember(key, event)
+        # Only what an equal event changes is patched: upstream sends the two-way merge patch of old and new event.
         return Correlated(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
 
     def _remember(self, key: _Key, event: ReadOnlyObject) -> None:
         self._observed[key] = _Observed(event["metadata"]["name"], event["firstTimestamp"], event["count"])
 
     def _budget(self, event: ReadOnlyObject) -> TokenBucket:
+        # The type is part of the key as of upstream's spam key: a flood of warnings does not silence normal events.
         key = (*_origin(event), *_about(event), event["type"])
         budget = self._budgets.get(key)
         if budget is None:

@@ -1,4 +1,4 @@
-"""Which kinds a server has, in which versions, and under which paths."""
+"""Discovery: kinds that a server serves, with their versions and paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,39 +17,40 @@ _BUILT_IN: Final = frozenset((kind.group, kind.kind) for kind in KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A kind in the version that is spoken of it."""
+    """A served kind, in the version that the client uses."""
 
     group: str
     version: str
     kind: str
     plural: str
     namespaced: bool
+    # apiVersion and kind of the body that each subresource takes.
     bodies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """By subresource, the apiVersion and kind of what is sent there."""
     lens: Lens = unchanged
 
     @property
     def api_version(self) -> str:
-        """The version with its group, as objects name it."""
+        """Group and version, as objects name them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, key: Key, subresource: str = "") -> str:
-        """Return where the object is, or with no name, its collection."""
+        """Return the path of an object, or of its collection if the key has no name."""
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         where = f"/namespaces/{quote(key.namespace, safe='')}" if self.namespaced and key.namespace else ""
         parts = [self.plural, quote(key.name, safe=""), subresource]
         return f"{root}{where}/{'/'.join(part for part in parts if part)}"
 
     def named(self, obj: ReadOnlyObject, subresource: str = "") -> Object:
-        """Return an object that says which kind it is, as bodies must."""
+        """Return the object with kind and apiVersion set, as request bodies need it."""
         api_version, kind = self.bodies.get(subresource, (self.api_version, self.kind))
         return {**obj, "kind": kind, "apiVersion": api_version}
 
 
 def served_kinds(documents: Iterable[ReadOnlyObject], sight: Sight | None) -> dict[str, Served]:
-    """Return the kinds, by `Pod` and `Event.events.k8s.io`, in the first version that both sides know."""
+    """Return the served kinds by `Pod` and `Event.events.k8s.io`, each in the first version both sides know."""
     found: dict[str, Served] = {}
     for one in _all(documents, sight):
+        # Groups and versions come in the server's order of preference, and the first wins, as in upstream's RESTMapper.
         found.setdefault(one.kind, one)
         found.setdefault(f"{one.kind}.{one.group}", one)
     return found
@@ -67,8 +68,9 @@ def _all(documents: Iterable[ReadOnlyObject], sight: Sight | None) -> Iterator[S
 
 
 def _served(group: str, version: str, resource: Mapping[str, Any], sight: Sight | None) -> Served | None:
-    """A resource as discovery tells of it; None for a built-in one that the component does not have."""
+    """Return a resource of discovery; None for a built-in kind that the component's version lacks."""
     kind = resource["responseKind"]["kind"]
+    # Kinds that are not built in belong to CRDs: no version of a component has their types, and all may use them.
     if sight is not None and (group, kind) in _BUILT_IN and not sight.knows(group, version, kind):
         return None
     return Served(
@@ -84,7 +86,7 @@ def _served(group: str, version: str, resource: Mapping[str, Any], sight: Sight 
 
 def _bodies(group: str, version: str, resource: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
     for sub in resource.get("subresources", ()):
-        said = sub.get("responseKind") or {}
-        where = (said.get("group") or group, said.get("version") or version)
-        if said.get("kind"):
-            yield sub["subresource"], ("/".join(part for part in where if part), said["kind"])
+        response_kind = sub.get("responseKind") or {}
+        where = (response_kind.get("group") or group, response_kind.get("version") or version)
+        if response_kind.get("kind"):
+            yield sub["subresource"], ("/".join(part for part in where if part), response_kind["kind"])

@@ -1,4 +1,4 @@
-"""What events are made of: the reference to what they are about, and their names."""
+"""References to the objects of events, and names of events."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -10,16 +10,17 @@ from mockkube.runtime.clock import Clock
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
+# Events about objects without a namespace (nodes, namespaces) are in the namespace `default`, as upstream.
 NAMESPACE_DEFAULT: Final = "default"
-"""Where events about objects without a namespace are."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPREAD_NANOSECONDS: Final = 1_000_000
 
 
 def reference_to(obj: ReadOnlyObject, field_path: str = "") -> Object:
-    """Return the reference to an object, or to a part of it; a reference stays what it is."""
+    """Return an object reference to an object, or to the part of it at `field_path`."""
     # upstream 1.36: staging/src/k8s.io/client-go/tools/reference/ref.go
+    # Callers may pass a reference instead of an object, for objects that are not in their cache.
     if "metadata" not in obj:
         return {**obj, "fieldPath": field_path} if field_path else dict(obj)
     metadata = obj["metadata"]
@@ -36,15 +37,15 @@ def reference_to(obj: ReadOnlyObject, field_path: str = "") -> Object:
 
 
 def namespace_of(reference: ReadOnlyObject) -> str:
-    """Return where events about what a reference names are."""
+    """Return the namespace of events about the object that a reference names."""
     return reference.get("namespace") or NAMESPACE_DEFAULT
 
 
 class EventNames:
-    """The names of one recorder's events: the object's, and the moment in nanoseconds.
+    """Generator of the names of one recorder's events: object name and time in nanoseconds.
 
-    differs: time that stands still, or that several recorders share, must not give one name twice: each recorder is a
-    little late by an amount of its own, and never names the same moment again.
+    differs: virtual time stands still, and several recorders share a clock. So that no name is generated twice, each
+    recorder adds an offset of its own and never uses the same moment again.
     """
 
     # upstream 1.36: staging/src/k8s.io/client-go/tools/record/util/util.go
@@ -54,8 +55,10 @@ class EventNames:
         self._last = 0
 
     def name(self, about: str) -> str:
-        """Return a name for an event about the object of that name."""
+        """Return a name for an event about the object called `about`."""
         moment = (self._clock.now() - _EPOCH) // _MICROSECOND * 1000 + self._late
         self._last = moment = max(moment, self._last + 1)
         name = f"{about}.{moment:x}"
+        # Names of objects that are no DNS subdomain (RBAC names contain colons) make no valid event name; upstream uses
+        # a UUID for these.
         return self._chance.uid() if names.dns_subdomain(name) else name

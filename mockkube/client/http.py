@@ -1,4 +1,4 @@
-"""The client protocol over HTTP: for a component that runs apart from its API server."""
+"""HTTP client of an API server, for components that run in a process of their own."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,17 +21,17 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import TokenBucket
 
 _ANSWERING: Final = aiohttp.ClientTimeout(total=60.0)
+# A watch has no total timeout: the server ends it when it likes.
 _CONNECTING: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
-"""A watch lasts as long as the server likes."""
 _JSON: Final = "application/json"
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class HttpClient:
-    """A client of the API server at some address, open between entering and leaving.
+    """Client of an API server over HTTP, usable inside its `async with` block.
 
-    `sight`: the types of the component's version; None sees objects as the server sends them. `limits`: how many
-    requests it sends by itself; None leaves that to the server.
+    `sight`: decodes objects as the component's version does; None passes objects on as the server sends them. `limits`:
+    client-side rate limit; None leaves limiting to the server.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class HttpClient:
 
     async def __aenter__(self) -> Self:
         tls = self._access.tls()
+        # No limit on connections: each open watch holds one, and a pool limit would let watches block requests.
         connector = aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls)
         self._session = aiohttp.ClientSession(connector=connector, headers=self._headers, auto_decompress=True)
         await self._group.__aenter__()
@@ -65,6 +66,7 @@ class HttpClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._session is not None
+        # Closing a watch removes it from the dict through its done callback, so a copy is iterated.
         for watch in list(self._watches):
             await watch.close()
         await self._group.__aexit__(None, None, None)
@@ -72,22 +74,25 @@ class HttpClient:
         self._session = None
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the object as it is at the server now."""
+        """Return the stored object."""
         served = await self._served(kind)
         return served.lens(await self._ask("GET", served.path(key)))
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """Return the selected objects as of now."""
+        """Return the selected objects, and the resourceVersion of the list."""
         served = await self._served(kind)
         listed = await self._ask("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
+        # Items of a list carry neither kind nor apiVersion, which decoding and owner references need.
         items = [served.lens(served.named(item)) for item in listed.get("items") or ()]
         return Listed(items, listed["metadata"]["resourceVersion"])
 
     async def watch(self, kind: str, selection: Selection, after: str) -> HttpWatch:
-        """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
+        """Watch from a resourceVersion on; raise Expired when that was compacted."""
         served = await self._served(kind)
         query = {**_query(selection), "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": after}
         path = served.path(Key(selection.namespace, ""))
+        # The first response is awaited here so that Expired and Forbidden are raised to the caller and not in the
+        # reading task.
         response = await self._sent("GET", path, query=query, patience=_CONNECTING)
         if response.status != 200:
             raise error_of(await _read(response), response.status)
@@ -98,7 +103,7 @@ class HttpClient:
         return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        """Create the object, or post it to the subresource of the object called `name`."""
+        """Create the object, or post it to the subresource of the object `name`."""
         served = await self._served(kind)
         metadata = obj.get("metadata", {})
         about = (name or metadata.get("name", "")) if subresource else ""
@@ -107,7 +112,7 @@ class HttpClient:
         return answer if subresource else served.lens(answer)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
+        """Replace the object; Conflict if its resourceVersion is set and is not the stored one."""
         served = await self._served(kind)
         body = served.named(obj, subresource)
         answer = await self._ask("PUT", served.path(key_of(obj), subresource), body=body)
@@ -116,14 +121,14 @@ class HttpClient:
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        """Change the object."""
+        """Patch the object."""
         served = await self._served(kind)
         query = {"fieldManager": self._manager} if media is PatchType.APPLY else {}
         path = served.path(key, subresource)
         return _seen(served, await self._ask("PATCH", path, query=query, body=patch, media=media))
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
-        """Ask for the deletion; the object may stay for its finalizers or its grace period."""
+        """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         served = await self._served(kind)
         await self._ask("DELETE", served.path(key), body=_options(how))
 
@@ -134,7 +139,7 @@ class HttpClient:
         await self._ask("DELETE", path, query=_query(selection), body=_options(how))
 
     async def _served(self, kind: str) -> Served:
-        """The kind as the server has it; what is not known is asked for again, for it may have come since."""
+        """Return the served kind; an unknown one is discovered again, for its CRD may be new."""
         if kind not in self._kinds:
             documents = [await self._ask("GET", root, accept=AGGREGATED) for root in ROOTS]
             self._kinds = served_kinds(documents, self._sight)
@@ -173,6 +178,7 @@ class HttpClient:
         assert self._session is not None, "a client is used between entering and leaving"
         if self._limits is not None and self._clock is not None:
             await self._clock.sleep(self._limits.when(None))
+        # Paths are quoted already; without `encoded` yarl would quote them a second time.
         url = URL(self._access.server + path, encoded=True).with_query(query or {})
         data = None if body is None else orjson.dumps(body)
         name = self._access.server_name or None
@@ -185,7 +191,7 @@ class HttpClient:
 
 
 async def _read(response: aiohttp.ClientResponse) -> Any:
-    """The answer: JSON, or the text of what is none."""
+    """Return the body as JSON, or as text if it is not JSON."""
     try:
         body = await response.read()
     except _BROKEN as error:
@@ -197,11 +203,12 @@ async def _read(response: aiohttp.ClientResponse) -> Any:
 
 
 def _seen(served: Served, answer: Object) -> ReadOnlyObject:
-    """What the component sees of an answer, which for a scale is of another kind."""
+    """Return the answer as the component's version decodes it; a Scale is returned undecoded."""
     return served.lens(answer) if answer.get("kind") == served.kind else answer
 
 
 def _query(selection: Selection) -> dict[str, str]:
+    # An empty selector is left out: in a URL it would not mean "everything" for field selectors of old servers.
     given = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
     return {name: value for name, value in given.items() if value}
 

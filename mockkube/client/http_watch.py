@@ -1,4 +1,4 @@
-"""A watch over HTTP: a task reads what the server sends; whoever watches takes it from a bounded buffer."""
+"""Watch over HTTP: a task reads events into a bounded buffer, from which the watcher takes them."""
 
 import asyncio
 from collections import deque
@@ -14,15 +14,16 @@ from mockkube.client.discovery import Served
 from mockkube.client.protocol import Ended, EventType, WatchEvent
 from mockkube.runtime.steps import Bell
 
+# Events read and not yet taken. With a full buffer the reading task stops, so TCP flow control slows the server, which
+# may end the watch.
 PENDING_MAX: Final = 10_000
-"""Events read and not taken; beyond that the server has to wait, and ends the watch if it likes."""
 _BOOKMARK: Final = "BOOKMARK"
 _ERROR: Final = "ERROR"
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 class HttpWatch:
-    """One open watch. `follow` is its task, which the client owns."""
+    """One open watch; the client owns the task that runs `follow`."""
 
     def __init__(self, response: aiohttp.ClientResponse, served: Served, after: str) -> None:
         self.bell = Bell()
@@ -34,12 +35,13 @@ class HttpWatch:
         self.task: asyncio.Task[None] | None = None
 
     def ready(self) -> bool:
-        """Whether `take` has something, or would raise."""
+        """Return whether `take` returns events or raises."""
         return bool(self._waiting) or self._end is not None
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
-        """Return what has arrived, in order, at most `count_max` of it; raise Expired or Ended after the last."""
+        """Return the events that have arrived, in order; raise Expired or Ended after the last."""
         waiting = self._waiting
+        # Events that arrived before the end are delivered first; only then is the end raised.
         if not waiting and self._end is not None:
             raise self._end
         count = min(count_max, len(waiting)) if count_max else len(waiting)
@@ -48,7 +50,7 @@ class HttpWatch:
         return taken
 
     async def close(self) -> None:
-        """Stop; the reading task is gone when this returns."""
+        """Stop watching; the reading task has ended when this returns."""
         self._waiting.clear()
         self._end = Ended()
         if self.task is not None and not self.task.done():
@@ -57,7 +59,7 @@ class HttpWatch:
         self._response.close()
 
     async def follow(self) -> None:
-        """Read until the server ends it, the connection breaks, or it is closed."""
+        """Read events until the server ends the watch, the connection breaks, or it is closed."""
         end: Exception | None = None
         try:
             async for line in _lines(self._response.content):
@@ -65,10 +67,12 @@ class HttpWatch:
                 self._receive(orjson.loads(line))
         except ApiError as error:
             end = error if isinstance(error, Expired) else None
+        # A broken connection is an ordinary end: a watch from the last resourceVersion delivers the rest.
         except _BROKEN:
-            pass  # as if it had come to an end: what was missed is sent again
+            pass
         finally:
             self._response.close()
+            # `close` may have set the end already, and it wins.
             self._end = self._end or end or Ended(self._seen)
             self.bell.ring()
 
@@ -81,6 +85,7 @@ class HttpWatch:
         kind, obj = event["type"], event["object"]
         if kind == _ERROR:
             raise error_of(obj, obj.get("code", 500))
+        # Bookmarks deliver nothing but move the resourceVersion on, so that a later watch does not find it compacted.
         self._seen = obj["metadata"]["resourceVersion"]
         if kind != _BOOKMARK:
             self._waiting.append(WatchEvent(EventType(kind), self._served.lens(obj)))
@@ -88,7 +93,7 @@ class HttpWatch:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """The lines of a stream, however long they are."""
+    """Yield the lines of a stream; they may be longer than the buffer of aiohttp's `readline`."""
     parts: list[bytes] = []
     async for chunk in content.iter_any():
         first, *rest = chunk.split(b"\n")

@@ -1,4 +1,4 @@
-"""Who a component says it is: the user a server knows it by, and the user agent its writes are remembered under."""
+"""Identities of components: user, groups and user agent of their requests."""
 
 # upstream 1.36: client-go/rest/config.go (DefaultKubernetesUserAgent), cmd/kubeadm/app/constants/constants.go
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SYSTEM: Final = "kube-system"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A user, its groups, and the program that speaks for it."""
+    """User, groups and user agent of one component."""
 
     user: str
     groups: tuple[str, ...]
@@ -23,20 +23,21 @@ class Identity:
 
 
 def user_agent(program: str, version: Version) -> str:
-    """Return what a binary of that version sends."""
+    """Return the user agent that a binary of a version sends."""
     return f"{program}/v{binary_text(version)} (linux/amd64) kubernetes/mockkube"
 
 
 def scheduler(version: Version) -> Identity:
-    """Return the scheduler's identity."""
+    """Return the identity of the scheduler."""
+    # The user name is what RBAC's bootstrap role bindings of upstream refer to.
     return Identity("system:kube-scheduler", (AUTHENTICATED,), user_agent("kube-scheduler", version))
 
 
 def controller_manager(version: Version) -> Identity:
     """Return the identity of all controllers.
 
-    differs: upstream's controllers each act under a service account of their own; here they share a user, which
-    therefore may do whatever any of them may.
+    differs: upstream's controllers each use a service account of their own; here they share one user with the
+    permissions of all of them.
     """
     agent = user_agent("kube-controller-manager", version)
     return Identity("system:kube-controller-manager", (MASTERS, AUTHENTICATED), agent)
@@ -55,8 +56,8 @@ def kubelet(node: str, version: Version) -> Identity:
 
 
 def kubelets(version: Version) -> Identity:
-    """Return the identity of one program that speaks for every node.
+    """Return the identity of one program that acts as the kubelet of every node.
 
-    differs: upstream has none; what it may do is not limited to the objects of one node.
+    differs: upstream has none; the node authorizer cannot limit it to the objects of one node.
     """
     return Identity("system:kubelets", (MASTERS, AUTHENTICATED), user_agent("kubelet", version))

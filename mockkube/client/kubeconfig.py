@@ -1,4 +1,4 @@
-"""Reading a kubeconfig: which server, trusted how, and who to be there."""
+"""Kubeconfig reader: server address, trusted certificates and credentials of a context."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
 import ssl
@@ -20,43 +20,45 @@ _UNSUPPORTED: Final = {
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig cannot be used. The text names the file, the place and the remedy."""
+    """Error in a kubeconfig; its text names the file, the place and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A server, and the credentials to present there."""
+    """Address of a server, and the credentials to present there."""
 
     server: str
+    # Certificates of the authorities that may sign the server's certificate; empty for those that the machine trusts.
     authority: bytes = b""
-    """Certificates of who may vouch for the server; empty: those the machine trusts."""
     insecure: bool = False
+    # Name to expect in the server's certificate, if it differs from the host of the address.
     server_name: str = ""
-    """What the server's certificate must say, when not what its address says."""
     certificate: bytes = b""
     key: bytes = b""
     token: str = ""
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return how to speak TLS to the server; None when it is spoken to in plain text. Raises KubeconfigError."""
+        """Return the TLS context for the server; None for plain HTTP. Raises KubeconfigError."""
         if not self.server.startswith("https:"):
             return None
-        what = "certificate authority"
+        subject = "certificate authority"
         try:
             context = ssl.create_default_context(cadata=self.authority.decode() or None)
             if self.insecure:
                 context.check_hostname = False
                 context.verify_mode = ssl.CERT_NONE
-            what = "client certificate"
+            subject = "client certificate"
             if self.certificate:
                 _load(context, self.certificate, self.key)
         except (ssl.SSLError, ValueError):
-            raise KubeconfigError(f"the {what} for {self.server} cannot be read: give one in PEM form") from None
+            raise KubeconfigError(f"the {subject} for {self.server} cannot be read: give one in PEM form") from None
         return context
 
 
 def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Present a client certificate; Python reads it from files only, so for a moment there is one, ours alone."""
+    """Load a client certificate into the context."""
+    # Python's ssl module loads certificates from files only. The temporary file is readable by this user alone and is
+    # removed immediately.
     with tempfile.NamedTemporaryFile(suffix=".pem") as chain:
         chain.write(certificate + b"\n" + key)
         chain.flush()
@@ -64,7 +66,7 @@ def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 
 def read(path: Path, context: str = "") -> Access:
-    """Return the access of a context, by default the current one; raise KubeconfigError."""
+    """Return the access settings of a context, by default the current one; raise KubeconfigError."""
     config = _parsed(path)
     name = context or config.get("current-context") or ""
     if not name:
@@ -86,7 +88,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One file; paths in it are relative to where it lies."""
+    """One parsed kubeconfig; paths in it are relative to its directory."""
 
     path: Path
     config: Mapping[str, Any]
@@ -95,10 +97,12 @@ class _Reading:
         chosen = self._entry("context", context)
         cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
         cluster = self._entry("cluster", cluster_name)
+        # A context without a user is valid: requests are anonymous then.
         user = self._entry("user", user_name) if user_name else {}
         server = str(cluster.get("server") or "").rstrip("/")
         if not server.startswith(("http://", "https://")):
             raise self._refused(f"cluster {cluster_name!r} has no server that begins with http", "name one")
+        # Better an error here than anonymous requests that the server rejects one by one.
         for key, what in _UNSUPPORTED.items():
             if user.get(key):
                 raise self._refused(f"user {user_name!r} {what} ({key})", "give it a token or a client certificate")
@@ -122,7 +126,7 @@ class _Reading:
         raise self._refused(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
 
     def _bytes(self, entry: Mapping[str, Any], name: str) -> bytes:
-        """What stands in the file itself, else what the file named there holds."""
+        """Return the inline `-data` of a field, else the content of the file it names."""
         if data := entry.get(f"{name}-data"):
             try:
                 return b64decode(str(data), validate=True)
@@ -131,6 +135,7 @@ class _Reading:
         return self._file(str(entry[name])) if entry.get(name) else b""
 
     def _token(self, user: Mapping[str, Any]) -> str:
+        # An inline token wins over tokenFile, as for clientcmd.
         if token := user.get("token"):
             return str(token)
         return self._file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""

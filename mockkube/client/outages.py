@@ -1,4 +1,4 @@
-"""What a component says of servers that do not answer: once, however many of its caches ask, until it is answered."""
+"""Log of unreachable servers: once per outage of a component, however many of its informers fail."""
 
 import logging
 from typing import Final
@@ -9,16 +9,17 @@ _LOG: Final = logging.getLogger("mockkube.client")
 
 
 class Outages:
-    """What one component has said so far."""
+    """Servers and kinds of which one component has already logged a failure."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._told: dict[str, None] = {}
 
     def failed(self, name: str, error: ApiError, seconds: float) -> None:
-        """Tell of a cache that was refused, and asks again after so many seconds.
+        """Log that an informer's request failed and is retried after so many seconds.
 
-        That nobody answers is the same for all caches; a refusal is about one. Told already, it is for whoever debugs.
+        An unreachable server is the same news for all informers of a component, so it is logged once per component; an
+        error answer concerns one informer. Repetitions are logged for debugging only.
         """
         subject = self._owner if isinstance(error, Unavailable) else name
         level = logging.DEBUG if subject in self._told else logging.WARNING
@@ -27,6 +28,6 @@ class Outages:
         _LOG.log(level, "%s: %s; asking again in %.1f s", shown, error, seconds)
 
     def answered(self, name: str) -> None:
-        """Hear that a cache got what it asked for: what fails from now on is news."""
+        """Forget the failures of an informer that succeeded, so that the next one is logged again."""
         self._told.pop(name, None)
         self._told.pop(self._owner, None)

@@ -1,4 +1,4 @@
-"""What is still to be written, where nobody waits for it: bounded, in order, tried again while no server answers."""
+"""Event sink: bounded queue of events still to be written, in order and with retries."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
 import asyncio
@@ -15,28 +15,32 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Bell
 
 _LOG: Final = logging.getLogger("mockkube.client")
+# Upstream's queue length; further events are dropped.
 QUEUED_MAX: Final = 1000
-"""How many events wait; further ones are dropped."""
 TRIES_MAX: Final = 12
 RETRY_SECONDS: Final = 10.0
 
 
 class Outbox:
-    """Events on their way. What the server refuses is dropped; while it cannot be reached all wait behind the first."""
+    """Queue of events to write.
+
+    An event that the server rejects is dropped; while the server cannot be reached all wait behind the first.
+    """
 
     def __init__(self, clock: Clock, chance: Chance, write: Callable[[Object], Awaitable[None]]) -> None:
         self.bell = Bell()
+        # Number of events dropped because the queue was full.
         self.dropped = 0
-        """How many events were lost to the bound."""
         self._clock, self._chance, self._write = clock, chance, write
         self._waiting: deque[Object] = deque()
         self._tries = 0
         self._retry_at: float | None = None
+        # Whether dropping was logged already; reset once half of the queue is written, so that each flood is logged
+        # once.
         self._crowded = False
-        """Whether it has been told that events are dropped; told anew once half of those that wait are gone."""
 
     def put(self, event: Object) -> None:
-        """Let the event be written by and by."""
+        """Queue an event, or drop it if the queue is full."""
         if len(self._waiting) >= QUEUED_MAX:
             self.dropped += 1
             if not self._crowded:
@@ -48,15 +52,15 @@ class Outbox:
         self.bell.ring()
 
     def ready(self) -> bool:
-        """Whether there is something to send now."""
+        """Return whether an event can be written now."""
         return bool(self._waiting) and (self._retry_at is None or self._clock.monotonic() >= self._retry_at)
 
     def wake_at(self) -> float | None:
-        """Return when the server is asked again."""
+        """Return when the next retry is due."""
         return self._retry_at
 
     async def send(self, at_once: int = 1) -> None:
-        """Send the first event, or try to; with `at_once` also those behind it that are about other objects."""
+        """Write the first event; with `at_once` also up to so many behind it that are about other objects."""
         batch = self._batch(at_once)
         if len(batch) == 1:
             gone = [await self._try(batch[0])]
@@ -65,6 +69,8 @@ class Outbox:
                 tries = [group.create_task(self._try(event)) for event in batch]
             gone = [one.result() for one in tries]
         left = [event for event, is_gone in zip(batch, gone, strict=True) if not is_gone]
+        # The batch stayed in the queue while it was written: `put` counts it towards the bound, and a cancelled step
+        # loses nothing.
         for _ in batch:
             self._waiting.popleft()
         self._waiting.extendleft(reversed(left))
@@ -79,36 +85,41 @@ class Outbox:
         batch: dict[str, Object] = {}
         for event in islice(self._waiting, count_max):
             about = str((event.get("regarding") or event.get("involvedObject") or {}).get("uid", ""))
+            # Events about one object must be written in order: the second may be a patch of the first.
             if about in batch:
                 break
             batch[about] = event
         return list(batch.values())
 
     async def _try(self, event: Object) -> bool:
-        """Whether an event needs not be sent again."""
+        """Write an event; return False if it must be sent again."""
         try:
             await self._write(event)
         except Unavailable:
             return False
+        # An attempt that ended in a timeout was stored after all.
         except AlreadyExists:
             pass
         except ApiError as error:
             tell_rejected(event, error)
-        except Exception:  # what it is about cannot be read; other events can
+        # A malformed object raises anything here; it must not stop the events about other objects.
+        except Exception:
             _LOG.exception("unable to write event %s", event.get("reason"))
         return True
 
     def _postponed(self) -> bool:
-        """Whether the first event is tried again, and if so, when; the first delay is random."""
+        """Schedule the next retry; return False after the last."""
         self._tries += 1
         if self._tries >= TRIES_MAX:
             return False
+        # The first delay is random, as upstream: components that lost one server do not all come back in the same
+        # moment.
         delay = RETRY_SECONDS * self._chance.random.random() if self._tries == 1 else RETRY_SECONDS
         self._retry_at = self._clock.monotonic() + delay
         return True
 
 
 def tell_rejected(event: ReadOnlyObject, error: ApiError) -> None:
-    """Log that an event will never be written; in a namespace that is going this is no news."""
+    """Log that the server rejected an event; rejections by a terminating namespace are logged for debugging only."""
     level = logging.DEBUG if error.has_cause(NAMESPACE_TERMINATING) else logging.ERROR
     _LOG.log(level, "server rejected event %s: %s", event.get("reason"), error)

@@ -1,4 +1,4 @@
-"""What a component may ask of an API server, and what it can count on."""
+"""Client protocol: requests that a component can send to an API server, and their guarantees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mockkube.runtime.steps import Bell
 
 
 class Key(NamedTuple):
-    """Which object of a kind; the namespace is empty for kinds without one."""
+    """Namespace and name of an object; the namespace is empty for cluster-scoped kinds."""
 
     namespace: str
     name: str
@@ -26,7 +26,7 @@ def key_of(obj: ReadOnlyObject) -> Key:
 
 
 class EventType(StrEnum):
-    """What happened to an object, in the words of a watch."""
+    """Type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -34,7 +34,7 @@ class EventType(StrEnum):
 
 
 class WatchEvent(NamedTuple):
-    """One change; a deletion shows the last state. The object is shared: it is never changed in place."""
+    """One change; a deletion carries the last state. The object is shared and never changed in place."""
 
     type: EventType
     object: ReadOnlyObject
@@ -42,7 +42,7 @@ class WatchEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The objects of a collection, and the resourceVersion from which a watch goes on."""
+    """Objects of a collection, and the resourceVersion from which to watch."""
 
     items: Sequence[ReadOnlyObject]
     resource_version: str
@@ -50,7 +50,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind: a namespace (empty: all), label and field selectors in the syntax of the API."""
+    """Selection of objects: namespace (empty: all), label and field selector in the API's syntax."""
 
     namespace: str = ""
     labels: str = ""
@@ -61,7 +61,7 @@ EVERYTHING = Selection()
 
 
 class PatchType(StrEnum):
-    """The media types of patches."""
+    """Media types of patches."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -70,7 +70,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What becomes of dependents when their owner is deleted."""
+    """Propagation policy of a deletion."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -79,7 +79,7 @@ class Propagation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """How to delete; a `uid` or `resource_version` that is not that of the stored object is a Conflict."""
+    """Options of a deletion; Conflict if the stored object has another `uid` or `resource_version`."""
 
     uid: str = ""
     resource_version: str = ""
@@ -92,37 +92,37 @@ DEFAULT = Deletion()
 
 
 class Watch(Protocol):
-    """An open watch: changes in revision order, each once, without a gap, until it ends."""
+    """Open watch: changes in revision order, each once, without a gap, until it ends."""
 
     @property
     def bell(self) -> Bell:
-        """Rings when there may be something to take. Whoever takes may put a bell of its own here."""
+        """Rings when there may be something to take; the watcher may replace it by its own."""
         ...
 
     @bell.setter
     def bell(self, bell: Bell) -> None: ...
 
     def ready(self) -> bool:
-        """Whether `take` has something, or would raise."""
+        """Return whether `take` returns events or raises."""
         ...
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
-        """Return what has arrived, in order, at most `count_max` of it (0: all).
+        """Return the events that have arrived, in order, at most `count_max` of them (0: all).
 
         Raises Expired when changes were missed: list again. Raises Ended when the watch is over with nothing missed:
-        watch again from the last resourceVersion seen. Either only after everything that arrived was taken.
+        watch again from the last resourceVersion. Both only after all events that arrived were taken.
         """
         ...
 
     async def close(self) -> None:
-        """Stop; nothing of it runs afterwards."""
+        """Stop watching; nothing of the watch runs when this returns."""
         ...
 
 
 class Ended(Exception):
-    """A watch is over; nothing was missed so far.
+    """End of a watch; nothing was missed so far.
 
-    `resource_version` is how far it came, where the server told more than the events did; empty where it did not.
+    `resource_version` is the last one the server sent, if it is newer than that of the last event (a bookmark).
     """
 
     def __init__(self, resource_version: str = "") -> None:
@@ -131,45 +131,45 @@ class Ended(Exception):
 
 
 class Client(Protocol):
-    """An API server as a component sees it: through the server's codec, then through that of the component's version.
+    """API server as a component sees it, decoded by the codecs of the server and of the component's version.
 
-    A kind is named as in manifests (`Pod`); where two groups have one of the same name, or for a custom resource, as
-    `Event.events.k8s.io`. Which version is spoken follows from the server and the component. Objects returned are
-    shared and only read; what is sent is copied. Fields the component's version does not know are absent from what it
-    sees, and lost when it sends the object back with `update`.
+    A kind is named as in manifests (`Pod`), or as `Event.events.k8s.io` where two groups have a kind of that name, and
+    for custom resources. Server and component determine the API version in use. Returned objects are shared and must
+    not be changed; sent objects are copied. Fields that the component's version does not know are missing from what it
+    reads, and lost when it sends the object back with `update`.
 
-    Raises what the server answers, as `mockkube.api.errors`: NotFound, AlreadyExists, Conflict, Invalid, Forbidden,
-    TooManyRequests, ...; Unavailable when the server cannot be reached (then it is unknown whether a write happened).
+    Raises the server's errors as `mockkube.api.errors`: NotFound, AlreadyExists, Conflict, Invalid, Forbidden,
+    TooManyRequests, ...; Unavailable when the server cannot be reached (the write may have happened or not).
     """
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the object as it is at the server now."""
+        """Return the stored object."""
         ...
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """Return the selected objects as of now."""
+        """Return the selected objects, and the resourceVersion of the list."""
         ...
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
-        """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
+        """Watch from a resourceVersion on; raise Expired when that was compacted."""
         ...
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        """Create the object, or post it to the subresource of the object called `name` (binding, eviction)."""
+        """Create the object, or post it to the subresource (binding, eviction) of the object `name`."""
         ...
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
+        """Replace the object; Conflict if its resourceVersion is set and is not the stored one."""
         ...
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        """Change the object."""
+        """Patch the object."""
         ...
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
-        """Ask for the deletion; the object may stay for its finalizers or its grace period."""
+        """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
         ...
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:

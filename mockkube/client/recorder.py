@@ -1,6 +1,6 @@
-"""Recording events of core/v1, as most components do, without waiting for them; the scheduler's are in `series.py`.
+"""Event recorder for events of core/v1; the scheduler's recorder is in `series.py`.
 
-A recorder is a worker: `record` only puts the event into its queue, a step writes one.
+A recorder is a worker: `record` only queues the event, a step writes one.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _KIND: Final = "Event"
 
 
 class EventRecorder:
-    """Records events of core/v1. Equal ones are counted in one object, similar ones combined, floods held back."""
+    """Recorder of core/v1 events: counts equal ones in one object, combines similar ones, limits floods."""
 
     # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
     def __init__(self, client: Client, clock: Clock, chance: Chance, *, component: str, owner: str = "") -> None:
@@ -31,8 +31,8 @@ class EventRecorder:
         self._names = EventNames(clock, chance)
         self._correlator = Correlator(clock, self._names)
         self._outbox = Outbox(clock, chance, self._write)
+        # Result of the correlator for the first event in the queue: a retry must not count the event a second time.
         self._correlated: tuple[Object, Correlated | None] | None = None
-        """The event in hand: it is correlated once, however often it is sent."""
 
     def record(
         self,
@@ -44,7 +44,7 @@ class EventRecorder:
         host: str = "",
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record an event about an object, or what a reference names; `host` is the node the component runs on."""
+        """Record an event about an object or reference; `host` is the node the component runs on."""
         reference = reference_to(about)
         moment = render_time(self._clock.now())
         metadata: Object = {
@@ -71,15 +71,15 @@ class EventRecorder:
 
     @property
     def bell(self) -> Bell:
-        """Rings when an event was recorded."""
+        """Rings when an event was queued."""
         return self._outbox.bell
 
     def ready(self) -> bool:
-        """Whether an event is to be written now."""
+        """Return whether an event can be written now."""
         return self._outbox.ready()
 
     def wake_at(self) -> float | None:
-        """Return when a server that did not answer is asked again."""
+        """Return when the next retry is due."""
         return self._outbox.wake_at()
 
     async def step(self) -> None:
@@ -90,6 +90,7 @@ class EventRecorder:
         if self._correlated is None or self._correlated[0] is not event:
             self._correlated = (event, self._correlator.correlate(event))
         if (correlated := self._correlated[1]) is not None:
+            # The stored name counts, not the sent one: an equal event later patches this object.
             self._correlator.written(await self._send(correlated))
 
     async def _send(self, correlated: Correlated) -> ReadOnlyObject:
@@ -97,6 +98,7 @@ class EventRecorder:
         if correlated.patch is not None:
             try:
                 return await self._client.patch(_KIND, key_of(event), correlated.patch)
+            # The event's TTL is over. As upstream, it is created again with the count that it had.
             except NotFound:
-                pass  # it has expired since: it begins anew, with the count it had
+                pass
         return await self._client.create(_KIND, event)

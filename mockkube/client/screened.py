@@ -1,4 +1,4 @@
-"""A cache as one of its readers sees it: without the objects that this reader has failed on."""
+"""Filtered informer: hides objects that one reader failed on from this reader."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,12 +9,12 @@ from mockkube.client.cache import Handler, Index, Indexer, ListWatch
 from mockkube.client.protocol import Key, key_of
 from mockkube.runtime.steps import Bell
 
+# Bound per kind and reader: a reader that fails on more objects than this is itself the culprit.
 HIDDEN_MAX: Final = 1000
-"""Objects of one kind that one reader passes over; beyond it is the reader that is wrong."""
 
 
 class Hidden:
-    """Objects that a reader passes over, until they change."""
+    """Objects that a reader skips until they change."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, ReadOnlyObject] = {}
@@ -23,77 +23,80 @@ class Hidden:
         return bool(self._objects)
 
     def __contains__(self, obj: ReadOnlyObject) -> bool:
+        # Compared by identity: a changed object is another dict, and is therefore visible again without any
+        # bookkeeping.
         return self._objects.get(key_of(obj)) is obj
 
     def add(self, obj: ReadOnlyObject) -> bool:
-        """Pass an object over from now on; False if that are too many already."""
+        """Skip an object from now on; False if too many are skipped already."""
         if len(self._objects) >= HIDDEN_MAX:
             return False
         self._objects[key_of(obj)] = obj
         return True
 
     def visible(self, objects: Sequence[ReadOnlyObject]) -> Sequence[ReadOnlyObject]:
-        """Return the objects that are not passed over."""
+        """Return the objects that are not skipped."""
         return [obj for obj in objects if obj not in self] if self._objects else objects
 
 
 class ScreenedIndex(Index):
-    """An index of a cache without what is hidden."""
+    """Index of an informer without its hidden objects."""
 
     def __init__(self, index: Index, hidden: Hidden) -> None:
         self._index, self._hidden = index, hidden
 
     def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
-        """Leave it to the cache, which keeps its indexes itself."""
+        """Refuse: the informer maintains its indexes itself."""
         raise NotImplementedError("the cache keeps its indexes")
 
     def get(self, value: str) -> list[ReadOnlyObject]:
-        """Return the objects of a value."""
+        """Return the visible objects indexed under a value."""
         objects = self._index.get(value)
         return [obj for obj in objects if obj not in self._hidden] if self._hidden else objects
 
 
 class Screened(ListWatch):
-    """A cache that somebody else steps, without what is hidden. What handlers are told is the same."""
+    """View of a shared informer without the hidden objects; event handlers still get all changes."""
 
     def __init__(self, cache: ListWatch, bad: BadObjects) -> None:
+        # The constructor of the base class is not called: everything is delegated to the shared informer.
         self.name, self.kind, self.bell = cache.name, cache.kind, cache.bell
         self._cache, self.bad, self._hidden = cache, bad, Hidden()
 
     @property
     def objects(self) -> Mapping[Key, ReadOnlyObject]:
-        """All objects by their keys."""
+        """Visible objects by key."""
         objects = self._cache.objects
         return {key: obj for key, obj in objects.items() if obj not in self._hidden} if self._hidden else objects
 
     @property
     def synced(self) -> bool:
-        """Whether the cache has held all there was at some moment."""
+        """True once the shared informer has synced."""
         return self._cache.synced
 
     def get(self, key: Key) -> ReadOnlyObject | None:
-        """Return the object of a key, as far as the cache has seen."""
+        """Return the cached object of a key, unless it is hidden."""
         obj = self._cache.get(key)
         return None if obj is not None and self._hidden and obj in self._hidden else obj
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
-        """Return all objects, or those of a namespace."""
+        """Return the visible objects, of one namespace or of all."""
         return self._hidden.visible(self._cache.list(namespace))
 
     def index(self, name: str, values: Indexer) -> Index:
-        """Return the cache's index of this name."""
+        """Return the informer's index with this name, without hidden objects."""
         return ScreenedIndex(self._cache.index(name, values), self._hidden)
 
     def subscribe(self, handler: Handler) -> None:
-        """Tell a handler of every change."""
+        """Call a handler for every change, hidden objects included."""
         self._cache.subscribe(handler)
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring a bell when the cache holds all there was."""
+        """Ring a bell once the shared informer has synced."""
         self._cache.tell_synced(bell)
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
-        """Pass an object over, which the reader has failed on, until it changes."""
+        """Skip an object that the reader failed on until it changes; False if too many are skipped."""
         if not self._hidden.add(obj):
             return False
         self.bad.fail(reader, self.kind, key_of(obj), error)

@@ -1,7 +1,7 @@
-"""Recording events of events.k8s.io/v1, as the scheduler does: what repeats itself becomes a series.
+"""Event recorder for events of events.k8s.io/v1, as the scheduler uses it.
 
-The second equal event begins a series; further ones are only counted. A series is written again every half hour, and
-for the last time when nothing of it was seen for six minutes.
+The second equal event starts a series; further ones are only counted. A series is written again every 30 minutes, and
+for the last time when none of its events occurred for six minutes.
 """
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
@@ -29,16 +29,16 @@ _Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Known:
-    """An event, and how often and when its like was seen."""
+    """Recorded event, with number and time of the equal ones since."""
 
     event: Object
     at: datetime
+    # The last equal event: when it is sent again after a failure it must not be counted again.
     latest: Object
-    """The last of its like; one that is sent again is not counted again."""
     count: int = 1
 
     def written_out(self) -> Object:
-        """The event with its series, if it has become one."""
+        """Return the event, with its series from the second occurrence on."""
         if self.count == 1:
             return self.event
         series = {"count": self.count, "lastObservedTime": render_micro_time(self.at)}
@@ -46,14 +46,14 @@ class _Known:
 
 
 class SeriesRecorder:
-    """Records events of events.k8s.io/v1. What is equal but for the note is one event."""
+    """Recorder of events.k8s.io/v1 events; events that differ only in the note are one event."""
 
     def __init__(
         self, client: Client, clock: Clock, chance: Chance, *, owner: str, host: str = HOST, at_once: int = 1
     ) -> None:
         self.name = f"{owner}/events"
+        # Number of events that one step writes concurrently, each about another object.
         self._at_once = at_once
-        """How many events are written at once; each about another object."""
         self._client, self._clock, self._host = client, clock, host
         self._names = EventNames(clock, chance)
         self._outbox = Outbox(clock, chance, self._write)
@@ -72,7 +72,7 @@ class SeriesRecorder:
         controller: str,
         related: ReadOnlyObject | None = None,
     ) -> None:
-        """Record an event about an object, done by a controller (for the scheduler: the name of its profile)."""
+        """Record an event about an object; for the scheduler `controller` is the name of its profile."""
         reference, now = reference_to(regarding), self._clock.now()
         event: Object = {
             "kind": "Event",
@@ -96,22 +96,22 @@ class SeriesRecorder:
 
     @property
     def bell(self) -> Bell:
-        """Rings when an event was recorded."""
+        """Rings when an event was queued."""
         return self._outbox.bell
 
     def ready(self) -> bool:
-        """Whether something is to be written now."""
+        """Return whether an event can be written, or series are to be refreshed."""
         return self._outbox.ready() or (bool(self._known) and self._tick_at() <= self._clock.monotonic())
 
     def wake_at(self) -> float | None:
-        """Return when a series is written again, or a server that did not answer is asked again."""
+        """Return when a series is to be written again, or a retry is due."""
         moments = [moment for moment in (self._outbox.wake_at(),) if moment is not None]
         if self._known:
             moments.append(self._tick_at())
         return min(moments, default=None)
 
     async def step(self) -> None:
-        """Write one event, or what a tick brings."""
+        """Write one batch of events, or refresh and finish series."""
         if self._outbox.ready():
             await self._outbox.send(self._at_once)
             return
@@ -127,13 +127,14 @@ class SeriesRecorder:
         return min(self._finish_at, self._refresh_at)
 
     async def _write(self, event: Object) -> None:
-        """Write an event that is new, or the beginning of a series; count what goes on with one."""
+        """Write a new event, or the start of a series; count all further ones."""
         key, now = _key(event), self._clock.now()
         known = self._known.setdefault(key, _Known(event, now, event))
         if known.latest is not event:
             known.latest, known.at, known.count = event, now, known.count + 1
         if known.count == 1:
             await self._client.create(_KIND, event)
+        # From the third on the count reaches the server only with the refresh, as upstream.
         elif known.count == 2:
             await self._send_series(known)
 
@@ -141,7 +142,8 @@ class SeriesRecorder:
         event = known.written_out()
         try:
             await self._client.patch(_KIND, key_of(event), {"series": event["series"]})
-        except NotFound:  # it has expired since
+        # The event's TTL is over; upstream creates it again, series included.
+        except NotFound:
             await self._client.create(_KIND, event)
 
     async def _refresh(self) -> None:
@@ -150,14 +152,14 @@ class SeriesRecorder:
                 await self._sent(known)
 
     async def _finish(self) -> None:
-        """Forget what was not seen for a while; a series is told how long it became."""
+        """Forget events that did not occur for a while, after writing the final state of their series."""
         before = self._clock.now() - timedelta(seconds=FINISH_SECONDS)
         for key, known in list(self._known.items()):
             if known.at < before and (known.count == 1 or await self._sent(known)):
                 del self._known[key]
 
     async def _sent(self, known: _Known) -> bool:
-        """Whether the series was written, or will never be."""
+        """Write a series; return False if it must be tried again."""
         try:
             await self._send_series(known)
         except (Unavailable, AlreadyExists):
@@ -168,6 +170,7 @@ class SeriesRecorder:
 
 
 def _next_tick(last: float, period: float, now: float) -> float:
+    # Ticks stay on the grid of the start time even if a step came late, as those of a Go ticker.
     return last + period * (int((now - last) / period) + 1)
 
 

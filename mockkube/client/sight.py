@@ -1,4 +1,4 @@
-"""What a component of some version sees of an object: the fields its version knows."""
+"""Decoder of objects as a component of one version does: unknown fields are dropped."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -8,34 +8,35 @@ from mockkube.api.errors import Internal
 from mockkube.api.schema import Schema
 from mockkube.api.types import Object
 
+# Function that returns a decoded object as the component sees it; it may keep or reuse its argument.
 Lens = Callable[[Object], Object]
-"""Makes of a decoded object, which it may keep, what a component sees."""
 
 
 def unchanged(obj: Object) -> Object:
-    """See everything: nobody knows the type, or both sides know the same of it."""
+    """Return the object with all fields, for kinds without a type and for equal versions."""
     return obj
 
 
 @lru_cache(maxsize=32)
 def _codec(schema: Schema) -> Codec:
-    """The decoders of a version: components come and go, their types stay."""
+    """Return the codec of a version."""
+    # Compiling a codec is slow. Components restart often, and all of one version share it.
     return Codec(schema)
 
 
 class Sight:
-    """The types of one component. It decodes as its binary does: what it does not know is not there."""
+    """Types of one component's version."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._codec = _codec(schema)
 
     def knows(self, group: str, version: str, kind: str) -> bool:
-        """Whether the component has this type."""
+        """Return whether the version has this type."""
         return self.schema.definition_of(group, version, kind) is not None
 
     def lens(self, group: str, version: str, kind: str) -> Lens:
-        """Return what the component makes of objects of a kind; those of custom resources it sees whole."""
+        """Return the decoder for objects of a kind; custom resources keep all their fields."""
         node = self.schema.kind(group, version, kind)
         if node is None:
             return unchanged
