@@ -1,4 +1,4 @@
-"""Capabilities of one component: its version and its enabled gates, fixed while it runs."""
+"""Version and enabled feature gates of one component, fixed while it runs."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,16 @@ from mockkube.features.versions import DEFAULT, Version
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A component's version and effective gates, read once at start into the tables of its algorithms."""
+    """Version and enabled gates of a component.
+
+    Components read it once, at start, into the tables that their algorithms use.
+    """
 
     version: Version = DEFAULT
     gates: frozenset[str] = field(default_factory=frozenset)
+    # Code that builds clients and schemas from capabilities alone needs the proposals that this cluster added.
     trains: tuple[ReleaseTrain, ...] = ()
-    """Release trains of this cluster; empty for the usual ones."""
+    """Release trains of the cluster; empty for the built-in ones."""
 
     def enabled(self, gate: str) -> bool:
         """Return whether the gate exists at this version and is enabled."""

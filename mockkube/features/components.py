@@ -9,5 +9,5 @@ KUBELET: Final = "kubelet"
 
 
 def is_api_server(component: str) -> bool:
-    """Whether a component is an API server."""
+    """Return whether a component is an API server; replicas have a suffix, like `kube-apiserver.1`."""
     return component.partition(".")[0] == API_SERVER

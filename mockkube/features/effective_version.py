@@ -1,4 +1,4 @@
-"""Effective version of a component: its binary, the version it emulates, its minimum compatibility version.
+"""Effective version of a component: its binary, the emulated version, the minimum compatibility version.
 
 Parses `--emulated-version` and `--min-compatibility-version` with upstream's rules and error texts.
 """
@@ -24,7 +24,7 @@ _SEMANTIC_REST: Final = re.compile(rf"(?:-{_WORDS})?(?:\+{_WORDS})?\s*")
 
 @dataclass(frozen=True, slots=True)
 class EffectiveVersion:
-    """A binary's release, the version it emulates, and its minimum compatibility version."""
+    """Binary version, emulated version and minimum compatibility version of a component."""
 
     binary: Version
     emulated: Version
@@ -32,34 +32,37 @@ class EffectiveVersion:
 
     @classmethod
     def of(cls, version: Version) -> Self:
-        """Return the effective version of a component that is given only its version."""
+        """Return the effective version of a component without version flags."""
         return cls(version, version, max(version.earlier(1), floor(version)))
 
     def emulating(self, version: Version) -> Self:
-        """Return the effective version of the same binary with another emulated version."""
+        """Return the effective version of the same binary that emulates a version."""
         return replace(self, emulated=version, minimum=max(version.earlier(1), floor(self.binary)))
 
     @property
     def behind(self) -> bool:
-        """Return whether the emulated version is lower than the binary's; patch releases count as higher."""
+        """True if the binary is newer than the emulated version; patch releases count as newer."""
+        # Upstream compares full versions, so 1.36.4 counts as emulating 1.36 even without any flag.
         patch = binary_text(self.binary).partition("-")[0].rpartition(".")[2]
         return self.binary > self.emulated or int(patch) > 0
 
     def errors(self) -> tuple[str, ...]:
         """Return upstream's errors about the combination of versions."""
         lowest = floor(self.binary)
-        found = []
+        errors = []
         if not lowest <= self.emulated <= self.binary:
+            # Upstream prints the upper bound as the binary's version with patch 0, pre-release suffix included.
             highest = re.sub(r"\.\d+(?=-|$)", ".0", binary_text(self.binary), count=1)
-            found.append(f"emulation version {self.emulated} is not between [{lowest}, {highest}]")
+            errors.append(f"emulation version {self.emulated} is not between [{lowest}, {highest}]")
         if not lowest <= self.minimum <= self.emulated:
             allowed = f"[{lowest}, {self.emulated}]"
-            found.append(f"minCompatibilityVersion version {self.minimum} is not between {allowed}")
-        return tuple(found)
+            errors.append(f"minCompatibilityVersion version {self.minimum} is not between {allowed}")
+        return tuple(errors)
 
 
 def floor(binary: Version) -> Version:
-    """Return the oldest version a binary can emulate and be compatible with."""
+    """Return the oldest version that a binary can emulate or be compatible with."""
+    # Emulation exists since 1.31 and reaches back at most three minor versions.
     return max(_FIRST_EMULATED, binary.earlier(_EMULATED_MINORS_MAX))
 
 
@@ -68,8 +71,8 @@ def parse_effective_version(
 ) -> EffectiveVersion:
     """Parse both version flags, each a comma-separated list of `[component=]MAJOR.MINOR`.
 
-    Raise FlagError for what does not parse. Ranges are checked by `errors`, because upstream parses the gates before
-    them.
+    Raise FlagError for what does not parse. Ranges are checked by `validate` later, because upstream parses the gates
+    before it checks the ranges.
     """
     standing = EffectiveVersion.of(binary)
     if (version := _of_kube(emulated)) is not None:
@@ -80,24 +83,25 @@ def parse_effective_version(
 
 
 def _of_kube(values: Sequence[str]) -> Version | None:
-    """Return the version for Kubernetes itself, the only component registered in its binaries."""
+    """Return the version given for Kubernetes itself, the only component registered in its binaries."""
     given: dict[str, str] = {}
     for entry in (entry for value in values if value for entry in value.split(",")):
         name, equals, text = entry.partition("=")
+        # Without a component the text is not stripped: upstream splits and trims only entries that contain "=".
         component, text = (name.strip(), text.strip()) if equals else (KUBE, entry)
         shown = _read(text, component)
         if component in given:
             raise FlagError(f"duplicate version flag, {component}={given[component]} and {component}={shown}")
         given[component] = shown
-    if strangers := sorted(given.keys() - {KUBE}):
-        raise FlagError(f"component not registered: {strangers[0]}")
+    if unregistered := sorted(given.keys() - {KUBE}):
+        raise FlagError(f"component not registered: {unregistered[0]}")
     return Version(*(int(number) for number in given[KUBE].split(".")[:2])) if KUBE in given else None
 
 
 def _read(text: str, component: str) -> str:
     """Return a version as upstream prints it, without patch; raise FlagError for anything else.
 
-    Three numbers and a valid rest make a semantic version; otherwise the rest after the numbers is ignored.
+    Three numbers and a valid rest make a semantic version; otherwise the text after the numbers is ignored.
     """
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/util/version/version.go
     match = _NUMBERS.fullmatch(text)

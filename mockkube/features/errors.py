@@ -1,13 +1,14 @@
-"""Errors of component flags."""
+"""Errors of component flags, and quoting as Go does it."""
 
 import json
 
 
 class FlagError(ValueError):
-    """A component does not start with these flags; `errors` holds upstream's texts, sorted."""
+    """Flags with which a component does not start; `errors` holds upstream's texts, sorted."""
 
     def __init__(self, *errors: str) -> None:
         self.errors = tuple(sorted(set(errors)))
+        # One error is printed as it is, several in brackets: the format of apimachinery's aggregated errors.
         super().__init__(self.errors[0] if len(self.errors) == 1 else f"[{', '.join(self.errors)}]")
 
 

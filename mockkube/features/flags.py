@@ -1,7 +1,7 @@
-"""Flags for gates and versions, validated as the real binaries do.
+"""Parse and validate the gate and version flags of a component as the real binaries do.
 
-`parse_feature_gates` parses the value of `--feature-gates`, `judge_gates` takes the same as a mapping, `settle` a whole
-command line. Errors that upstream reports in random order are sorted here.
+`parse_feature_gates` parses the value of `--feature-gates`, `validate_gates` takes the same as a mapping, `parse_flags`
+a whole command line. Errors that upstream reports in random order are sorted here.
 """
 
 # upstream 1.36: staging/src/k8s.io/component-base/featuregate/feature_gate.go (its texts changed in 1.35 and 1.36)
@@ -33,7 +33,7 @@ _BOOLEANS: Final = {  # what Go's strconv.ParseBool reads
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A log line of a component that starts in spite of its flags."""
+    """Line that a component logs about its flags when it starts in spite of them."""
 
     severity: str  # info or warning
     text: str
@@ -44,7 +44,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ParsedGates:
-    """Gates that can be set as requested, under their own names."""
+    """Valid gate settings, by the gates' own names, with warnings to log."""
 
     overrides: Mapping[str, bool]
     warnings: tuple[Notice, ...] = ()
@@ -52,7 +52,7 @@ class ParsedGates:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFlags:
-    """Effective settings of a command line."""
+    """Effective version and gates that a command line asks for."""
 
     standing: EffectiveVersion
     gates: ParsedGates
@@ -63,7 +63,7 @@ def parse_flags(
 ) -> ParsedFlags:
     """Validate a component's flags, each with its values; raise FlagError where the binary would exit.
 
-    A flag without a value means `true`, like a switch. Gates are validated before ranges of versions.
+    A flag without a value counts as `true`. Gates are validated before ranges of versions, as upstream does.
     """
     _check_known(component, binary, flags)
     standing = parse_effective_version(binary, flags.get(_EMULATED, ()), flags.get(_MINIMUM, ()))
@@ -83,6 +83,7 @@ def parse_feature_gates(
 ) -> ParsedGates:
     """Parse `[component:]Gate=bool,...`; raise FlagError with upstream's text if the component would not start."""
     text = values if isinstance(values, str) else ",".join(values)
+    # Kubelet and kube-proxy use a plain string-to-bool map flag, without component prefixes and with other error texts.
     given = dict(_pairs(text) if component.partition(".")[0] in _ON_NODES else _prefixed_pairs(text))
     return validate_gates(given, component, version, standing=standing, trains=trains)
 
@@ -102,6 +103,7 @@ def validate_gates(
     for gate in overrides:
         if gate not in known.histories:
             raise FlagError(f"unrecognized feature gate: {gate}")
+    # Upstream checks dependencies between gates only once every single gate is valid.
     if errors := (*_gate_errors(overrides, known, at),) or (*_dependency_errors(overrides, known, at),):
         raise FlagError(*errors)
     notices = [*_removal_warnings(overrides, known, at)]
@@ -114,6 +116,7 @@ def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[s
     name = component.partition(".")[0]
     known = {_GATES}
     if name not in _ON_NODES:
+        # --min-compatibility-version exists since 1.35.
         known |= {_EMULATED} | ({_MINIMUM} if binary >= Version(1, 35) else set())
     if name == "kube-apiserver":
         known |= _FORWARD.keys()
@@ -125,6 +128,7 @@ def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[s
 def _forward_errors(flags: Mapping[str, Sequence[str]], standing: EffectiveVersion) -> Iterator[str]:
     if standing.emulated == standing.binary:
         for flag, field in _FORWARD.items():
+            # A repeated flag counts with its last value, as pflag does it.
             if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
                 reason = "if the emulation version is the same as the binary version"
                 yield f"ServerRunOptions.{field} cannot be set to true {reason}"
@@ -136,11 +140,12 @@ def _prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
     for entry in filter(None, text.split(",")):
         prefix, colon, pair = entry.partition(":")
         values.setdefault(prefix.strip() if colon else "", []).append((pair if colon else prefix).strip())
+    # Both prefixes name the same component, so upstream refuses the mixture.
     if "" in values and KUBE in values:
         mixed = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
         raise FlagError(mixed)
-    if strangers := sorted(values.keys() - {"", KUBE}):
-        raise FlagError(f"component not registered: {strangers[0]}")
+    if unregistered := sorted(values.keys() - {"", KUBE}):
+        raise FlagError(f"component not registered: {unregistered[0]}")
     for entry in filter(None, (entry for entries in values.values() for entry in entries)):
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals:
@@ -151,7 +156,7 @@ def _prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield gates as kubelet and kube-proxy read them."""
+    """Yield gates as kubelet and kube-proxy parse them."""
     # upstream 1.36: staging/src/k8s.io/component-base/cli/flag/map_string_bool.go
     refusal = f'invalid argument {quoted(text)} for "--{_GATES}" flag'
     for entry in filter(None, text.split(",")):
@@ -168,34 +173,36 @@ def _not_a_bool(value: str) -> str:
 
 
 def _gate_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
-    """Yield errors about single gates."""
+    """Yield an error for each gate that cannot be set at this version."""
     for gate, value in overrides.items():
         stage = known.stage(gate, at)
         refusal = f"cannot set feature gate {gate} to {_shown(value)}, feature is"
         if stage.locked and stage.default != value:
             yield f"{refusal} locked to {_shown(stage.default)}"
         elif stage.maturity is Maturity.PRE_ALPHA:
+            # The text names the minimum compatibility version since 1.35.
             minimum = f", min compatibility version {at.minimum}" if at.binary >= Version(1, 35) else ""
             yield f"{refusal} PreAlpha at emulated version {at.emulated}{minimum}"
 
 
 def _dependency_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[str]:
-    """Yield errors about enabled gates whose dependencies are disabled."""
+    """Yield an error for each enabled gate that depends on a disabled one."""
     switches = known.switches(overrides, at)
-    for gate, needs in known.dependencies.items():
-        missing = [need for need in needs if not switches.get(need, False)]
+    for gate, dependencies in known.dependencies.items():
+        missing = [dependency for dependency in dependencies if not switches.get(dependency, False)]
         if missing and switches.get(gate, False):
             yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
 
 
 def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
-    """Yield a warning for each named gate that will be removed."""
+    """Yield a warning for each configured gate that will be removed."""
     for gate, value in overrides.items():
         maturity = known.stage(gate, at).maturity
         if maturity not in (Maturity.GA, Maturity.DEPRECATED):
             continue
         kind = "GA" if maturity is Maturity.GA else "deprecated"
         end = "It will be removed in a future release."
+        # Since 1.36 the message is structured and logged at info level.
         if at.binary >= Version(1, 36):
             text = f'"Warning: setting {kind} feature gate. {end}" featureGate="{gate}" value={_shown(value)}'
             yield Notice("info", text)
@@ -204,9 +211,9 @@ def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: Effect
 
 
 def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
-    """Yield a warning for alpha gates where upstream treats the binary as emulating.
+    """Yield a warning about alpha gates where upstream treats the binary as emulating.
 
-    It compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
+    Upstream compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
     count as emulating 1.37.
     """
     if at.binary < Version(1, 34) or not at.behind:

@@ -1,7 +1,7 @@
-"""Gates of one component: those its binary knows, and those enabled at a version.
+"""Feature gates of one component: those its binary knows, and those enabled at a version.
 
-`effective` returns the gates that a component is built with, `states` those it reports; `Registry` computes both.
-Nothing here rejects anything: `flags` validates.
+`enabled_gates` returns the gates that a component is built with, `gate_states` those it reports; `GateRegistry`
+computes both. Nothing here rejects anything: `flags` validates.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _LACKING: Final = {  # upstream 1.36: cmd/kube-scheduler never registers the con
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A gate as a component reports it; `stage` is the label of the metric."""
+    """State of one gate as its component reports it; `stage` is the label of the metric."""
 
     name: str
     stage: str
@@ -32,7 +32,7 @@ class State:
 
 @dataclass(frozen=True)
 class Registry:
-    """The gates that one binary knows."""
+    """Gates that one binary knows, with histories, dependencies and aliases."""
 
     histories: Mapping[str, History]
     dependencies: Mapping[str, tuple[str, ...]]
@@ -40,15 +40,15 @@ class Registry:
     graduated: frozenset[str]  # gates no longer known, because their feature cannot be turned off any more
 
     def canonical(self, overrides: Mapping[str, bool]) -> dict[str, bool]:
-        """Return the overrides under the gates' own names; of two names for one gate the later wins."""
+        """Return the overrides by the gates' own names; of two names for one gate the later wins."""
         return {self.aliases.get(name, name): value for name, value in overrides.items()}
 
     def stage(self, gate: str, at: EffectiveVersion) -> Stage:
-        """Return the stage of a known gate."""
+        """Return the stage of a known gate at a version."""
         return stage_at(self.histories[gate], at.emulated, at.minimum)
 
     def switches(self, overrides: Mapping[str, bool], at: EffectiveVersion) -> dict[str, bool]:
-        """Return each known gate of that version with whether it is enabled.
+        """Return whether each known gate of that version is enabled.
 
         Overrides that a component would refuse (unknown, too new, locked) have no effect.
         """
@@ -65,6 +65,7 @@ def _switch(gate: str, stage: Stage, given: Mapping[str, bool]) -> bool:
         return stage.default
     if gate in given:
         return given[gate]
+    # AllAlpha and AllBeta have a maturity of their own, which must not make them set each other.
     if gate in SPECIAL:
         return stage.default
     if stage.maturity is Maturity.ALPHA:
@@ -79,17 +80,18 @@ def registry(
     release: Version, trains: tuple[ReleaseTrain, ...] = PROPOSED, component: str = "kube-apiserver"
 ) -> Registry:
     """Return the gates that a component's binary of this release knows; of two trains for one gate the later wins."""
-    running = {train.gate: train for train in trains}
-    waiting = {gate for gate, train in running.items() if not train.includes_gate(release)}
-    lacking = _LACKING.get(component.partition(".")[0], frozenset()) | waiting
-    tables = (histories(release), {gate: train.stages for gate, train in running.items()})
-    known = {gate: history for table in tables for gate, history in table.items() if gate not in lacking}
-    gone = {gate for gate, last in removed_gates(release).items() if _for_good(last)}
+    train_by_gate = {train.gate: train for train in trains}
+    too_new = {gate for gate, train in train_by_gate.items() if not train.includes_gate(release)}
+    unregistered = _LACKING.get(component.partition(".")[0], frozenset()) | too_new
+    tables = (histories(release), {gate: train.stages for gate, train in train_by_gate.items()})
+    known = {gate: history for table in tables for gate, history in table.items() if gate not in unregistered}
+    # A removed gate whose feature became mandatory still counts as enabled, so that code may look it up at any version.
+    removed = {gate for gate, last in removed_gates(release).items() if _for_good(last)}
     return Registry(
         histories=known,
-        dependencies={gate: needs for gate, needs in dependencies(release).items() if gate in known},
-        aliases={alias: gate for gate, train in running.items() if gate in known for alias in train.aliases},
-        graduated=frozenset(gone - running.keys()),
+        dependencies={gate: required for gate, required in dependencies(release).items() if gate in known},
+        aliases={alias: gate for gate, train in train_by_gate.items() if gate in known for alias in train.aliases},
+        graduated=frozenset(removed - train_by_gate.keys()),
     )
 
 
@@ -106,8 +108,7 @@ def effective(
 ) -> frozenset[str]:
     """Return the enabled gates: the defaults of a release, plus overrides.
 
-    Gates of features that graduated so long ago that they were removed count as enabled: code may ask for them at any
-    version.
+    Gates that were removed after their features graduated count as enabled, so code may look them up at any version.
     """
     known = registry(version, trains, component)
     switches = known.switches(overrides, EffectiveVersion.of(version))
@@ -122,7 +123,7 @@ def states(
     component: str = "kube-apiserver",
     standing: EffectiveVersion | None = None,
 ) -> list[State]:
-    """Return every gate a component reports, by name, for `kubernetes_feature_enabled` and its status."""
+    """Return every gate that a component reports, by name, for `kubernetes_feature_enabled` and its status."""
     at = standing or EffectiveVersion.of(version)
     known = registry(version, trains, component)
     switches = known.switches(overrides, at)

@@ -19,7 +19,7 @@ _TWO_MINORS_BEFORE: Final = Version(1, 25)  # a kubelet or kube-proxy older than
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Minor versions that one kind of component may be newer or older than another."""
+    """Limits for how far one kind of component may be newer or older than another."""
 
     component: str
     other: str
@@ -44,7 +44,7 @@ RULES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Verdict of a rule on one pair of components; `reason` names both versions and the allowed range."""
+    """Result of a rule for one pair of components; `reason` names both versions and the allowed range."""
 
     component: str
     other: str
@@ -54,7 +54,7 @@ class Finding:
 
 
 def findings(versions: Mapping[str, Version]) -> list[Finding]:
-    """Check every pair that a rule is about, in the order of RULES, then of names.
+    """Check every pair that a rule covers, in the order of RULES, then of names.
 
     Names are those of components: `kube-apiserver.1` is a replica, `kubelet.n1` the kubelet of a node. Components
     without a rule (etcd, an add-on) are left out.
@@ -69,7 +69,7 @@ def findings(versions: Mapping[str, Version]) -> list[Finding]:
 
 
 def unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
-    """Return the findings that are not supported, for all components or for one."""
+    """Return the unsupported pairs of all components, or of one."""
     return [
         finding
         for finding in findings(versions)
@@ -86,20 +86,25 @@ def _kind(name: str) -> str:
 
 
 def _meet(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
-    """Return whether two components are a pair: each pair of replicas once, a kube-proxy with its node's kubelet."""
+    """Return whether a rule applies to two components.
+
+    Replicas are paired once; a kube-proxy is paired with the kubelet of its node.
+    """
     if rule.component == rule.other:
+        # The rule is symmetric for two API servers, so each pair is checked in one direction only.
         return component < other
     if rule.other != KUBELET:
         return True
     node = component.partition(".")[2]
-    beside = f"{KUBELET}.{node}" if f"{KUBELET}.{node}" in versions else KUBELET
-    return other == beside or not node
+    node_kubelet = f"{KUBELET}.{node}" if f"{KUBELET}.{node}" in versions else KUBELET
+    return other == node_kubelet or not node
 
 
 def _judge(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> Finding:
     mine, theirs = versions[component], versions[other]
     pair = f"{component} {mine}", f"{other} {theirs}"
     older_max = _older_max(rule, mine)
+    # The policy counts minor versions, which cannot be compared across majors.
     if mine.major != theirs.major:
         return Finding(component, other, rule, False, f"{pair[0]} is of another major version than {pair[1]}")
     ahead = mine.minor - theirs.minor
@@ -113,8 +118,8 @@ def _judge(rule: Rule, component: str, other: str, versions: Mapping[str, Versio
 
 
 def _older_max(rule: Rule, version: Version) -> int:
-    aged = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_BEFORE
-    return min(rule.older_max, 2) if aged else rule.older_max
+    is_old = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_BEFORE
+    return min(rule.older_max, 2) if is_old else rule.older_max
 
 
 def _minors(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Stages of a gate, and the stage in force at a version."""
+"""Stages of a feature gate, and the lookup of the stage that applies at a version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,16 @@ class Maturity(StrEnum):
 
     @property
     def metric(self) -> str:
-        """Stage label of `kubernetes_feature_enabled`: upper case, empty for GA."""
+        """Label of the stage in `kubernetes_feature_enabled`: upper case, empty for GA."""
         return "" if self is Maturity.GA else self.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage that lasts from `version` to the next one; `minimum` is its minimum compatibility version."""
+    """Stage of a gate, from `version` until the next stage.
+
+    `minimum` is the minimum compatibility version from which on the stage applies.
+    """
 
     version: Version
     maturity: Maturity
@@ -38,16 +41,16 @@ PRE_ALPHA: Final = Stage(Version(0, 0), Maturity.PRE_ALPHA, False)
 
 
 def stage_at(history: Sequence[Stage], version: Version, minimum: Version) -> Stage:
-    """Return the stage in force at a version that stays compatible down to `minimum`; PRE_ALPHA before the first.
+    """Return the stage that applies at a version that is compatible down to `minimum`.
 
-    A stage without a minimum of its own inherits that of the one before it.
+    It is PRE_ALPHA before the first stage. A stage without a minimum inherits that of the stage before it.
     """
-    found = PRE_ALPHA
-    asked: Version | None = None
+    current = PRE_ALPHA
+    required: Version | None = None
     for stage in history:
         if stage.version > version:
             break
-        asked = stage.minimum or asked
-        if asked is None or minimum >= asked:
-            found = stage
-    return found
+        required = stage.minimum or required
+        if required is None or minimum >= required:
+            current = stage
+    return current

@@ -1,6 +1,6 @@
-"""Upstream's gates by release: which binary knows which gate, its history, and its dependencies.
+"""Upstream's feature gates by release: which binary knows which gate, its history, and its dependencies.
 
-The facts are in `data/gates.json`, a line per gate: the releases whose binaries know it, and its stages as
+The data is in `data/gates.json`, one line per gate: the releases whose binaries know it, and its stages as
 `version:maturity:default[:locked][:min=version]`. A gate has a second row where a release rewrote its history. The
 newest release's table also serves newer versions, the oldest one's older versions.
 """
@@ -19,11 +19,11 @@ History = tuple[Stage, ...]
 
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
+# Gates that set every gate of their maturity that is not set by name.
 SPECIAL: Final[Mapping[str, History]] = {
     ALL_ALPHA: (Stage(Version(0, 0), Maturity.ALPHA, False),),
     ALL_BETA: (Stage(Version(0, 0), Maturity.BETA, False),),
 }
-"""Gates that set every gate of their maturity that is not set by name."""
 
 
 def histories(release: Version) -> Mapping[str, History]:
@@ -57,12 +57,13 @@ def _dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _removed_gates(release: Version) -> Mapping[str, Stage]:
+    # Only the last row counts: a gate with two rows was rewritten, not removed, in between.
     rows = ((gate, rows[-1]) for gate, rows in _facts()["gates"].items())
     return {gate: _read(row[2])[-1] for gate, row in rows if Version.parse(row[1]) < release}
 
 
 def _rows(part: str, release: Version) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the row of each gate that covers the release."""
+    """Yield each gate of a section with the row that covers the release."""
     for gate, rows in _facts()[part].items():
         for row in rows:
             if _version(row[0]) <= release <= _version(row[1]):

@@ -1,7 +1,7 @@
-"""Release trains: the history of proposed gates, and other histories for upstream's gates.
+"""Release trains: histories of proposed gates, and replacements for histories of upstream's gates.
 
-PROPOSED holds the trains of proposals. A cluster's configuration may replace them, or give a gate of upstream another
-history ("what if CEL went beta in 1.38?"); `read_trains` parses it.
+PROPOSAL_TRAINS holds the trains of proposals. A cluster's configuration may replace them, or give a gate of upstream
+another history ("what if CEL went beta in 1.38?"); `parse_trains` parses it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class ReleaseTrain:
     aliases: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
     brings: Any = None
-    """The proposal from outside that the gate belongs to: a component that knows the train has it."""
+    """Proposal of an installed package that the gate belongs to; components that know the train use it."""
 
     def includes_gate(self, release: Version) -> bool:
         """Return whether a binary of this release contains the gate."""
@@ -33,8 +33,8 @@ class ReleaseTrain:
 
 
 PROPOSED: Final = (
-    # Neither proposal names a milestone. They extend the operators of KEP-5471, so they board where those did: a
-    # component of 1.35 or later can be told to use them, one of 1.34 or earlier has never heard of any.
+    # Neither proposal names a milestone. They extend the operators of KEP-5471, so they start in the same release:
+    # components of 1.35 and later know the gates, those of 1.34 and earlier do not.
     ReleaseTrain(
         "TaintTolerationNodeAffinitySemverComparisonOperators",  # KEP-5721
         aliases=("TolerationAffinitySemverOperators",),
@@ -45,7 +45,7 @@ PROPOSED: Final = (
 
 
 def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple[ReleaseTrain, ...]:
-    """Return the usual trains overlaid with those of a configuration; raise ValueError for invalid ones.
+    """Return the default trains, replaced or extended by a configuration; raise ValueError for invalid ones.
 
     `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be omitted
     (alpha and deprecated off, beta and GA on), and so may `locked`. Aliases stay those of the replaced train.
@@ -54,8 +54,8 @@ def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple
     known = {train.gate: train for train in usual}
     for gate, train in given.items():
         if gate in known:
-            usually = known[gate]
-            given[gate] = replace(train, aliases=train.aliases or usually.aliases, brings=usually.brings)
+            default_train = known[gate]
+            given[gate] = replace(train, aliases=train.aliases or default_train.aliases, brings=default_train.brings)
     return tuple((known | given).values())
 
 
@@ -70,6 +70,7 @@ def _read_train(value: Any) -> ReleaseTrain:
     for before, after in pairwise(stages):
         if before.version >= after.version:
             raise ValueError(f"stages of {gate}: {after.version} comes after {before.version}: order them by version")
+        # Upstream locks a gate for good: the only step after it is the removal of the gate.
         if before.locked and not after.locked:
             raise ValueError(f"stages of {gate}: {after.version} unlocks what {before.version} locked: keep it locked")
     return ReleaseTrain(gate, tuple(map(str, _listed(entry.get("aliases", ()), f"aliases of {gate}"))), stages)
@@ -91,7 +92,7 @@ def _read_stage(gate: str, value: Any) -> Stage:
 
 
 def _read_version(gate: str, value: Any) -> Version:
-    """Return a version given as text: as a number, YAML would parse 1.40 as 1.4."""
+    """Parse a version given as text; as a number, YAML would turn 1.40 into 1.4."""
     try:
         return Version.parse(value)
     except (AttributeError, ValueError):
@@ -101,8 +102,8 @@ def _read_version(gate: str, value: Any) -> Version:
 def _fields(value: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} is {value!r}: give a mapping of {', '.join(known)}")
-    if strange := [key for key in value if key not in known]:
-        raise ValueError(f"{what}: unknown field {strange[0]!r}: known are {', '.join(known)}")
+    if unknown := [key for key in value if key not in known]:
+        raise ValueError(f"{what}: unknown field {unknown[0]!r}: known are {', '.join(known)}")
     return value
 
 

@@ -9,7 +9,7 @@ _TEXT: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A minor release: `1.36`. The simulation does not distinguish patch releases."""
+    """Minor release, like `1.36`; patch releases are not distinguished."""
 
     major: int
     minor: int
@@ -26,7 +26,7 @@ class Version:
         return f"{self.major}.{self.minor}"
 
     def earlier(self, minors: int) -> Self:
-        """Return the version that many minors earlier, but not below the first of its major."""
+        """Return the version that many minors earlier, at least the first of its major."""
         return type(self)(self.major, max(self.minor - minors, 0))
 
 

@@ -1,1 +1,1 @@
-"""What running code takes from outside: clock, chance, identity, task groups."""
+"""Interfaces to time, randomness, workers and work queues; everything that runs gets them from outside."""

@@ -1,4 +1,4 @@
-"""Chance and identity: uids, suffixes of generated names, tokens, and the random streams they come from."""
+"""Random numbers, uids, tokens and suffixes of generated names, one stream per owner."""
 
 from random import Random, SystemRandom
 from typing import Final, Self
@@ -15,44 +15,49 @@ _VARIANT_RFC_4122: Final = 0x2 << 62
 
 
 def random_for(seed: int | str, owner: str) -> Random:
-    """Return the stream of one owner: draws here shift nothing in another owner's stream of the same seed."""
+    """Return the random stream of one owner.
+
+    Streams are separate, so that an owner that draws more numbers does not change those of another owner.
+    """
     return Random(f"{seed}/{owner}")
 
 
 def new_uid(random: Random) -> str:  # hot: per created object
-    """Return a version 4 UUID as text, built without the detour through `uuid.UUID`."""
+    """Return a version 4 UUID as text."""
+    # Setting the bits directly is faster than building a `uuid.UUID` only to format it.
     bits = random.getrandbits(128) & _VERSION_MASK & _VARIANT_MASK | _VERSION_4 | _VARIANT_RFC_4122
     text = f"{bits:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def name_suffix(random: Random) -> str:
-    """Return what the API server appends to a `generateName`."""
+    """Return a random suffix as the API server appends it to a `generateName`."""
     return "".join(random.choices(NAME_ALPHABET, k=SUFFIX_LENGTH))
 
 
 class Chance:
-    """The draws of one owner. `Chance()` is unpredictable; `Chance.seeded(...)` repeats itself for the same seed."""
+    """Random source of one owner; unpredictable by default, repeatable with `from_seed`."""
 
     __slots__ = ("_secret", "random")
 
     def __init__(self, random: Random | None = None) -> None:
         self.random = random or Random()
+        # Tokens must not be guessable, but a seeded run must repeat them.
         self._secret = random or SystemRandom()
 
     @classmethod
     def seeded(cls, seed: int | str, owner: str) -> Self:
-        """Return the draws of `owner` under `seed`, tokens included."""
+        """Return the random source of `owner` under `seed`, tokens included."""
         return cls(random_for(seed, owner))
 
     def uid(self) -> str:
-        """Return a fresh uid for an object."""
+        """Return a new uid for an object."""
         return new_uid(self.random)
 
     def suffix(self) -> str:
-        """Return a fresh suffix for a generated name."""
+        """Return a new suffix for a generated name."""
         return name_suffix(self.random)
 
     def token(self) -> str:
-        """Return a fresh bearer token; nobody can guess it unless this chance is seeded."""
+        """Return a new bearer token, which cannot be guessed unless the source is seeded."""
         return f"{self._secret.getrandbits(TOKEN_BITS):064x}"

@@ -1,4 +1,4 @@
-"""The time, as everything that runs is given it."""
+"""Clock interface, and the machine's own clock."""
 
 import asyncio
 import time
@@ -7,15 +7,15 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where running code takes the time from. Nobody else reads the machine's clock, so a simulation may own it.
+    """Source of the current time; nothing else may read the machine's clock, so that a simulation can replace it.
 
-    `now` and `monotonic` never go backwards on one clock's owner unless the machine's own clock is set back, which
-    `monotonic` never notices: deadlines and durations are computed from `monotonic`, what is written into objects is
-    taken from `now`. All three advance together: after `sleep(s)` both have moved by at least `s`.
+    `now` and `monotonic` never go backwards, unless the machine's own clock is set back, which `monotonic` does not
+    notice. Deadlines and durations are therefore computed from `monotonic`, times in objects are taken from `now`. All
+    three advance together: after `sleep(s)` both have moved by at least `s`.
     """
 
     def now(self) -> datetime:
-        """Return the present, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         ...
 
     def monotonic(self) -> float:
@@ -23,20 +23,20 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock has advanced by `seconds`; at the next turn of the loop for zero or less.
+        """Return once the clock has advanced by `seconds`; for zero or less, after the other tasks had a chance to run.
 
-        Cancelling the caller ends the sleep at once and leaves nothing behind.
+        Cancelling the caller ends the sleep immediately and leaves nothing behind.
         """
         ...
 
 
 class RealClock:
-    """The machine's own clock."""
+    """Clock of the machine."""
 
     __slots__ = ()
 
     def now(self) -> datetime:
-        """Return the present, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:

@@ -1,11 +1,12 @@
-"""Heavy work beside the event loop: what takes long runs in a thread, so that the loop keeps turning.
+"""Run expensive work in threads, so that the event loop stays responsive.
 
-A thread that runs Python code gives the interpreter away every few milliseconds, so the loop waits for moments, not for
-the end of the work. Light work stays where it is: to hand it over would cost more than to do it. Work whose size says
-nothing of how long it takes tells so while it runs (`spend`), and is begun anew in a thread once it turns out heavy.
+A thread that runs Python code gives up the interpreter every few milliseconds, so the loop waits for moments, not for
+the end of the work. Cheap work runs on the loop: handing it over would cost more than doing it. Work whose cost does
+not follow from its size reports its cost while it runs (`spend`), and is started again in a thread once it exceeds a
+budget.
 
-While a thread works no garbage is searched for: to look at a million objects that are in use stops everybody. What is
-decoded from JSON has no cycles, and is freed when the work is done.
+While a thread works, the garbage collector is off: scanning a million objects that are in use would stop all threads.
+Objects decoded from JSON have no cycles, so they are freed without it when the work is done.
 """
 
 import asyncio
@@ -21,29 +22,31 @@ from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
 
+# From so many bytes of JSON on work runs in a thread: one byte takes about a microsecond, ten at worst.
 HEAVY_BYTES_MIN: Final = 16 * 1024
-"""Work on so many bytes of JSON is heavy: one byte takes a microsecond or so, ten at the worst."""
+# Only one thread runs Python code at a time, so more threads would not make the work faster, only the loop slower.
 THREADS_MAX: Final = 2
+# Budget of work on the event loop, in about microseconds; work that exceeds it is started again in a thread.
 UNITS_MAX: Final = 50_000
-"""How much light work may spend before it turns out to be heavy: microseconds, about."""
+# Limit for one piece of work. upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go
 SECONDS_MAX: Final = 34.0
-"""How long one piece of work may take. Upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go."""
+# Work on so many bytes leaves enough memory in the allocator that it is worth returning to the system.
 _LARGE_BYTES_MIN: Final = 512 * 1024
-"""Work on so many bytes leaves memory behind that is worth giving back."""
 _LOCAL: Final = threading.local()
 _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc's
+# How long a thread may keep the interpreter from the loop; Python's default is five milliseconds.
 _SWITCH_SECONDS: Final = 0.002
-"""How long a thread keeps the interpreter from the loop; five milliseconds is Python's own choice."""
 
 
+# A BaseException, because the work may catch Exception on the way.
 class _TooHeavy(BaseException):
-    """Light work turns out to be heavy."""
+    """Raised when work on the event loop exceeds its budget."""
 
 
 def spend(units: int) -> None:
-    """Say that the work in hand takes so many microseconds; before they are spent, or after.
+    """Report that the current work costs so many microseconds, before or after they are spent.
 
-    Ends light work that has spent too much: it is done again, from its beginning, in a thread.
+    Work on the event loop that exceeds its budget is aborted and started again in a thread.
     """
     left = allowance()
     if left is None:
@@ -54,30 +57,29 @@ def spend(units: int) -> None:
 
 
 def allowance() -> int | None:
-    """Return how much the work in hand may still spend; None if it may take as long as it wants."""
+    """Return the rest of the current budget; None if the work has no limit."""
     left: int | None = getattr(_LOCAL, "left", None)
     return left
 
 
 def in_worker_thread() -> bool:
-    """Return whether this is not the thread of an event loop, so that others change what is shared at any moment."""
+    """Return whether this code runs in a worker thread, where shared state may change at any moment."""
     return getattr(_LOCAL, "is_worker", False)
 
 
 class HeavyWork(Protocol):
-    """Runs work that may be heavy."""
+    """Runs work that may be too expensive for the event loop."""
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Return what `work` returns, or raise what it raises; `size` is how many bytes it works on.
+        """Return what `work` returns, or raise what it raises; `size` is the number of bytes that it works on.
 
-        Work must not touch the loop, must bear that others read meanwhile what it reads, and that it is begun anew if
-        it says what it spends. A caller who is cancelled leaves it behind: it goes on to its end, and the result is
-        dropped.
+        Work must not touch the loop. Others may read meanwhile what it reads, and it may be started a second time if it
+        reports its cost with `spend`. If the caller is cancelled, the work runs to its end and its result is dropped.
         """
 
 
 class InlineWork:
-    """Does all work at once: for simulations, where nothing may happen beside the loop."""
+    """Runs all work on the event loop: for simulations, in which nothing may run in parallel."""
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
         """Do the work."""
@@ -85,15 +87,16 @@ class InlineWork:
 
 
 class ThreadedWork:
-    """Does heavy work in a few threads that all instances share. `expired` makes the error for what takes too long."""
+    """Runs expensive work in a few threads shared by all instances; `expired` builds the error for a timeout."""
 
     def __init__(self, expired: Callable[[], Exception] = TimeoutError, *, seconds_max: float = SECONDS_MAX) -> None:
         self._expired = expired
         self._seconds_max = seconds_max
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Do light work here, heavy work in a thread."""
+        """Run cheap work on the event loop, expensive work in a thread."""
         if size < HEAVY_BYTES_MIN:
+            # Work may run other work inline, so the outer budget is restored afterwards.
             before, _LOCAL.left = allowance(), UNITS_MAX
             try:
                 return work()
@@ -116,26 +119,26 @@ class ThreadedWork:
 
 
 class _Interrupted(Exception):
-    """The work took too long."""
+    """Raised in a thread whose work took too long."""
 
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One piece of work, and who waits for it."""
+    """One piece of work, and the future of its caller."""
 
     loop: asyncio.AbstractEventLoop
     answer: "asyncio.Future[Any] | None"
-    """Empty once it is told."""
+    """Result for the caller; None once it was delivered."""
     work: Callable[[], object]
     context: contextvars.Context
     size: int
     thread: int = 0
-    """The thread that does it; 0 before and after."""
+    """Thread that runs the work; 0 before and after."""
     interrupted: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
-        """Do the work in this thread and tell the loop what came of it."""
+        """Do the work in this thread and deliver the result to the event loop."""
         try:
             self._begin()
             try:
@@ -150,7 +153,7 @@ class _Job:
             self.work = _nothing  # what it works on, and an error that knows this frame, are not to live on with it
 
     def interrupt(self) -> None:
-        """Raise an error in the thread that does the work; what has not begun does not begin."""
+        """Raise an error in the thread that runs the work, or drop the work if it has not started."""
         with self.lock:
             self.interrupted = True
             if self.thread:
@@ -161,6 +164,7 @@ class _Job:
 
     def _begin(self) -> None:
         with self.lock:
+            # A caller that was cancelled or timed out while the job was queued does not need the result.
             if self.interrupted or self.answer is None or self.answer.cancelled():
                 raise _Interrupted
             self.thread = threading.get_ident()
@@ -179,8 +183,7 @@ class _Job:
             return
 
 
-def _nothing() -> None:
-    """Do nothing."""
+def _nothing() -> None: ...
 
 
 def _settle(answer: "asyncio.Future[Any] | None", error: BaseException | None, result: object) -> None:
@@ -193,19 +196,19 @@ def _settle(answer: "asyncio.Future[Any] | None", error: BaseException | None, r
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have a thread raise an error at its next instruction; None takes one back that it has not raised yet."""
+    """Raise an error in a thread at its next instruction; None withdraws one that was not raised yet."""
     raised = None if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
 def _return_memory() -> None:
-    """Give memory back to the system that C's allocator keeps: each of its threads keeps what it once needed."""
+    """Return unused memory of C's allocator to the system; it keeps what each thread once needed."""
     if _TRIM is not None:
         _TRIM(0)
 
 
 class _Threads:
-    """The threads; they are started when needed and end with the process, whatever they do then."""
+    """Thread pool; threads start when needed and end with the process."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
@@ -215,7 +218,8 @@ class _Threads:
         self._lock = threading.Lock()
 
     def submit(self, job: _Job) -> None:
-        """Have a thread do a job, after those that wait already."""
+        """Queue a job, and start another thread if the limit allows it."""
+        # The threads are daemons: a job that runs for minutes must not delay the end of the process.
         self._jobs.put(job)
         with self._lock:
             if self._started == THREADS_MAX:
@@ -241,6 +245,8 @@ class _Threads:
 
     def _begin(self) -> None:
         with self._lock:
+            # Collection is disabled by the first busy thread and enabled by the last, and only if it was enabled
+            # before.
             if not self._working:
                 self._searches_garbage = gc.isenabled()
                 gc.disable()

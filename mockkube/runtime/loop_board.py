@@ -1,4 +1,4 @@
-"""Which work of a part gets nowhere: shown by whoever does it, read by whoever looks after the parts."""
+"""Hot loops of a component: objects on which it works again and again without success."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,33 +8,36 @@ from mockkube.runtime.steps import Bell
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Work that gets nowhere with one object, though it is done again and again."""
+    """A controller that does the same work for one object again and again without success."""
 
     controller: str
     object: str
     cause: str
-    """Why it is called so, in a word: it fails, what it makes is lost, or the reason it is refused for."""
+    """Cause in one word: the work fails, its result is lost, or the reason of a rejection."""
     per_minute: int
-    """How often that happens; zero for what is not tried again before something changes."""
+    """Repetitions per minute; zero for work that is not retried before something changes."""
     message: str = ""
-    """What the last failure said."""
+    """Message of the last failure."""
 
 
 Source = Callable[[], Iterable[Loop]]
 
 
 class LoopBoard:
-    """What one part shows. Its bell rings when a loop may have begun or ended; it may be shared with other boards."""
+    """Hot loops of one component, collected from its parts.
+
+    The signal is notified when a loop may have begun or ended; several components may share one.
+    """
 
     def __init__(self, bell: Bell | None = None) -> None:
         self.bell = bell or Bell()
         self._sources: list[Source] = []
 
     def add(self, source: Source) -> None:
-        """Show also what this source returns whenever somebody looks."""
+        """Add a source, which is called on each `current`."""
         self._sources.append(source)
 
     def current(self) -> list[Loop]:
-        """Return the loops of now, the busiest first."""
+        """Return the present hot loops, the busiest first."""
         loops = [loop for source in self._sources for loop in source()]
         return sorted(loops, key=lambda loop: (-loop.per_minute, loop.controller, loop.object, loop.cause))

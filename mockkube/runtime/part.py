@@ -1,7 +1,8 @@
-"""A part: a component that runs beside the API servers, as whoever assembles a cluster starts, steps and stops it.
+"""Interface of a component that runs beside the API servers, and the dependencies it is built with.
 
-`scheduler`, `controllers` and `kubelet` each offer `build(context) -> Part` in their module `part`. A change of a
-component's version or gates is a restart: the part is stopped and dropped, and another one built.
+The scheduler, the controller manager and the kubelet each have a `build` function, which returns a `Component` with
+given `ComponentDependencies`. A change of a component's version or gates is a restart: the old instance is stopped and
+a new one is built.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,54 +23,54 @@ CapabilitiesT = TypeVar("CapabilitiesT")
 
 @dataclass(frozen=True)  # a generic class with slots cannot be made under the name of one of its forms
 class Context(Generic[ClientT, CapabilitiesT]):
-    """What a part is built with: all that it knows of the outside."""
+    """Everything that a component is built with."""
 
     component: str
-    """Which component it is: `kube-scheduler`, `kubelet` for the fleet, `kubelet.n1` for one node."""
+    """Name of the component: `kube-scheduler`, `kubelet` for all nodes without their own, `kubelet.n1` for one node."""
     client: ClientT
-    """The API server it talks to, seen with its own codec; it identifies itself by the component's name."""
+    """Client for the API server; it decodes by the component's version and identifies itself by its name."""
     capabilities: CapabilitiesT
-    """Its version and gates, read once into the tables it works with."""
+    """Version and gates of the component."""
     clock: Clock
     chance: Chance
-    """Draws of its own: they shift nothing elsewhere."""
+    """Random source of this component alone, so that its draws do not change those of others."""
     metrics: CollectorRegistry
-    """Where it registers what it measures, under upstream's names; its gates and version are there already."""
+    """Registry for its metrics, under upstream's names; gates and version are registered already."""
     owns: Callable[[str], bool]
-    """Whether a node of that name is this part's: a kubelet of its own takes one from the fleet, and gives it back.
+    """Returns whether this component is responsible for a node of that name.
 
-    The answer may change while the part runs: it asks each time it acts for a node.
+    The answer may change while the component runs (a node gets or loses a kubelet of its own), so it is not cached.
     """
     loops: LoopBoard = field(default_factory=LoopBoard)
-    """Where it shows what it gets nowhere with."""
+    """Receives the hot loops of the component."""
     log: ComponentLog = field(default_factory=ComponentLog)
-    """What it logs."""
+    """Log of the component."""
 
 
 class Part(Protocol):
     """A component between its start and its end.
 
-    Order: `start` once, then steps of `workers` until nobody wants more, `stop` once, also after a `start` that
-    failed. After `stop` nothing of it runs and nothing is open. Two parts of one component never overlap.
+    Order: `start` once, then steps of `workers` until it is to end, `stop` once, also after a `start` that failed.
+    After `stop` nothing of it runs and nothing is open. Two instances of one component never overlap.
 
-    Errors: what `start` or a step raises ends the part; it is reported, stopped, and after a while built anew. A worker
-    that can survive a failure (one key of many, an API server that is away) therefore catches it, and comes back.
+    Errors: what `start` or a step raises ends the component; it is reported, stopped, and rebuilt after a while. A
+    worker that can survive a failure (one key of many, an unreachable API server) therefore catches it and retries.
 
     Cancellation: `start` and steps may be cancelled at any await; `stop` is called all the same.
     """
 
     async def start(self) -> None:
-        """Open what it follows; return without waiting for what others do."""
+        """Open watches and files; return without waiting for other components."""
         ...
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """All that works in it, delivery of watch events included; fixed once it is started.
+        """All workers of the component, delivery of watch events included; fixed once it is started.
 
         In real time each runs in a task of its own; in virtual time the clock's owner steps them, one at a time.
         """
         ...
 
     async def stop(self) -> None:
-        """End what `start` opened."""
+        """Close what `start` opened."""
         ...

@@ -1,4 +1,4 @@
-"""How long work that failed, or that comes too often, has to wait."""
+"""Rate limiters: how long a failed or frequent item waits before it is tried again."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/util/workqueue/default_rate_limiters.go
 from collections.abc import Hashable
@@ -14,45 +14,46 @@ _DOUBLINGS_MAX: Final = 1000
 
 
 class RateLimiter(Protocol):
-    """Says how long an item waits before it is tried again; asking counts as a try."""
+    """Returns how long an item waits before it is tried again; each call counts as a try."""
 
     def when(self, item: Hashable) -> float:
-        """Return how many seconds the item is to wait, and note that it was asked for."""
+        """Return the seconds that the item has to wait, and count the try."""
         ...
 
     def forget(self, item: Hashable) -> None:
-        """Forget the item's past: it has succeeded, or is given up."""
+        """Reset the item: it succeeded, or is given up."""
         ...
 
     def num_requeues(self, item: Hashable) -> int:
-        """Return how often the item was asked for since it was last forgotten."""
+        """Return the number of tries since the item was last forgotten."""
         ...
 
 
 class ItemExponentialFailure:
-    """Each item waits twice as long as the time before, up to a bound."""
+    """Limiter that doubles the wait of an item with each try, up to a bound."""
 
     def __init__(self, base_seconds: float = ITEM_SECONDS, seconds_max: float = ITEM_SECONDS_MAX) -> None:
         self._base, self._max = base_seconds, seconds_max
         self._failures: dict[Hashable, int] = {}
 
     def when(self, item: Hashable) -> float:
-        """Return the base, doubled for each time before."""
+        """Return the base, doubled for each earlier try."""
         failures = self._failures.get(item, 0)
         self._failures[item] = failures + 1
+        # Past this exponent the float would overflow, and the bound is reached long before.
         return self._max if failures > _DOUBLINGS_MAX else min(self._base * 2.0**failures, self._max)
 
     def forget(self, item: Hashable) -> None:
-        """Begin again at the base."""
+        """Start again at the base."""
         self._failures.pop(item, None)
 
     def num_requeues(self, item: Hashable) -> int:
-        """Return how often the item was asked for since it was last forgotten."""
+        """Return the number of tries since the item was last forgotten."""
         return self._failures.get(item, 0)
 
 
 class TokenBucket:
-    """All items together: so many a second, after a burst."""
+    """Limiter for all items together: a rate per second, after a burst."""
 
     def __init__(self, clock: Clock, per_second: float = PER_SECOND, burst: int = BURST) -> None:
         self._clock, self._per_second, self._burst = clock, per_second, burst
@@ -60,12 +61,13 @@ class TokenBucket:
         self._at = clock.monotonic()
 
     def when(self, item: Hashable) -> float:
-        """Return when the next token is there, and take it."""
+        """Take a token and return the seconds until it is available."""
+        # The count may become negative: each debt moves the next token further away.
         self._tokens = self._filled() - 1
         return max(-self._tokens / self._per_second, 0.0)
 
     def take(self) -> bool:
-        """Take a token if there is one."""
+        """Take a token if one is available."""
         self._tokens = self._filled()
         if self._tokens < 1:
             return False
@@ -73,10 +75,10 @@ class TokenBucket:
         return True
 
     def forget(self, item: Hashable) -> None:
-        """Tokens that are taken stay taken."""
+        """Do nothing: the bucket does not count per item."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """Return zero: a bucket knows no items."""
+        """Return zero: the bucket does not count per item."""
         return 0
 
     def _filled(self) -> float:
@@ -85,17 +87,17 @@ class TokenBucket:
 
 
 class Longest:
-    """The longest wait that any of several limiters demands."""
+    """Limiter that returns the longest wait of several limiters."""
 
     def __init__(self, *limiters: RateLimiter) -> None:
         self._limiters = limiters
 
     def when(self, item: Hashable) -> float:
-        """Ask all of them."""
+        """Return the longest wait."""
         return max(limiter.when(item) for limiter in self._limiters)
 
     def forget(self, item: Hashable) -> None:
-        """Let all of them forget the item."""
+        """Reset the item in all limiters."""
         for limiter in self._limiters:
             limiter.forget(item)
 
@@ -105,5 +107,5 @@ class Longest:
 
 
 def controller_limits(clock: Clock) -> RateLimiter:
-    """Return what most controllers work under: 5 ms doubling up to 1000 s, and ten a second after a hundred."""
+    """Return the limiter of most controllers: 5 ms doubling up to 1000 s per item, 10 a second after a burst of 100."""
     return Longest(ItemExponentialFailure(), TokenBucket(clock))

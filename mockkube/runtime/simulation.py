@@ -1,4 +1,4 @@
-"""Virtual time and work in steps, put together: what a test or a scenario drives."""
+"""Workers on a virtual clock, driven by a test."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -11,7 +11,7 @@ async def _nothing() -> None:
 
 
 class Simulation:
-    """Some workers on a clock of their own. Nothing happens but what `settle`, `advance` and `until` let happen."""
+    """Workers on a virtual clock; nothing runs except in `settle`, `advance` and `until`."""
 
     def __init__(
         self,
@@ -24,29 +24,31 @@ class Simulation:
     ) -> None:
         self.clock = clock or VirtualClock()
         self.steps = 0
-        """How many steps were taken so far."""
+        """Steps taken so far."""
         self._workers, self._chooser = workers, chooser or InOrder()
         self._quiet, self._stepped = quiet, stepped
 
     async def settle(self) -> int:
-        """Let all that can happen now happen; return the steps taken."""
+        """Run steps until no worker is ready at the present time; return the steps taken."""
         taken = await settle(self._workers, self._chooser, quiet=self._quiet, stepped=self._stepped)
         self.steps += taken
         return taken
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass, and everything happen at its moment."""
+        """Advance the clock, and run everything that becomes due at its moment."""
         await advance(self.clock, seconds, self._workers, self.settle)
 
     async def until(self, holds: Callable[[], bool], seconds_max: float) -> bool:
-        """Let time pass until something holds, at most so long; return whether it does.
+        """Advance the clock until a condition holds, at most so long; return whether it does.
 
-        It is asked whenever all is at rest, so the clock stands at the moment from which it holds.
+        The condition is checked whenever all workers are at rest, so the clock stands at the moment from which it
+        holds.
         """
         deadline = self.clock.monotonic() + seconds_max
         await self.settle()
         while not holds():
             moment = next_moment(self.clock, self._workers())
+            # Nothing happens before the deadline any more, but the clock still has to reach it.
             if moment is None or moment > deadline:
                 await self.advance(deadline - self.clock.monotonic())
                 return holds()

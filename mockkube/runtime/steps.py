@@ -1,7 +1,7 @@
-"""Work in steps: what runs is a set of workers, each with a next step. Real time runs them all, a simulation picks.
+"""Workers cut into steps; in real time all run, in virtual time a chooser picks the next step.
 
-A step is the unit of interleaving: nothing of a worker happens outside its steps, so whoever chooses the order of steps
-has chosen everything.
+A step is the unit of interleaving: a worker does nothing outside its steps, so the order of steps determines the whole
+run.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ from typing import Final, Protocol
 
 from mockkube.runtime.clock import Clock
 
+# Steps without rest after which a simulation gives up: workers then wake each other for ever.
 STEPS_MAX: Final = 1_000_000
-"""Steps without rest after which a simulation gives up."""
 
 
 class LivelockError(Exception):
-    """Workers keep each other busy for ever."""
+    """Raised when workers keep each other busy for ever."""
 
 
 class Bell:
-    """Tells whoever runs a worker that it may have become ready. Ringing is cheap, idempotent and never waits."""
+    """Notifies the runner of a worker that it may have become ready; cheap, idempotent, never waits."""
 
     __slots__ = ("_rung", "_waiter")
 
@@ -29,13 +29,13 @@ class Bell:
         self._waiter: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """Wake the one who waits, or let the next wait return at once."""
+        """Wake the waiter, or make the next wait return immediately."""
         self._rung = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Return once it has rung since the last wait; one waiter at a time."""
+        """Return once it was notified since the last wait; one waiter at a time."""
         if not self._rung:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -46,47 +46,48 @@ class Bell:
 
 
 class Worker(Protocol):
-    """Something that works in steps.
+    """Work that is done in steps.
 
-    `ready` and `wake_at` are cheap, have no side effect, and may change only through a step, through the passing of
-    time, or when something from outside (a watch event, another worker's step, an answer from the network) arrives; in
-    the last case `bell` rings. A worker whose step fails deals with the failure itself (logs, counts, comes back
-    later): only a bug leaves `step`. A step that is cancelled leaves the worker unusable but nothing of it running.
+    `is_ready` and `wake_at` are cheap, have no side effect, and change only through a step, through the passing of
+    time, or when something from outside arrives (a watch event, another worker's step, an answer from the network); in
+    the last case `signal` is notified. A worker whose step fails handles the failure itself (logs, counts, retries
+    later): only a bug leaves `step`. A cancelled step leaves the worker unusable but nothing of it running.
     """
 
     @property
     def name(self) -> str:
-        """Who it is, for traces: unique in its process and the same in each run (`kube-scheduler/cycle`)."""
+        """Name for traces, unique in the process and the same in each run (`kube-scheduler/cycle`)."""
         ...
 
     @property
     def bell(self) -> Bell:
-        """Rings when it may have become ready by what came from outside."""
+        """Signal that is notified when something from outside may have made the worker ready."""
         ...
 
     def ready(self) -> bool:
-        """Whether there is a step to take now."""
+        """Return whether there is a step to take now."""
         ...
 
     def wake_at(self) -> float | None:
-        """Return when, on the clock's `monotonic`, it becomes ready by itself; None if only from outside."""
+        """Return when, on the clock's `monotonic`, the worker becomes ready through time alone; None if it does not."""
         ...
 
     async def step(self) -> None:
-        """Take one step; called only when `ready`, and never while another step of it runs."""
+        """Take one step; called only when the worker is ready, and never while another step of it runs."""
         ...
 
 
 async def give_way() -> None:
-    """Let the other tasks of the event loop go on, in the middle of a step that does not wait for anything."""
+    """Let other tasks of the event loop run in the middle of a long step."""
     await asyncio.sleep(0)
 
 
 async def run(worker: Worker, clock: Clock) -> None:
-    """Run a worker in real time until cancelled. Other tasks get a turn after each step."""
+    """Run a worker in real time until cancelled."""
     while True:
         while worker.ready():
             await worker.step()
+            # A worker that is always ready must not starve the other tasks.
             await asyncio.sleep(0)
         await _rest(worker, clock)
 
@@ -104,29 +105,30 @@ async def _rest(worker: Worker, clock: Clock) -> None:
 
 
 class Chooser(Protocol):
-    """Decides who goes next; a simulation's only source of order."""
+    """Chooses the worker that takes the next step; the only source of order in a simulation."""
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
-        """Return one of them; `ready` has at least one and stands in the order of the workers."""
+        """Return one of the workers; `ready` is not empty and in the order of the workers."""
         ...
 
 
 class InOrder:
-    """Always the first: the plain order."""
+    """Chooser that always takes the first worker."""
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
-        """Return the first."""
+        """Return the first worker."""
         return ready[0]
 
 
 class Shuffled:
-    """Any of them, as a seeded stream draws."""
+    """Chooser that takes a random worker from a seeded stream."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
-        """Draw one."""
+        """Return a random worker."""
+        # No number is drawn where there is no choice, so a worker that joins later does not shift earlier choices.
         return ready[0] if len(ready) == 1 else ready[self._random.randrange(len(ready))]
 
 
@@ -142,10 +144,10 @@ async def settle(
     stepped: Callable[[Worker], None] = lambda worker: None,
     steps_max: int = STEPS_MAX,
 ) -> int:
-    """Step the workers until none has work left; return the steps taken.
+    """Step the workers until none is ready; return the steps taken.
 
-    `workers` is asked anew each time, for a step may start or stop some. `quiet` is awaited before each choice: it
-    returns when everything written so far has reached those who watch. `stepped` is told after each step.
+    `workers` is called before each step, for a step may start or stop some. `wait_for_delivery` is awaited before each
+    choice: it returns when everything written so far has reached the watchers. `after_step` is called after each step.
     """
     for taken in range(steps_max):
         await quiet()

@@ -1,4 +1,4 @@
-"""Virtual time: a clock that stands still until it is moved, and the jump from one moment of work to the next."""
+"""Virtual time: a clock that only its owner moves, and `advance`, which moves it from one due moment to the next."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,14 +8,14 @@ from typing import Final
 from mockkube.runtime.steps import LivelockError, Worker
 from mockkube.runtime.waiters import Waiters
 
+# Default start of virtual time.
 EPOCH: Final = datetime(2030, 1, 1, tzinfo=UTC)
-"""Where virtual time begins unless told otherwise."""
+# How often in a row a worker may be due at the same moment before that counts as an error.
 STANDSTILLS_MAX: Final = 1000
-"""How often in a row something may be due at one moment before that is an error."""
 
 
 class VirtualClock:
-    """A clock that its owner moves. Sleepers wake when it has been moved to their moment, in order of moments."""
+    """Clock that its owner moves; sleepers wake in the order of their moments."""
 
     __slots__ = ("_elapsed", "_sleepers", "_start")
 
@@ -25,32 +25,32 @@ class VirtualClock:
         self._sleepers: Waiters[float] = Waiters()
 
     def now(self) -> datetime:
-        """Return the present, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
-        """Return the virtual seconds since the clock was made."""
+        """Return the virtual seconds since the clock was created."""
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock has been moved on by `seconds`; at the next turn of the loop for zero or less."""
+        """Return once the clock was advanced by `seconds`; for zero or less, after other tasks had a chance to run."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
         await self._sleepers.wait(self._elapsed + seconds)
 
     def next_timer(self) -> float | None:
-        """Return the moment of the next sleeper; None when nobody sleeps."""
+        """Return the moment of the next sleeper; None if there is none."""
         return self._sleepers.next_point()
 
     def move_to(self, moment: float) -> None:
-        """Set the clock to a moment, never back, and wake those whose time has come."""
+        """Set the clock to a moment, never back, and wake the sleepers that are due."""
         self._elapsed = max(self._elapsed, moment)
         self._sleepers.release(self._elapsed)
 
 
 def next_moment(clock: VirtualClock, workers: Sequence[Worker]) -> float | None:
-    """Return when something next happens by itself; None if nothing ever will."""
+    """Return the next moment at which a worker or sleeper becomes due; None if there is none."""
     moments = [moment for worker in workers if (moment := worker.wake_at()) is not None]
     if (timer := clock.next_timer()) is not None:
         moments.append(timer)
@@ -63,10 +63,11 @@ async def advance(
     workers: Callable[[], Sequence[Worker]],
     settled: Callable[[], Awaitable[object]],
 ) -> None:
-    """Let `seconds` pass, stopping at each moment at which something happens; `settled` brings all to rest there.
+    """Advance the clock by `seconds`, stopping at each moment at which something is due.
 
-    It is awaited at the start, at every such moment, and at the end. Raises LivelockError when something is due again
-    and again at one moment: a worker names a time, and has nothing to do then.
+    `settle` runs all workers until they are at rest. It is awaited at the start, at every such moment, and at the end.
+    Raises LivelockError when something is due again and again at one moment: a worker names a time at which it then has
+    nothing to do.
     """
     target = clock.monotonic() + seconds
     standstills = 0

@@ -1,4 +1,4 @@
-"""A queue of keys to work on: each at most once, later if wished, and not too often after failures."""
+"""Work queue of keys, each at most once, with delays and rate limits."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go
 from collections import deque
@@ -14,22 +14,22 @@ ItemT = TypeVar("ItemT", bound=Hashable)
 
 
 class QueueObserver(Protocol):
-    """Is told what happens in a queue, for metrics."""
+    """Metrics of a queue."""
 
     def added(self) -> None:
-        """An item waits that did not wait before."""
+        """Count an item that was added and was not waiting before."""
         ...
 
     def retried(self) -> None:
-        """An item was asked to come back, at once or later."""
+        """Count an item that was requeued, immediately or later."""
         ...
 
     def taken(self, waited_seconds: float) -> None:
-        """An item is worked on, after so long in the queue."""
+        """Observe how long an item waited in the queue."""
         ...
 
     def finished(self, worked_seconds: float) -> None:
-        """The work on an item is over."""
+        """Observe how long the work on an item took."""
         ...
 
 
@@ -50,11 +50,11 @@ class _Unobserved:
 class WorkQueue(Generic[ItemT]):
     """Items in the order of their arrival.
 
-    An item that waits already is not added again. One that is added while it is worked on waits until that is `done`,
-    so nobody works on the same item twice at a time. `get` and `done` go in pairs.
+    A waiting item is not added again. An item that is added while it is being processed waits until `done`, so no item
+    is processed twice at a time. `get` and `done` come in pairs.
 
-    Whoever works on the queue puts its own `bell` here: it rings when something may have become ready, or is due sooner
-    than `wake_at` has said.
+    The worker that processes the queue may pass its own `signal`: it is notified when an item may have become ready, or
+    is due sooner than `wake_at` returned.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class WorkQueue(Generic[ItemT]):
         self._limits = limits or controller_limits(clock)
         self._observer: QueueObserver = observer or _Unobserved()
         self._queue: deque[ItemT] = deque()
+        # Items to process, with the time since when; some of them may still be in process.
         self._dirty: dict[ItemT, float] = {}
-        """What is to be worked on, and since when; some of it may be in hand still."""
+        # Items in process, with the time since when.
         self._in_hand: dict[ItemT, float] = {}
-        """What is worked on, and since when."""
         self._due: dict[ItemT, float] = {}
+        # When items are to be added; entries that differ from `_due` are outdated.
         self._timers: list[tuple[float, int, ItemT]] = []
-        """When items are to be added; those that do not agree with `_due` are over."""
         self._drawn = 0
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class WorkQueue(Generic[ItemT]):
         return len(self._queue)
 
     def add(self, item: ItemT) -> None:
-        """Let the item be worked on."""
+        """Add an item unless it waits already."""
         if self._want(item, self._clock.monotonic()):
             self.bell.ring()
 
@@ -97,35 +97,37 @@ class WorkQueue(Generic[ItemT]):
         at = self._clock.monotonic() + seconds
         if (known := self._due.get(item)) is not None and known <= at:
             return
+        # A later timer of the same item stays in the heap and is skipped when it comes up, because it differs from
+        # `_due`.
         self._due[item] = at
         self._drawn += 1
         heappush(self._timers, (at, self._drawn, item))
         self.bell.ring()
 
     def add_rate_limited(self, item: ItemT) -> None:
-        """Add the item when its limits allow."""
+        """Add the item when its rate limiter allows it."""
         self.add_after(item, self._limits.when(item))
 
     def forget(self, item: ItemT) -> None:
-        """Forget how often the item came back; it stays where it is."""
+        """Reset the rate limiter for the item; its place in the queue stays."""
         self._limits.forget(item)
 
     def num_requeues(self, item: ItemT) -> int:
-        """Return how often the item came back under its limits."""
+        """Return how often the item was requeued with rate limits."""
         return self._limits.num_requeues(item)
 
     def ready(self) -> bool:
-        """Whether there is something to get now."""
+        """Return whether an item can be taken now."""
         self._catch_up()
         return bool(self._queue)
 
     def wake_at(self) -> float | None:
-        """Return when the next item becomes ready by itself; None if none will."""
+        """Return when the next delayed item becomes ready; None if there is none."""
         self._catch_up()
         return self._timers[0][0] if self._timers else None
 
     def get(self) -> ItemT:
-        """Return the next item, which is in hand until it is `done`. Asked only when `ready`."""
+        """Return the next item, which is being processed until `done`; call it only when `is_ready`."""
         self._catch_up()
         item = self._queue.popleft()
         now = self._clock.monotonic()
@@ -134,7 +136,7 @@ class WorkQueue(Generic[ItemT]):
         return item
 
     def done(self, item: ItemT) -> None:
-        """Say that the work on the item is over; if it was added meanwhile, it is ready again."""
+        """Mark the item as processed; if it was added meanwhile, it is ready again."""
         now = self._clock.monotonic()
         self._observer.finished(now - self._in_hand.pop(item, now))
         if item in self._dirty:
@@ -142,7 +144,7 @@ class WorkQueue(Generic[ItemT]):
             self.bell.ring()
 
     def _want(self, item: ItemT, since: float) -> bool:
-        """Note that the item is to be worked on; return whether that makes it ready."""
+        """Mark the item as waiting; return whether it is ready now."""
         if item in self._dirty:
             return False
         self._observer.added()
@@ -153,9 +155,10 @@ class WorkQueue(Generic[ItemT]):
         return True
 
     def _catch_up(self) -> None:
-        """Want what has fallen due since anybody looked, and forget timers that are over.
+        """Add the items whose delay is over, and drop outdated timers.
 
-        Whoever asks when the next item is due, and is told of a later one, hears by the bell that this one is ready.
+        Between two reads of the clock an item may become due: a worker that was given a later wake-up time by `wake_at`
+        is woken by the signal instead, and does not sleep over it.
         """
         timers, now = self._timers, self._clock.monotonic()
         while timers and (self._due.get(timers[0][2]) != timers[0][0] or timers[0][0] <= now):
