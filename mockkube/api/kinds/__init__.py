@@ -1,1 +1,1 @@
-"""A strategy per kind that has rules of its own; `catalogue` lists them."""
+"""Records of all built-in kinds: strategies, defaults, validation, printer columns."""

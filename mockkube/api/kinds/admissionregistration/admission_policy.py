@@ -1,4 +1,7 @@
-"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings: rules in expressions."""
+"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings.
+
+upstream 1.36: pkg/apis/admissionregistration/validation/validation.go
+"""
 
 import re
 from typing import Final
@@ -35,6 +38,7 @@ ANNOTATION_BYTES_MAX: Final = 5 * 1024
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+# A mutation has nothing to change in a DELETE, so that operation is not allowed here.
 _MUTATED_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 _IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED: Final = frozenset(
@@ -47,7 +51,7 @@ _NOTHING: Final = "validations or auditAnnotations must contain at least one ite
 
 
 class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
-    """A policy that judges."""
+    """Strategy of ValidatingAdmissionPolicy."""
 
     allow_unconditional_update = False
 
@@ -55,16 +59,16 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
         self.check_expression = check_expression
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata."""
+        """Keep the stored spec and metadata."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return self._validate(obj, None) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field; conditions that do not change are left alone. Or the status."""
+        """Validate the spec, or the type checking results of a status."""
         return _validate_status(new) if judge.subresource == "status" else self._validate(new, old)
 
     def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
@@ -73,11 +77,13 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
         for index, variable in enumerate(spec.get("variables") or []):
             errors += _validate_variable(variable, f"spec.variables[{index}]", obj, check)
         validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+        # A policy without rules is reported under both fields, and nothing behind them is checked.
         if not validations and not annotations:
             return [*errors, required("spec.validations", _NOTHING), required("spec.auditAnnotations", _NOTHING)]
         for index, each in enumerate(validations):
             errors += _validate_validation(each, f"spec.validations[{index}]", obj, check)
         if len(annotations) > ANNOTATIONS_MAX:
+            # Upstream's internal types have no JSON tags: a list of them prints with Go's field names.
             shown = [
                 {"Key": each.get("key", ""), "ValueExpression": each.get("valueExpression", "")} for each in annotations
             ]
@@ -94,7 +100,7 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
 
 
 class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
-    """A policy that changes."""
+    """Strategy of MutatingAdmissionPolicy."""
 
     tracks_generation = True
     allow_unconditional_update = False
@@ -103,11 +109,11 @@ class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
         self.check_expression = check_expression
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return self._validate(obj, None) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field; conditions that do not change are left alone."""
+        """Validate every field; unchanged match conditions are not compiled again."""
         return self._validate(new, old)
 
     def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
@@ -126,32 +132,32 @@ class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
 
 
 class AdmissionPolicyBindingStrategy(StaticNameStrategy):
-    """Where a policy that judges holds, and what follows."""
+    """Strategy of ValidatingAdmissionPolicyBinding."""
 
     tracks_generation = True
     allow_unconditional_update = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge references, scope and actions."""
+        """Validate policy name, parameters, match resources and actions."""
         return _validate_judging(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation."""
+        """Validate as on creation."""
         return _validate_judging(new["spec"])
 
 
 class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
-    """Where a policy that changes holds."""
+    """Strategy of MutatingAdmissionPolicyBinding."""
 
     tracks_generation = True
     allow_unconditional_update = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge references and scope."""
+        """Validate policy name, parameters and match resources."""
         return _validate_changing(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation."""
+        """Validate as on creation."""
         return _validate_changing(new["spec"])
 
 
@@ -162,6 +168,7 @@ def _validate_scope(
     *,
     operations: tuple[str, ...] = (),
 ) -> list[FieldError]:
+    """Validate what both kinds of policies share: failure policy, parameters, matching."""
     spec, match = obj["spec"], obj["spec"].get("matchConstraints")
     policy = spec.get("failurePolicy")
     errors: list[FieldError] = []
@@ -179,8 +186,10 @@ def _validate_scope(
             errors.append(required("spec.matchConstraints.resourceRules"))
         if operations:
             errors += _validate_operations(match, "spec.matchConstraints", operations)
-    kept = ("paramKind", "matchConditions")
-    if old is not None and all(spec.get(name) == old["spec"].get(name) for name in kept):
+    # Unchanged match conditions are not compiled again, so that a policy stays writable when a newer CEL environment
+    # rejects them. The type of `params` depends on paramKind, so that has to be unchanged, too.
+    match_fields = ("paramKind", "matchConditions")
+    if old is not None and all(spec.get(name) == old["spec"].get(name) for name in match_fields):
         return errors
     return errors + validate_conditions(spec.get("matchConditions"), "spec.matchConditions", obj, check)
 
@@ -262,6 +271,8 @@ def _validate_annotation(
         each.get("key", ""),
         each.get("valueExpression", "").strip(),
     )
+    # The audit annotation's key is prefixed with the policy's name, so both together must be a qualified name. A policy
+    # with generateName has no name yet.
     if name:
         errors = qualified(f"{name}/{key}", f"{at}.key")
     else:
@@ -270,6 +281,7 @@ def _validate_annotation(
     if not expression:
         return [*errors, required(at, "valueExpression is not specified")]
     if len(expression.encode()) > ANNOTATION_BYTES_MAX:
+        # Upstream reports an expression that is too long as a required value.
         return [*errors, required(at, f"must not exceed {ANNOTATION_BYTES_MAX} bytes in length")]
     return errors + check(expression, at, "auditAnnotation", obj)
 
@@ -290,6 +302,7 @@ def _validate_mutation(
         here = f"{at}.{name}.expression"
         errors += check(expression, here, name, obj) if expression else [required(here)]
     if mutation.get(other) is not None:
+        # Upstream prints the field's name in braces instead of its value.
         detail = f"must not be specified when patchType is {kind}"
         errors.append(invalid(f"{at}.{other}", f"{{{other}}}", detail))
     return errors

@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is for, and on which conditions."""
+"""Validate rules, match resources and match conditions of webhooks and admission policies."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,17 +16,18 @@ REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")
 
+# Validates an expression (first) at a field path (second) for a purpose (third) in its policy or webhook configuration
+# (fourth). The compiler is passed in because this package must not import CEL.
 PolicyExpressionCheck = Callable[[str, str, str, ReadOnlyObject], list[FieldError]]
-"""Judges an expression (first) at a path (second): what it is for (third), in the whole object (fourth)."""
 
 
 def accept(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
-    """Accept every expression: nobody handed in a compiler."""
+    """Accept every expression; used where no CEL compiler is available."""
     return []
 
 
 def validate_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a rule: operations, groups, versions, resources, scope."""
+    """Validate operations, groups, versions, resources and scope of a rule."""
     operations = rule.get("operations") or []
     errors = [] if operations else [required(f"{at}.operations")]
     if len(operations) > 1 and "*" in operations:
@@ -49,36 +50,38 @@ def validate_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_resources(resources: list[str], at: str) -> list[FieldError]:
     errors = [] if resources else [required(at)]
-    whole: set[str] = set()
-    everywhere: set[str] = set()
-    bare = False
+    wildcard_subresources: set[str] = set()
+    wildcard_resources: set[str] = set()
+    has_plain_resource = False
     for index, each in enumerate(resources):
         here = f"{at}[{index}]"
-        resource, slash, part = each.partition("/")
+        resource, slash, subresource = each.partition("/")
         if not each:
             errors.append(required(here))
             continue
         if not slash:
-            bare = each != "*"
+            # Upstream assigns here instead of or-ing, so only the last entry without a subresource counts.
+            has_plain_resource = each != "*"
             continue
-        if resource in whole:
+        if resource in wildcard_subresources:
             errors.append(invalid(here, each, f"if '{resource}/*' is present, must not specify {each}"))
-        if part in everywhere:
-            errors.append(invalid(here, each, f"if '*/{part}' is present, must not specify {each}"))
-        if part == "*":
-            whole.add(resource)
+        if subresource in wildcard_resources:
+            errors.append(invalid(here, each, f"if '*/{subresource}' is present, must not specify {each}"))
+        # An entry is compared only with those before it: `pods/*` after `pods/status` is accepted, as upstream does.
+        if subresource == "*":
+            wildcard_subresources.add(resource)
         if resource == "*":
-            everywhere.add(part)
+            wildcard_resources.add(subresource)
     if len(resources) > 1 and "*/*" in resources:
         errors.append(invalid(at, resources, "if '*/*' is present, must not specify other resources"))
-    if "*" in resources and bare:
+    if "*" in resources and has_plain_resource:
         detail = "if '*' is present, must not specify other resources without subresources"
         errors.append(invalid(at, resources, detail))
     return errors
 
 
 def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge what a policy is for."""
+    """Validate the match resources of a policy or binding."""
     policy = match.get("matchPolicy")
     errors: list[FieldError] = []
     if policy is None:
@@ -109,7 +112,7 @@ def _validate_named_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
 def validate_conditions(
     conditions: list[ReadOnlyObject] | None, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
 ) -> list[FieldError]:
-    """Judge the conditions on which a webhook or policy is asked at all."""
+    """Validate the match conditions of a webhook or policy."""
     conditions = conditions or []
     errors = [too_many(at, len(conditions), CONDITIONS_MAX)] if len(conditions) > CONDITIONS_MAX else []
     seen: set[str] = set()
@@ -120,6 +123,7 @@ def validate_conditions(
         else:
             errors.append(required(f"{here}.expression"))
         errors += qualified(name, f"{here}.name") if name else [required(f"{here}.name")]
+        # Names must be unique because metrics and audit annotations refer to conditions by name.
         if name and name in seen:
             errors.append(duplicate(f"{here}.name", name))
         seen.add(name)

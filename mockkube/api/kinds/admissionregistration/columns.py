@@ -1,4 +1,4 @@
-"""Columns and cells of webhook configurations and admission policies."""
+"""Printer columns of webhook configurations and admission policies."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,7 +15,7 @@ def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
-    """Return the table cells of a policy whose rules are under that key of the spec."""
+    """Return a function that renders the table cells of a policy; `rules` is the spec field that is counted."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         return [name_of(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
@@ -31,12 +31,12 @@ def _parameter_kind(obj: ReadOnlyObject) -> str:
 
 
 def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of a policy's binding."""
+    """Return the table cells of a policy binding."""
     return [name_of(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
 
 
 def _parameter(obj: ReadOnlyObject) -> str:
-    """Return the parameter's name, with a star for an omitted namespace, or its selector."""
+    """Return `namespace/name` of the parameter, a star for an omitted namespace, or the selector."""
     reference = section(obj, "spec", "paramRef")
     if named := string(reference, "name"):
         return f"{string(reference, 'namespace') or '*'}/{named}"
@@ -46,7 +46,7 @@ def _parameter(obj: ReadOnlyObject) -> str:
 
 
 def _printed_selector(selector: ReadOnlyObject) -> str:
-    """Return the selector as Go's `%v` prints the struct in memory."""
+    """Return the selector as Go's `%v` prints the LabelSelector struct."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
     pairs = "".join(f"{key}: {value}," for key, value in sorted(section(selector, "matchLabels").items()))
     requirements = "".join(

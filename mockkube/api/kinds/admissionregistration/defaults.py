@@ -1,4 +1,4 @@
-"""Defaults of webhook configurations and of admission policies with their bindings."""
+"""Defaults of webhook configurations, admission policies and their bindings."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
@@ -6,13 +6,13 @@ from mockkube.features.capabilities import Capabilities
 
 # upstream 1.36: pkg/apis/admissionregistration/v1/defaults.go
 def default_validating_webhooks(configuration: Object, caps: Capabilities) -> None:
-    """Fill in the webhooks of a configuration."""
+    """Default the webhooks of a ValidatingWebhookConfiguration."""
     for webhook in configuration.get("webhooks") or ():
         _default_webhook(webhook)
 
 
 def default_mutating_webhooks(configuration: Object, caps: Capabilities) -> None:
-    """Fill in the webhooks of a configuration; `reinvocationPolicy` is Never."""
+    """Default the webhooks of a MutatingWebhookConfiguration; `reinvocationPolicy` is Never."""
     for webhook in configuration.get("webhooks") or ():
         _default_webhook(webhook)
         webhook.setdefault("reinvocationPolicy", "Never")
@@ -29,22 +29,23 @@ def _default_webhook(webhook: Object) -> None:
 
 
 def default_policy(policy: Object, caps: Capabilities) -> None:
-    """Fill in a validating or mutating policy."""
+    """Default failure policy and match constraints of a policy."""
     spec = policy.setdefault("spec", {})
     spec.setdefault("failurePolicy", "Fail")
+    # matchConstraints is required, so a missing one is left to validation instead of being created here.
     if "matchConstraints" in spec:
         _default_match_resources(spec["matchConstraints"])
 
 
 def default_policy_binding(binding: Object, caps: Capabilities) -> None:
-    """Fill in the binding of a validating or mutating policy."""
+    """Default the match resources of a policy binding."""
     spec = binding.setdefault("spec", {})
     if "matchResources" in spec:
         _default_match_resources(spec["matchResources"])
 
 
 def default_policy_binding_v1alpha1(binding: Object, caps: Capabilities) -> None:
-    """Fill in a binding; v1alpha1 denies on a missing parameter, later versions require the field."""
+    """Default a v1alpha1 binding: a missing parameter denies; later versions require the field."""
     default_policy_binding(binding, caps)
     if "paramRef" in binding["spec"]:
         binding["spec"]["paramRef"].setdefault("parameterNotFoundAction", "Deny")

@@ -1,4 +1,7 @@
-"""Names of admission configuration that are kept for manifests on the server's disk."""
+"""Names reserved for admission configuration that is read from manifests on the server's disk.
+
+upstream 1.36: KEP-5793, ManifestBasedAdmissionControlConfig
+"""
 
 from typing import Final
 
@@ -15,24 +18,26 @@ _RESERVED: Final = (
 
 
 class StaticNameStrategy(Strategy):
-    """A kind that may also come from manifests: it warns of names that are theirs."""
+    """Strategy that warns about names reserved for manifest-based configuration."""
 
+    # Upstream does not check the finalizers of this group's kinds.
     native = False
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a reserved name, where it is not refused."""
+        """Warn about a reserved name unless it is rejected anyway."""
         return [] if judge.caps.enabled(GATE) else _warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a reserved name."""
+        """Warn about a reserved name."""
+        # An object that has such a name already stays writable, so an update only warns, whether the gate is on or off.
         return _warnings(new)
 
 
 def static_name_errors(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    """Refuse a reserved name, where manifests are read."""
+    """Reject a reserved name where the server reads manifests."""
     name = obj["metadata"].get("name", "")
-    refused = judge.caps.enabled(GATE) and name.endswith(SUFFIX)
-    return [invalid("metadata.name", name, _RESERVED)] if refused else []
+    is_reserved = judge.caps.enabled(GATE) and name.endswith(SUFFIX)
+    return [invalid("metadata.name", name, _RESERVED)] if is_reserved else []
 
 
 def _warnings(obj: ReadOnlyObject) -> list[str]:

@@ -1,4 +1,7 @@
-"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration: who is asked before something is stored."""
+"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
+
+upstream 1.36: pkg/apis/admissionregistration/validation/validation.go
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +33,7 @@ _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 
 @dataclass(frozen=True, slots=True)
 class _Leniency:
-    """What is let pass because it was stored before."""
+    """Checks skipped on update because the stored configuration already violates them."""
 
     conditions: bool = False
     side_effects: bool = False
@@ -40,7 +43,7 @@ class _Leniency:
 
 
 class WebhookConfigurationStrategy(StaticNameStrategy):
-    """Webhooks that judge."""
+    """Strategy of ValidatingWebhookConfiguration."""
 
     allow_unconditional_update = False
     reinvokes = False
@@ -49,20 +52,22 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
         self.check_expression = check_expression
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the first generation."""
+        """Set the first generation."""
+        # The generation counts changes of `webhooks`: these kinds have no spec, which is what the generic strategy
+        # compares.
         obj["metadata"]["generation"] = 1
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Count changes of the webhooks."""
+        """Raise the generation when the webhooks change."""
         if new.get("webhooks") != old.get("webhooks"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every webhook."""
+        """Validate every webhook."""
         return self._validate(obj, _Leniency()) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every webhook; what was wrong before may stay so."""
+        """Validate every webhook; tolerate what the stored configuration already violates."""
         return self._validate(new, _leniency(new, old))
 
     def _validate(self, obj: ReadOnlyObject, leniency: _Leniency) -> list[FieldError]:
@@ -106,7 +111,7 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
 
 
 class MutatingWebhookConfigurationStrategy(WebhookConfigurationStrategy):
-    """Webhooks that change."""
+    """Strategy of MutatingWebhookConfiguration."""
 
     reinvokes = True
 
@@ -134,16 +139,17 @@ def _validate_effects(hook: ReadOnlyObject, at: str, allowed: tuple[str, ...]) -
 
 
 def _leniency(new: ReadOnlyObject, old: ReadOnlyObject) -> _Leniency:
-    hooks, before = new.get("webhooks") or [], old.get("webhooks") or []
+    hooks, old_hooks = new.get("webhooks") or [], old.get("webhooks") or []
     conditions = [hook.get("matchConditions") for hook in hooks]
-    known = [hook.get("name", "") for hook in before]
-    versions = [hook.get("admissionReviewVersions") or [] for hook in before]
+    old_names = [hook.get("name", "") for hook in old_hooks]
+    versions = [hook.get("admissionReviewVersions") or [] for hook in old_hooks]
+    # One stored webhook that violates a rule relaxes this rule for all webhooks of the configuration, as upstream does.
     return _Leniency(
-        conditions=conditions == [hook.get("matchConditions") for hook in before],
-        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in before),
+        conditions=conditions == [hook.get("matchConditions") for hook in old_hooks],
+        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in old_hooks),
         versions=any(each and not is_recognized(each) for each in versions),
-        names=len(set(known)) < len(known),
-        labels=any(selector_is_invalid(hook.get(name)) for hook in before for name in _SELECTORS),
+        names=len(set(old_names)) < len(old_names),
+        labels=any(selector_is_invalid(hook.get(name)) for hook in old_hooks for name in _SELECTORS),
     )
 
 

@@ -1,4 +1,4 @@
-"""What may stand at the root of a schema that also says what a status looks like; and how a server prints a schema."""
+"""Root schemas of CRDs with a status subresource, and schemas as error messages print them."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go, types_jsonschema.go
 
@@ -9,6 +9,8 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE
 from mockkube.api.types import ReadOnlyObject
 
+# Name in Go, name in JSON, and the value that is printed for a missing field. The order is that of the Go struct: the
+# first unsupported field is reported.
 _FIELDS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("ID", "id", ""),
     ("Schema", "$schema", ""),
@@ -55,7 +57,6 @@ _FIELDS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("XMapType", "x-kubernetes-map-type", None),
     ("XValidations", "x-kubernetes-validations", None),
 )
-"""Go's name, JSON's name, and what is printed of a field that is not there."""
 _ALLOWED: Final = (
     *("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum"),
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
@@ -66,9 +67,11 @@ _OBJECTS: Final = 'only "object" is allowed as the type at the root of the schem
 
 
 def validate_root(schema: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse the first field that would get lost when the status is judged by its part of the schema alone."""
+    """Reject the first field that must not stand at the root of a schema with a status."""
+    # The status subresource is validated with the `status` property alone, which loses constraints at the root.
     for go, name, empty in _FIELDS:
         value = schema.get(name, empty)
+        # The class is compared, too: in Python 0 equals False, but only one of them is Go's zero value.
         if value == empty and value.__class__ is empty.__class__:
             continue
         if go == "Type":
@@ -80,7 +83,7 @@ def validate_root(schema: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def schema_form(schema: ReadOnlyObject) -> dict[str, Any]:
-    """Return a schema as a server prints it in an error: every field, under Go's names."""
+    """Return a schema as error messages print it: every field, under its Go name."""
     return {go: _shown(name, schema.get(name), empty) for go, name, empty in _FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""The schema of a version of a custom resource: what OpenAPI allows, and what Kubernetes allows of that."""
+"""Validate the OpenAPI schema of a CRD version."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,8 +9,9 @@ from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESER
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
 
+# Validates CEL rules and defaults of a schema (first) against the schema it replaces (second), at a field path. The
+# evaluator is passed in because this package must not import CEL.
 SchemaCheck = Callable[[ReadOnlyObject, ReadOnlyObject | None, str, Judge], list[FieldError]]
-"""Judges what only an evaluator can of a schema and the one it replaces, at a path: rules, defaults."""
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
@@ -25,28 +26,29 @@ _RULES: Final = "x-kubernetes-validations"
 
 
 def accept(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
-    """Accept every schema: nobody handed in an evaluator."""
+    """Accept every schema; used where no evaluator is available."""
     return []
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a schema stands, as far as that restricts it."""
+    """Position of a schema inside its CRD version, as far as it restricts the schema."""
 
     root: bool = False
+    # Reason why a default is forbidden here; None where it is allowed.
     no_default: str | None = None
-    """Why there may be no default; None: there may be one."""
     in_metadata: bool = False
 
 
 def validate_schema(
     schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, check: SchemaCheck
 ) -> list[FieldError]:
-    """Judge the schema of a custom resource."""
+    """Validate the schema of a custom resource."""
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
     errors = [forbidden(f"{at}.nullable", "nullable cannot be true at the root")] if schema.get("nullable") else []
     errors += validate_structural(schema, at)
     errors += _validate(schema, at, _Place(root=True))
+    # Rules and defaults are compiled only for a structural schema: anything else could not be pruned or type-checked.
     return errors or check(schema, old, at, judge)
 
 
@@ -73,6 +75,7 @@ def _validate_supported(schema: ReadOnlyObject, at: str, place: _Place) -> Itera
     if "default" in schema and place.no_default is not None:
         yield forbidden(f"{at}.default", f"must not be set {place.no_default}")
     for name in _UNSUPPORTED:
+        # Truthiness is deliberate: upstream ignores these fields when they are empty.
         if schema.get(name):
             yield forbidden(f"{at}.{name}", f"{name} is not supported")
     if kind == "null":
@@ -84,15 +87,16 @@ def _validate_supported(schema: ReadOnlyObject, at: str, place: _Place) -> Itera
 
 
 def _validate_children(schema: ReadOnlyObject, at: str, here: _Place) -> Iterator[FieldError]:
-    place, whole = replace(here, root=False), here.root or bool(schema.get(EMBEDDED))
-    more = schema.get("additionalProperties")
-    if isinstance(more, dict):
+    place, is_object_root = replace(here, root=False), here.root or bool(schema.get(EMBEDDED))
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
         reason = "inside additionalProperties applying to object metadata"
         inner = replace(place, no_default=reason) if place.in_metadata else place
-        yield from _validate(more, f"{at}.additionalProperties", inner)
+        yield from _validate(additional, f"{at}.additionalProperties", inner)
     for name, each in properties(schema).items():
         inner = place
-        if whole and name in _OWN_FIELDS:
+        # The server itself fills in kind, apiVersion and metadata, so a schema must not give them defaults at the root.
+        if is_object_root and name in _OWN_FIELDS:
             inner = replace(
                 place, in_metadata=True, no_default=f"in top-level {name}" if here.root else place.no_default
             )
@@ -165,6 +169,7 @@ def _validate_keys(
             yield invalid(f"{at}.{_KEYS}", keys, "entries must all be names of item properties")
         elif field.get("type") in ("array", "object"):
             here = f"{keyed(f'{at}.items.properties', key)}.type"
+            # Upstream prints the type of the items here, not that of the key's field.
             yield invalid(here, items["type"], f"must be a scalar type if parent array's {_LIST} is map")
         if index in repeated:
             yield invalid(f"{at}.{_KEYS}", keys, "must not contain duplicate entries")
@@ -177,16 +182,17 @@ def _validate_nullable(items: ReadOnlyObject, wanted: str, keys: list[str], at: 
         field, here = properties(items).get(key), keyed(f"{at}.properties", key)
         if field is None:
             continue
-        told = f"this property is in {_KEYS}, so it"
+        prefix = f"this property is in {_KEYS}, so it"
         if key not in (items.get("required") or []) and "default" not in field:
-            yield required(f"{here}.default", f"{told} must have a default or be a required property")
+            yield required(f"{here}.default", f"{prefix} must have a default or be a required property")
         if field.get("nullable"):
-            yield forbidden(f"{here}.nullable", f"{told} cannot be nullable")
+            yield forbidden(f"{here}.nullable", f"{prefix} cannot be nullable")
 
 
 def _validate_rules(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
     for index, rule in enumerate(schema.get(_RULES) or []):
         here, text, message = f"{at}.{_RULES}[{index}]", rule.get("rule", "").strip(), rule.get("message", "")
+        # The checks of rule and message form one chain: upstream reports only the first that fails.
         if not text:
             yield required(f"{here}.rule", "rule is not specified")
         elif message and not message.strip():

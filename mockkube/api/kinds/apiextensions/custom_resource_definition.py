@@ -1,4 +1,7 @@
-"""CustomResourceDefinition: a kind that users bring along."""
+"""CustomResourceDefinition: strategy, defaults and validation.
+
+upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
+"""
 
 import re
 from collections.abc import Iterable
@@ -34,13 +37,14 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_custom_resource_definition(definition: Object, caps: Capabilities) -> None:
-    """Derive names from the kind, set conversion None, and record the stored version."""
+    """Default names from the kind, conversion None and the stored versions."""
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
     spec = definition.setdefault("spec", {})
     _default_names(spec.setdefault("names", {}))
     conversion = spec.setdefault("conversion", {"strategy": "None"})
     default_service_port(conversion.get("webhook", {}).get("clientConfig", {}))
     status = definition.setdefault("status", {})
+    # Objects written by servers that knew no storedVersions had only one version, so it must be the stored one.
     if not status.get("storedVersions"):
         stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
         if stored:
@@ -64,14 +68,15 @@ _SCHEMALESS: Final = "may only be set when validations.schema is included"
 _SCHEMALESS_VERSION: Final = "may only be set when `version.schema.openAPIV3Schema` is not included"
 _STEPS: Final = re.compile(r"[.\[\]]|'(?:\\.|[^'])*'|[^.\[\]]+")
 _NAMED: Final = ("properties", "patternProperties", "definitions", "dependencies")
+# Fields of a schema that hold values, or schemas under names that users choose; all others may hold a schema directly.
 _VALUES: Final = ("default", "example", "enum", *_NAMED)
-"""What in a schema is no schema itself, or holds schemas under names of its own."""
+# Upstream's internal CRD keeps these fields once, at the top of the spec, when all versions agree on them. Errors
+# therefore name that place instead of the version.
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
-"""Fields that upstream keeps once, at the top, when all versions agree on them: so complaints name that place."""
 
 
 class CustomResourceDefinitionStrategy(StatusStrategy):
-    """A definition; a PUT must know what it overwrites."""
+    """Strategy of CustomResourceDefinition."""
 
     allow_unconditional_update = False
     native = False
@@ -80,22 +85,22 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         self.check_schema = check_schema
 
     def empty_status(self) -> Object:
-        """Nobody has looked at it yet."""
+        """Return the fields that a Go server writes even when they are empty."""
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the storage version as the only one stored."""
+        """Reset the status, with the storage version as the only stored version."""
         super().prepare_create(obj, judge)
         _note_storage(obj)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; note a new storage version."""
+        """Keep the stored status and record a new storage version."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             _note_storage(new)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge names, versions and schemas."""
+        """Validate names, versions and schemas."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
         detail = 'must be spec.names.plural+"."+spec.group'
@@ -104,12 +109,13 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         return errors + _validate_preserving(spec, {})
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and that group, scope and names stay; or the accepted names."""
+        """Validate the spec and its immutable fields, or the accepted names of the status."""
         if judge.subresource == "status":
             return _validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
         spec, before = new["spec"], old["spec"]
         errors = self._validate_spec(spec, before, judge)
         own, was = spec.get("names") or {}, before.get("names") or {}
+        # Scope and kind may be corrected until the CRD is established: before that no custom resource can exist.
         if is_true((old.get("status") or {}).get("conditions"), "Established"):
             errors += immutable(spec, before, "scope", "spec") + immutable(own, was, "kind", "spec.names")
         errors += immutable(spec, before, "group", "spec") + immutable(own, was, "plural", "spec.names")
@@ -117,11 +123,11 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         return errors + _validate_preserving(spec, before)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of formats that nothing is checked by."""
+        """Warn about formats that the server does not validate."""
         return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(obj, judge)]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """The same of formats that are new."""
+        """Warn about unknown formats that the stored CRD did not have."""
         if judge.subresource == "status":
             return []
         known = _unknown_formats(old, judge)
@@ -138,13 +144,14 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         for index, version in enumerate(versions):
             errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, judge)
         errors += _validate_storage(versions, shared)
+        # The internal type still has `spec.version`, the name of the first version, and upstream validates both.
         errors += _validate_label(versions[0]["name"], "spec.version") if versions and versions[0].get("name") else []
-        own = spec.get("names") or {}
+        spec_names = spec.get("names") or {}
         named = ("plural", "singular", "kind", "listKind")
-        errors += [required(f"spec.names.{name}") for name in named if not own.get(name)]
-        errors += _validate_names(own, "spec.names")
-        reporting = any("status" in (version.get("subresources") or {}) for version in versions)
-        if "schema" in shared and reporting and versions and (root := _schema(versions[0])) is not None:
+        errors += [required(f"spec.names.{name}") for name in named if not spec_names.get(name)]
+        errors += _validate_names(spec_names, "spec.names")
+        has_status = any("status" in (version.get("subresources") or {}) for version in versions)
+        if "schema" in shared and has_status and versions and (root := _schema(versions[0])) is not None:
             errors += validate_root(root, "spec.validation.openAPIV3Schema")
         errors += self._validate_content(versions[0] if versions else {}, "spec", shared, before, judge)
         return errors + _validate_conversion(spec, before)
@@ -160,7 +167,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def _validate_content(
         self, version: ReadOnlyObject, at: str, wanted: set[str], before: ReadOnlyObject | None, judge: Judge
     ) -> list[FieldError]:
-        """Judge those fields of a version that are wanted, at their place."""
+        """Validate the fields in `wanted` of one version."""
         errors: list[FieldError] = []
         schema = _schema(version)
         if "schema" in wanted and schema is not None:
@@ -323,13 +330,13 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
             errors.append(required(here))
             continue
         try:
-            found = _follow(schema, path)
+            target = _follow(schema, path)
         except _BadPath as bad:
             errors.append(invalid(here, path, f"is an invalid path: {bad}"))
             continue
         if path.startswith(".metadata"):
             errors.append(invalid(here, path, "must not point to fields in metadata"))
-        if found.get("type") not in ("string", "boolean", "integer"):
+        if target.get("type") not in ("string", "boolean", "integer"):
             allowed = "Enum string fields and strings with formats are allowed."
             detail = f"must point to a field of type string, boolean or integer. {allowed}"
             errors.append(invalid(here, path, detail))
@@ -340,11 +347,11 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
 
 
 class _BadPath(ValueError):
-    """A path leads nowhere; the message says why."""
+    """Path that leads to no field of a schema; the message is the reason."""
 
 
 def _follow(schema: ReadOnlyObject, path: str) -> ReadOnlyObject:
-    """Return the schema of what a path like `.spec.name` leads to; _BadPath when it leads nowhere."""
+    """Return the schema at a path like `.spec.name`; raise if there is none."""
     # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
     steps = iter(_STEPS.findall(path))
     for step in steps:
@@ -397,6 +404,8 @@ def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
     lacking = [
         each["name"]
         for index, each in enumerate(versions)
+        # Upstream drops the name from a map at its first occurrence, so a second version of this name counts as
+        # missing.
         if each.get("storage") and (each.get("name") not in stored or index in repeated)
     ]
     errors = [invalid(at, stored, f"must have the storage version {name}") for name in lacking]
@@ -412,7 +421,7 @@ def _gone(name: str) -> str:
 
 
 def _validate_preserving(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Refuse to keep all unknown fields, unless that is how it was."""
+    """Reject preserveUnknownFields: true unless the stored CRD has it."""
     if not spec.get("preserveUnknownFields") or before.get("preserveUnknownFields"):
         return []
     detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -420,7 +429,7 @@ def _validate_preserving(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[F
 
 
 def _has_default(schema: Any) -> bool:
-    """Whether a default stands anywhere in a schema."""
+    """Return whether a schema has a default anywhere."""
     if isinstance(schema, list):
         return any(map(_has_default, schema))
     if not isinstance(schema, dict):
@@ -431,11 +440,12 @@ def _has_default(schema: Any) -> bool:
 
 
 def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
-    """Ask for the annotation of an API that was reviewed, in the groups of the community."""
+    """Require the API approval annotation in the groups of the Kubernetes community."""
     group = f".{obj['spec'].get('group', '')}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):
         return []
     text = _approval(obj)
+    # A CRD whose approval was missing or invalid before stays writable.
     if old is not None and _approval_state(text) == _approval_state(_approval(old)):
         return []
     at = keyed("metadata.annotations", APPROVAL)

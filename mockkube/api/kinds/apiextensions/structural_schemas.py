@@ -1,4 +1,4 @@
-"""Structural schemas: the subset of OpenAPI by which custom resources can be pruned and defaulted."""
+"""Validate structural schemas, the subset of OpenAPI that allows pruning and defaulting."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ EMBEDDED: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _INT_OR_STRING_FORM: Final = [{"type": "integer"}, {"type": "string"}]
 _GENERATED: Final = frozenset(("name", "generateName"))
+# Fields that a schema inside anyOf, allOf, oneOf and not must not have, and what they must be instead: the structure of
+# an object is defined outside of them.
 _STRUCTURE: Final = {
     "type": "empty",
     "additionalProperties": "undefined",
@@ -28,11 +30,10 @@ _STRUCTURE: Final = {
     "x-kubernetes-map-type": "undefined",
     "x-kubernetes-validations": "empty",
 }
-"""What a schema inside anyOf, allOf, oneOf and not may not have: structure belongs outside."""
 
 
 class Level(Enum):
-    """Where a schema stands, and what is said there of a missing type."""
+    """Position of a schema, with upstream's message for a missing type there."""
 
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
@@ -40,14 +41,15 @@ class Level(Enum):
 
 
 def validate_structural(schema: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a schema from its root on; complaints are sorted by their text."""
+    """Return the errors of a schema, sorted by text."""
     # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
     errors = [*_validate(schema, Level.ROOT, at), *_validate_complete(schema, schema, at)]
+    # Upstream walks Go maps, whose order is random, and sorts the errors afterwards.
     return sorted(errors, key=str)
 
 
 def properties(schema: ReadOnlyObject) -> dict[str, Any]:
-    """Return the schemas of the fields, by name."""
+    """Return the schemas of the properties, by name."""
     return {name: each or {} for name, each in (schema.get("properties") or {}).items()}
 
 
@@ -89,7 +91,7 @@ def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fi
 
 
 def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
-    """Judge the fields every object has: kind, apiVersion, metadata."""
+    """Validate the fields that every object has: kind, apiVersion, metadata."""
     embedded, whole = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
     if embedded and "additionalProperties" in schema:
         yield forbidden(f"{at}.additionalProperties", f"must not be used if {EMBEDDED} is set")
@@ -98,6 +100,7 @@ def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fie
         if whole and name in fields and fields[name].get("type", "") != kind:
             yield invalid(f"{keyed(f'{at}.properties', name)}.type", fields[name].get("type", ""), f"must be {kind}")
     if level is Level.ROOT and "metadata" in fields:
+        # `default` is tolerated here because validate_schema reports it with a message of its own.
         rest = {name for name in fields["metadata"] if name not in ("type", "default", "properties")}
         if rest or not properties(fields["metadata"]).keys() <= _GENERATED:
             detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
@@ -109,6 +112,7 @@ def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fie
 
 def _validate_values(schema: ReadOnlyObject, at: str, *, outermost: bool = False) -> Iterator[FieldError]:
     either, both = schema.get("anyOf") or [], schema.get("allOf") or []
+    # `anyOf: [integer, string]` may repeat x-kubernetes-int-or-string; only there are types allowed inside anyOf.
     if not (outermost and either == _INT_OR_STRING_FORM):
         yield from _validate_each(either, f"{at}.anyOf")
     for index, each in enumerate(both):
@@ -145,7 +149,7 @@ def _validate_nested(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
 
 
 def _validate_complete(values: ReadOnlyObject, schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
-    """Complain of fields that are only named inside anyOf and its like."""
+    """Report fields that only anyOf, allOf, oneOf or not mention."""
     for name in ("allOf", "anyOf", "oneOf"):
         for index, each in enumerate(values.get(name) or []):
             yield from _validate_specified(each, schema, f"{at}.{name}[{index}]", at)

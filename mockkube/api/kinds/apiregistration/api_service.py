@@ -1,4 +1,7 @@
-"""APIService: who serves a version of a group."""
+"""APIService: strategy, defaults, validation and printer columns.
+
+upstream 1.36: kube-aggregator/pkg/apis/apiregistration/validation/validation.go
+"""
 
 from datetime import datetime
 from typing import Final
@@ -35,19 +38,20 @@ _STATUSES: Final = ("True", "False", "Unknown")
 
 
 class APIServiceStrategy(StatusStrategy):
-    """A version of a group, served here or elsewhere."""
+    """Strategy of APIService."""
 
     native = False
     tracks_generation = False
     allow_unconditional_update = False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """The name is a step in a path; what it must be, the object says."""
+        """Validate the name as a path segment; validate_create compares it with the spec."""
         return names.path_segment(name)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; what is served here is available."""
+        """Reset the status; an APIService without a service is available immediately."""
         super().prepare_create(obj, judge)
+        # The availability controller looks at remote APIServices only, so the condition of a local one is set here.
         if (obj.get("spec") or {}).get("service") is None:
             local = {
                 "type": "Available",
@@ -59,22 +63,23 @@ class APIServiceStrategy(StatusStrategy):
             obj["status"] = {"conditions": [local]}
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and most of the metadata."""
+        """Keep the stored spec and most of the stored metadata."""
         super().prepare_status(new, old, judge)
         restore(new["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge name, version, priorities and service."""
+        """Validate name, version, priorities and service."""
         spec = obj.get("spec") or {}
         group, version, name = spec.get("group", ""), spec.get("version", ""), obj["metadata"].get("name", "")
         errors = []
+        # Upstream reports this from the name validation, after the check of the path segment and only if that passes.
         if name and name != f"{version}.{group}" and not names.path_segment(name):
             detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
             errors.append(invalid("metadata.name", name, detail))
         return errors + _validate_version(group, version) + _validate_serving(spec)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, or the conditions."""
+        """Validate as on creation, or the conditions of the status."""
         if judge.subresource != "status":
             return self.validate_create(new, judge)
         given = enumerate((new.get("status") or {}).get("conditions") or [])
@@ -101,6 +106,7 @@ def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
     at = "spec.insecureSkipTLSVerify"
     if service is None:
         if bundle:
+            # The error prints the number of decoded bytes; it follows from the length of the base64 text.
             size = f"{len(bundle) // 4 * 3 - bundle.count('=', -2)} bytes"
             errors.append(invalid("spec.caBundle", size, "local APIServices may not have a caBundle"))
         if insecure:
@@ -129,7 +135,7 @@ def _service(obj: ReadOnlyObject) -> str:
 
 
 def _available(obj: ReadOnlyObject) -> str:
-    """Return the availability, with the reason if it is not available."""
+    """Return the status of the Available condition, with the reason if it is not True."""
     found = condition(obj, "Available")
     if found is None:
         return "Unknown"

@@ -1,4 +1,4 @@
-"""StorageVersion: encoding versions of API servers."""
+"""StorageVersion: printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -14,12 +14,12 @@ from mockkube.api.types import ReadOnlyObject
 
 def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a StorageVersion."""
-    servers = [
+    encodings = [
         f"{string(server, 'apiServerID')}={string(server, 'encodingVersion')}"
         for server in sections(obj, "status", "storageVersions")
     ]
     common = string(obj, "status", "commonEncodingVersion", missing=UNSET)
-    return [name_of(obj), common, shortened(servers, len(servers)), age(obj, now)]
+    return [name_of(obj), common, shortened(encodings, len(encodings)), age(obj, now)]
 
 
 STORAGE_VERSION = Printer(

@@ -1,4 +1,4 @@
-"""Columns and cells that several workload kinds print."""
+"""Printer columns that several workload kinds share."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,14 +17,17 @@ def _numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
 
 
 def _template(obj: ReadOnlyObject) -> list[str]:
+    """Return names and images of the template's containers."""
     return containers(section(obj, "spec", "template"))
 
 
 def _ready(obj: ReadOnlyObject) -> str:
+    """Return `ready/desired` replicas."""
     return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
 
 
 def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
+    """Return the table cells of a ReplicaSet or ReplicationController."""
     current = _numbers(obj, "status", "replicas", "readyReplicas")
     return [name_of(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
 

@@ -1,4 +1,7 @@
-"""ControllerRevision: a state to go back to, which never changes."""
+"""ControllerRevision: strategy and printer columns.
+
+upstream 1.36: pkg/apis/apps/validation/validation.go
+"""
 
 from datetime import datetime
 from typing import Final
@@ -15,10 +18,10 @@ from mockkube.api.validation.numbers import nonnegative
 
 
 class ControllerRevisionStrategy(Strategy):
-    """Numbered data."""
+    """Strategy of ControllerRevision; its data is immutable."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Ask for data: a JSON object."""
+        """Require data: a JSON object."""
         errors, data = nonnegative(obj.get("revision"), "revision"), obj.get("data")
         if data is None:
             errors.append(required("data", "data is mandatory"))
@@ -27,7 +30,7 @@ class ControllerRevisionStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse other data."""
+        """Validate the revision and reject changed data."""
         return nonnegative(new.get("revision"), "revision") + immutable(new, old, "data")
 
 
@@ -37,11 +40,13 @@ def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _controller(obj: ReadOnlyObject) -> str:
+    """Return `kind.group/name` of the controller."""
     owners = sections(obj, "metadata", "ownerReferences")
     owner = next((owner for owner in owners if owner.get("controller") is True), None)
     if owner is None:
         return NONE
     group, slash, _ = string(owner, "apiVersion").partition("/")
+    # kubectl prints owners as it accepts them on the command line: lower case, with the group.
     kind = f"{string(owner, 'kind')}.{group}" if slash and group else string(owner, "kind")
     return f"{kind.lower()}/{string(owner, 'name')}" if kind else string(owner, "name")
 

@@ -1,4 +1,4 @@
-"""DaemonSet: a pod per node."""
+"""DaemonSet: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -46,6 +46,8 @@ def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
     default_template(spec.setdefault("template", {}), caps)
 
 
+# spec.templateGeneration of the internal type; apps/v1 has no such field and keeps it in this annotation. upstream
+# 1.36: pkg/apis/apps/v1/conversion.go
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COUNTS: Final = (
     *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
@@ -56,41 +58,41 @@ _STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdat
 
 
 class DaemonSetStrategy(PodOwnerStrategy):
-    """Versions of the template are counted, in an annotation."""
+    """Strategy of DaemonSet; counts versions of the pod template in an annotation."""
 
     def empty_status(self) -> Object:
-        """There are none yet."""
+        """Return the counts that a Go server writes even when they are zero."""
         names = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
         return dict.fromkeys(names, 0)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status and with the first version of the template."""
+        """Reset the status and start with the first version of the template."""
         super().prepare_create(obj, judge)
         _set_template_generation(obj, max(_template_generation(obj), 1))
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; count versions of the template."""
+        """Keep the stored status; count versions of the template."""
         super().prepare_update(new, old, judge)
         changed = new["spec"].get("template") != old["spec"].get("template")
         _set_template_generation(new, _template_generation(old) + changed)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return _validate_spec(obj, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another selector, and judge every field; or the counts."""
+        """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *_COUNTS) + validate_collisions(new, old)
         return selector_kept(new, old) + _validate_spec(new, old, self.rules(judge))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the template."""
+        """Warn about the pod template."""
         return template_warnings(obj, judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a new version of the template."""
+        """Warn about the pod template when it changed."""
         if judge.subresource == "status" or _template_generation(new) == _template_generation(old):
             return []
         return template_warnings(new, judge)
@@ -109,8 +111,10 @@ def _set_template_generation(obj: Object, number: int) -> None:
 def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     spec, before = obj["spec"], old["spec"] if old else None
     selector, template, at = spec.get("selector"), spec.get("template") or {}, "spec.template"
+    # Selectors with invalid label values were accepted once; a stored one must stay writable.
     lenient = before is not None and selector_is_invalid(before.get("selector"))
     errors = validate_label_selector(selector, "spec.selector", allow_invalid_values=lenient)
+    # A selector that does not parse gives None; its own errors are reported above.
     if fits(selector, template) is False:
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
     if is_empty(selector):
@@ -140,6 +144,8 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
 def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[FieldError]:
     places = ((missing, f"{at}.maxUnavailable"), (surge, f"{at}.maxSurge"))
     errors = [error for rule in (int_or_percent, at_most_100_percent) for each in places for error in rule(*each)]
+    # A surge pod and its predecessor share the node, so a node is either surged or allowed to be without a pod, not
+    # both.
     if amount(missing) and amount(surge):
         errors.append(invalid(f"{at}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
     elif not amount(missing) and not amount(surge):

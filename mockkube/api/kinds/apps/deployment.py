@@ -1,4 +1,4 @@
-"""Deployment: a template, how many, and how one version takes the place of another."""
+"""Deployment: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -64,27 +64,29 @@ TERMINATING_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
 
 
 class DeploymentStrategy(PodOwnerStrategy):
-    """Annotations count as changes; a write of the status keeps the labels."""
+    """Strategy of Deployment; changed annotations raise the generation, too."""
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, and count changes of spec and annotations."""
+        """Keep the stored status; raise the generation for changes of spec or annotations."""
         super().prepare_update(new, old, judge)
         annotated = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
+        # The controller copies annotations to ReplicaSets, so a changed annotation has to reach observedGeneration,
+        # too.
         if judge.subresource != "status" and annotated:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and labels."""
+        """Keep the stored spec and labels."""
         super().prepare_status(new, old, judge)
         restore(new["metadata"], old["metadata"], "labels")
         drop_terminating(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field, and that the selector stays; or the counts."""
+        """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
@@ -92,22 +94,22 @@ class DeploymentStrategy(PodOwnerStrategy):
         return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of name and template."""
+        """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the template."""
+        """Warn about the pod template."""
         return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
 
 
 def drop_terminating(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-    """Drop the count of pods on their way out, if that is switched off and not in use."""
+    """Drop terminatingReplicas if its gate is off and the stored status has none."""
     if not judge.caps.enabled(TERMINATING_GATE) and "terminatingReplicas" not in (old.get("status") or {}):
         (new.get("status") or {}).pop("terminatingReplicas", None)
 
 
 def selector_kept(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Refuse another selector."""
+    """Reject a changed selector."""
     selector = new["spec"].get("selector")
     if selector == old["spec"].get("selector"):
         return []
@@ -120,6 +122,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
     errors += validate_replicas_template(spec, before, rules)
     errors += _validate_strategy(spec.get("strategy") or {})
     errors += nonnegatives(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    # A pod makes progress only once it is available, so an earlier deadline would always be exceeded.
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
         errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
@@ -143,6 +146,7 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[FieldError]:
     errors = int_or_percent(missing, f"{at}.maxUnavailable") + int_or_percent(surge, f"{at}.maxSurge")
+    # With both at zero the controller could neither remove an old pod nor add a new one.
     if not amount(missing) and not amount(surge):
         errors.append(invalid(f"{at}.maxUnavailable", missing, "may not be 0 when `maxSurge` is 0"))
     return errors + at_most_100_percent(missing, f"{at}.maxUnavailable")

@@ -1,4 +1,4 @@
-"""What the kinds that make pods have in common: a template, a selector that fits it, and counts."""
+"""Strategy and validation shared by kinds with a pod template: template, selector, counts."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,7 +27,7 @@ MISFIT: Final = "`selector` does not match template `labels`"
 
 
 def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
-    """Take out of `spec.template` what the gates do not allow, unless the stored one has it."""
+    """Drop fields of disabled gates from the pod template, unless the stored template uses them."""
     template = new["spec"].get("template")
     if template is not None:
         drop_disabled_template_fields(template, old["spec"].get("template") if old else None, judge.caps)
@@ -35,42 +35,43 @@ def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None
 
 @dataclass(frozen=True, slots=True)
 class TemplateRules:
-    """What templates are judged by: the moment, and what proposals add."""
+    """Validates pod templates with one request's context and the validation extensions."""
 
     judge: Judge
     extensions: Extensions = NO_EXTENSIONS
 
     def validate(self, template: ReadOnlyObject, old: ReadOnlyObject | None, at: str) -> list[FieldError]:
-        """Judge a template, new or in place of another."""
+        """Validate a template; `old` is the stored one it replaces."""
         if old is None:
             return validate_pod_template(template, at, self.judge, extensions=self.extensions)
         return validate_pod_template_update(template, old, at, self.judge, extensions=self.extensions)
 
 
 class PodOwnerStrategy(StatusStrategy):
-    """A kind that makes pods from a template."""
+    """Strategy of kinds that create pods from a template."""
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
     def rules(self, judge: Judge) -> TemplateRules:
-        """The rules for its template at this moment."""
+        """Return the validator of pod templates for this request."""
         return TemplateRules(judge, self.extensions)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
+        """Reset the status and drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         drop_disabled(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off."""
+        """Keep the stored status and drop fields of disabled gates."""
+        # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
         if judge.subresource != "status":
             drop_disabled(new, old, judge)
         super().prepare_update(new, old, judge)
 
 
 def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
-    """Ask for a selector that selects something in particular."""
+    """Require a selector with at least one requirement."""
     if selector is None:
         return [required(at)]
     errors = validate_label_selector(selector, at)
@@ -78,7 +79,7 @@ def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: 
 
 
 def empty_selector(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
-    """The complaint about a selector that would select everything."""
+    """Return the error for a selector that matches every pod."""
     return invalid(at, selector_form(selector), f"empty selector is invalid for {owner}")
 
 
@@ -87,12 +88,12 @@ def _is_specific(selector: ReadOnlyObject) -> bool:
 
 
 def is_empty(selector: ReadOnlyObject | None) -> bool:
-    """Say whether the selector is there and selects everything."""
+    """Return whether the selector is present and matches everything."""
     return selector is not None and not _is_specific(selector)
 
 
 def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | None:
-    """Say whether the selector finds what is made from the template; None: it is no selector at all."""
+    """Return whether the selector matches the template's labels; None if it is invalid."""
     try:
         compiled = from_label_selector(selector)
     except BadSelector:
@@ -101,12 +102,12 @@ def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | No
 
 
 def template_labels(template: ReadOnlyObject) -> dict[str, str] | None:
-    """Return the labels of what is made from the template, as a server prints them."""
+    """Return the template's labels in the order error messages print them."""
     return label_map((template.get("metadata") or {}).get("labels"))
 
 
 def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> list[FieldError]:
-    """Refuse pods that end by themselves."""
+    """Reject templates whose pods end: only restartPolicy Always, no activeDeadlineSeconds."""
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy", "")
     errors = [] if policy == "Always" else [not_supported(f"{at}.spec.restartPolicy", policy, ("Always",))]
@@ -119,20 +120,22 @@ def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> li
 def validate_replicas_template(
     spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
 ) -> list[FieldError]:
-    """Judge the template of a set of equal pods."""
+    """Validate the pod template of a Deployment or ReplicaSet."""
     # upstream 1.36: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet
     selector, template = spec.get("selector"), spec.get("template") or {}
     fit = fits(selector, template)
+    # The template of an invalid selector is not validated any further.
     if fit is None:
         return [invalid("spec.selector", selector_form(selector), "invalid label selector")]
     at = "spec.template"
     errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), MISFIT)]
     errors += rules.validate(template, before and before.get("template"), at)
+    # The message names ReplicaSet for Deployments, too: upstream shares this function.
     return errors + validate_always_running(template, at, "ReplicaSet")
 
 
 def validate_at_most(status: ReadOnlyObject, pairs: tuple[tuple[str, str, str], ...]) -> list[FieldError]:
-    """Complain of each count that exceeds another; a pair is completed by what to say."""
+    """Report each count that exceeds another; a pair ends with the message."""
     return [
         invalid(f"status.{count}", status.get(count, 0), detail)
         for count, bound, detail in pairs
@@ -141,7 +144,7 @@ def validate_at_most(status: ReadOnlyObject, pairs: tuple[tuple[str, str, str], 
 
 
 def validate_collisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Refuse to count collisions backwards."""
+    """Reject a collisionCount below the stored one."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, IsDecremented
     count, before = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
     if before is None or (count is not None and count >= before):
@@ -150,7 +153,7 @@ def validate_collisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldE
 
 
 def name_warnings(obj: ReadOnlyObject) -> list[str]:
-    """Warn of a name that its pods cannot well have."""
+    """Warn about a name that is no DNS label, as the names of pods derive from it."""
     messages = names.dns_label(obj["metadata"].get("name", ""))
     if not messages:
         return []
@@ -161,19 +164,20 @@ def name_warnings(obj: ReadOnlyObject) -> list[str]:
 
 
 def changed_template_warnings(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-    """Warn of the template when anything of the object changed that counts."""
+    """Warn about the pod template if the generation changed."""
+    # Warnings are repeated only when the spec changes, not whenever a controller updates metadata.
     if new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return template_warnings(new, judge)
 
 
 def template_warnings(obj: ReadOnlyObject, judge: Judge) -> list[str]:
-    """Warn of what the template says."""
+    """Warn about the pod template."""
     return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", judge)
 
 
 def template_form(template: ReadOnlyObject) -> dict[str, Any]:
-    """Return a template as a server prints it."""
+    """Return a template as error messages print it."""
     return metadata_form(template.get("metadata") or {}) | {
         "Spec": internal_form("PodSpec", template.get("spec") or {})
     }

@@ -1,4 +1,4 @@
-"""ReplicaSet: a number of equal pods."""
+"""ReplicaSet: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -46,40 +46,40 @@ BOUNDS: Final = (
 
 
 class ReplicaSetStrategy(PodOwnerStrategy):
-    """Pods that are found by a selector which stays."""
+    """Strategy of ReplicaSet."""
 
     def empty_status(self) -> Object:
-        """There are none yet."""
+        """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0}
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the spec."""
+        """Keep the stored spec; drop terminatingReplicas if its gate is off."""
         super().prepare_status(new, old, judge)
         drop_terminating(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field, and that the selector stays; or the counts."""
+        """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *COUNTS, "terminatingReplicas") + validate_at_most(status, BOUNDS)
         return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of name and template."""
+        """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the template."""
+        """Warn about the pod template."""
         return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
 
 
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
-    # upstream 1.36 speaks of a deployment here too
+    # upstream 1.36 names a deployment in this message of ReplicaSets, too.
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
     return errors + validate_replicas_template(spec, before, rules)
 

@@ -1,4 +1,4 @@
-"""StatefulSet: pods with names and volumes of their own."""
+"""StatefulSet: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -51,13 +51,15 @@ def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
     retention.setdefault("whenScaled", "Retain")
     default_template(spec.setdefault("template", {}), caps)
     for claim in spec.get("volumeClaimTemplates", ()):
+        # Claim templates are written with their kind so that a server older than 1.17 can read them.
         # upstream 1.36: pkg/apis/apps/v1/conversion.go
         claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
         default_claim(claim, caps)
 
 
 def _default_update_strategy(strategy: Object, caps: Capabilities) -> None:
-    """Fill in a rolling update; a strategy named without details keeps none."""
+    """Default to a rolling update; a type given without `rollingUpdate` gets none."""
+    # Upstream defaults `rollingUpdate` only together with the type.
     if "type" not in strategy:
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -96,41 +98,43 @@ _HISTORY_WARNING: Final = (
 
 
 class StatefulSetStrategy(PodOwnerStrategy):
-    """Most of the spec never changes."""
+    """Strategy of StatefulSet; most of the spec is immutable."""
 
     def empty_status(self) -> Object:
-        """There are none yet."""
+        """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0, "availableReplicas": 0}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A set is a DNS label, as its pods are."""
+        """Require a DNS label, as pod names and hostnames derive from it."""
         return names.dns_label(name, prefix=prefix)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
+        """Reset the status and drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         _drop_max_unavailable(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off."""
+        """Keep the stored status and drop fields of disabled gates."""
+        # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
         if judge.subresource != "status":
             _drop_max_unavailable(new, old, judge)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field, with the specs of the claim templates."""
         spec = obj["spec"]
         errors = _validate_start(spec)
         rules = claim_rules(judge.caps)
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
             errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", rules)
         errors += _validate_numbers(spec)
+        # Checked on creation only: sets with an invalid name were stored before, and serviceName is immutable.
         if spec.get("serviceName"):
             errors += label(spec["serviceName"], "spec.serviceName")
         return errors + _validate_pods(spec, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge what may change, and refuse other changes; or the counts."""
+        """Validate mutable fields and reject other changes, or validate the status counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
@@ -142,11 +146,11 @@ class StatefulSetStrategy(PodOwnerStrategy):
         return errors
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of template, claims and history."""
+        """Warn about the pod template, the claims and the revision history."""
         return template_warnings(obj, judge) + _other_warnings(obj["spec"], "")
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of template, claims and history."""
+        """Warn about a changed pod template, the claims and the revision history."""
         if judge.subresource == "status":
             return []
         return changed_template_warnings(new, old, judge) + _other_warnings(new["spec"], ".Spec")
@@ -159,6 +163,7 @@ def _fixed(spec: ReadOnlyObject) -> dict[str, Any]:
 def _other_warnings(spec: ReadOnlyObject, suffix: str) -> list[str]:
     warnings: list[str] = []
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
+        # An update names the claim's path with `.Spec`, a creation without it: two call sites of upstream differ.
         warnings += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")
     if (spec.get("revisionHistoryLimit") or 0) < 0:
         warnings.append(_HISTORY_WARNING)
@@ -241,21 +246,24 @@ def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
 
 
 def _was_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
-    """Say whether the stored set breaks the rules, so that its successor may."""
+    """Return whether the stored set is invalid itself, so that the new one may stay so."""
     if _validate_start(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
         return True
     return bool(rules.validate(_mounted(before), None, "spec.template"))
 
 
 def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the template with the volumes its claims will bring, without what each pod gets of its own."""
+    """Return the template with volumes for its claims, without hostname and subdomain."""
     template, claims = spec.get("template") or {}, spec.get("volumeClaimTemplates") or []
     pod = template.get("spec") or {}
     if not claims and "subdomain" not in pod and "hostname" not in pod:
         return template
     own = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
+    # Mounts may refer to claims of volumeClaimTemplates: as volumes of the pod they pass the validation of mounts. They
+    # replace volumes of the same name, as the controller does.
     volumes: list[Object] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(own)]
     volumes += [volume for volume in pod.get("volumes") or [] if volume.get("name") not in own]
+    # The controller sets hostname and subdomain of each pod itself; upstream validates the template without them.
     kept = {name: value for name, value in pod.items() if name not in ("subdomain", "hostname", "volumes")}
     return {**template, "spec": {**kept, "volumes": volumes} if volumes else kept}
 

@@ -1,11 +1,11 @@
-"""TokenRequest: a token of a service account."""
+"""Defaults of TokenRequest."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
 
 def default_token_request(request: Object, caps: Capabilities) -> None:
-    """Default the expiration to an hour."""
+    """Default the expiration to one hour."""
     # upstream 1.36: pkg/apis/authentication/v1/defaults.go
     spec = request.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:

@@ -1,4 +1,4 @@
-"""Defaults of HorizontalPodAutoscalers."""
+"""Defaults of HorizontalPodAutoscaler."""
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
@@ -6,19 +6,19 @@ from mockkube.features.capabilities import Capabilities
 
 # upstream 1.36: pkg/apis/autoscaling/v1/defaults.go, pkg/apis/autoscaling/v2/defaults.go
 def default_autoscaler_v1(autoscaler: Object, caps: Capabilities) -> None:
-    """Default to one replica; metrics are defaulted in the v2 form."""
+    """Default a v1 autoscaler to one replica; metrics are defaulted after conversion to v2."""
     autoscaler.setdefault("spec", {}).setdefault("minReplicas", 1)
 
 
 def default_autoscaler(autoscaler: Object, caps: Capabilities) -> None:
-    """Default to one replica, and complete the spec."""
+    """Default to one replica, CPU utilization and complete behavior."""
     spec = autoscaler.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
     complete_spec(spec)
 
 
 def complete_spec(spec: Object) -> None:
-    """Target 80 % CPU utilization without other metrics; complete the behavior."""
+    """Default to 80 % CPU utilization if there are no metrics, and complete the behavior."""
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
@@ -27,12 +27,12 @@ def complete_spec(spec: Object) -> None:
 
 
 def _default_behavior(behavior: Object) -> None:
-    """Complete the rules for both directions if there are rules for one."""
+    """Default both directions if the user configured one."""
     rise = behavior.setdefault("scaleUp", {})
     rise.setdefault("stabilizationWindowSeconds", 0)
     rise.setdefault("selectPolicy", "Max")
     rise.setdefault("policies", [_policy("Pods", 4), _policy("Percent", 100)])
-    # How long to wait before going down is for the controller to say.
+    # The stabilization window down stays unset: it defaults to a flag of the controller manager.
     fall = behavior.setdefault("scaleDown", {})
     fall.setdefault("selectPolicy", "Max")
     fall.setdefault("policies", [_policy("Percent", 100)])

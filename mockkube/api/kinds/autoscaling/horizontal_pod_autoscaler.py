@@ -1,4 +1,7 @@
-"""HorizontalPodAutoscaler: what is scaled, by which metrics, and how fast."""
+"""HorizontalPodAutoscaler: strategy, validation and printer columns.
+
+upstream 1.36: pkg/apis/autoscaling/validation/validation.go
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +39,7 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The least number of replicas, and what references may look like."""
+    """Validation options: fewest replicas, and how strictly references are checked."""
 
     replicas_min: int = 1
     target: Reference = STRICT
@@ -44,31 +47,31 @@ class _Bounds:
 
 
 class HorizontalPodAutoscalerStrategy(StatusStrategy):
-    """An autoscaler; its generation is not counted."""
+    """Strategy of HorizontalPodAutoscaler; it has no generation."""
 
     tracks_generation = False
 
     def empty_status(self) -> Object:
-        """Nobody has measured yet."""
+        """Return the fields that a Go server writes even when they are empty."""
         return {"desiredReplicas": 0, "currentMetrics": None}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop tolerances that are switched off."""
+        """Reset the status; drop tolerances if their gate is off."""
         super().prepare_create(obj, judge)
         _drop_tolerance(obj, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop tolerances that are switched off and not in use."""
+        """Keep the stored status; drop tolerances if their gate is off and none is stored."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             _drop_tolerance(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return _validate_spec(obj["spec"], _bounds(obj, None, judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field; what was wrong before may stay so. Or the counts."""
+        """Validate the spec, tolerating what the stored one violates, or the counts of the status."""
         if judge.subresource == "status":
             return nonnegatives(new.get("status") or {}, "status", "currentReplicas", "desiredReplicas")
         return _validate_spec(new["spec"], _bounds(new, old, judge))
@@ -94,8 +97,11 @@ def _bounds(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _B
     if judge.caps.enabled("HPAScaleToZero") or before.get("minReplicas") == 0:
         bounds = replace(bounds, replicas_min=0)
     target, was = new["spec"].get("scaleTargetRef") or {}, before.get("scaleTargetRef") or {}
+    # Older servers accepted any apiVersion; an unchanged reference is not checked, so that stored objects stay
+    # writable.
     if old is not None and all(target.get(name) == was.get(name) for name in ("apiVersion", "kind")):
         bounds = replace(bounds, target=UNCHECKED)
+    # ReplicationController is the one scalable kind of the core group, whose apiVersion `v1` names no group.
     elif target.get("kind") == "ReplicationController":
         bounds = replace(bounds, target=GROUPLESS)
     described = [
@@ -124,6 +130,7 @@ def _validate_spec(spec: ReadOnlyObject, bounds: _Bounds) -> list[FieldError]:
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
         errors += validate_metric(metric, f"spec.metrics[{index}]", bounds.described)
+    # Without a pod there are no resource or pod metrics, so nothing would ever scale the workload up again.
     if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden("spec.metrics", detail))
@@ -172,7 +179,7 @@ _NIL = "<nil>"  # how a quantity that is not there prints
 
 
 def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of a HorizontalPodAutoscaler, of autoscaling/v2 or v1."""
+    """Return the table cells of an autoscaler of v2 or v1."""
     target = section(obj, "spec", "scaleTargetRef")
     return [
         name_of(obj),
@@ -186,14 +193,14 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _asked(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the target metrics; v1 has only one, whose target has a default."""
+    """Return the metric specs; v1 has only a CPU target, with a default."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "spec", "metrics")
     return [_cpu("target", number(obj, "spec", "targetCPUUtilizationPercentage") or CPU_PERCENT_DEFAULT)]
 
 
 def _reported(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the current metrics."""
+    """Return the metric statuses."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "status", "currentMetrics")
     percent = value_at(obj, "status", "currentCPUUtilizationPercentage")
@@ -207,14 +214,15 @@ def _cpu(role: str, percent: int) -> ReadOnlyObject:
 def _metrics(asked: Sequence[ReadOnlyObject], reported: Sequence[ReadOnlyObject]) -> str:
     if not asked:
         return NONE
-    answers = [*reported, *[{}] * (len(asked) - len(reported))]
-    shown = ", ".join(_metric(*pair) for pair in list(zip(asked, answers, strict=False))[:METRICS_SHOWN_MAX])
+    padded = [*reported, *[{}] * (len(asked) - len(reported))]
+    # A metric without a status yet is paired with an empty one, which prints as unknown.
+    shown = ", ".join(_metric(*pair) for pair in list(zip(asked, padded, strict=False))[:METRICS_SHOWN_MAX])
     left = len(asked) - METRICS_SHOWN_MAX
     return f"{shown} + {left} more..." if left > 0 else shown
 
 
 def _metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
-    """Return the current value and the target of one metric."""
+    """Return `current/target` of one metric."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, formatHPAMetrics
     match string(asked, "type"):
         case "External":
@@ -231,7 +239,7 @@ def _metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
 
 
 def _value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
-    """Return the average over pods if that is the target, else the plain value."""
+    """Return `current/target`: of the average if that is the target, else of the value."""
     if (average := value_at(asked, source, "target", "averageValue")) is not None:
         return f"{string(reported, source, 'current', 'averageValue', missing=UNKNOWN)}/{average} (avg)"
     current = UNKNOWN

@@ -1,4 +1,7 @@
-"""Metrics an autoscaler goes by, and the references it makes."""
+"""Validate metrics of autoscalers and the references to their targets.
+
+upstream 1.36: pkg/apis/autoscaling/validation/validation.go
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +13,8 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import formed, label
 from mockkube.api.validation.resource_names import validate_container_name
 
-# a type of metric, and the field that describes it, in the order upstream looks at the fields
+# The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is
+# set.
 _SOURCES: Final = {
     "Object": "object",
     "External": "external",
@@ -24,7 +28,7 @@ _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """How strictly the version in a reference is judged."""
+    """Options for validating the apiVersion of a reference."""
 
     empty_group: bool = False
     unchecked: bool = False
@@ -36,7 +40,7 @@ UNCHECKED: Final = Reference(unchecked=True)
 
 
 def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> list[FieldError]:
-    """Judge a reference to an object of any version."""
+    """Validate a reference to a scale target or described object."""
     errors: list[FieldError] = []
     for name in ("kind", "name"):
         value = reference.get(name)
@@ -48,7 +52,7 @@ def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> lis
 
 
 def validate_api_version(reference: ReadOnlyObject, rules: Reference) -> str | None:
-    """Say what is wrong with the version; None: nothing."""
+    """Return what is wrong with the apiVersion of a reference, or None."""
     version = reference.get("apiVersion", "")
     if rules.unchecked:
         return None
@@ -59,7 +63,7 @@ def validate_api_version(reference: ReadOnlyObject, rules: Reference) -> str | N
 
 
 def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[FieldError]:
-    """Judge a metric: its type, the one source that goes with it, and its target."""
+    """Validate the type, source and target of a metric."""
     kind = metric.get("type", "")
     errors = [] if kind else [required(f"{at}.type", "must specify a metric source type")]
     if kind not in _SOURCES:
@@ -68,6 +72,7 @@ def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[F
     if given:
         errors += _validate_source(metric[given[0]], given[0], f"{at}.{given[0]}", rules)
     expected = _SOURCES.get(kind)
+    # An unknown type is reported twice, as upstream does: once for itself and once when it looks for the source.
     if expected is None:
         errors.append(not_supported(f"{at}.type", kind, _TYPES))
     elif expected not in given:

@@ -1,4 +1,4 @@
-"""Scale: the size of a workload."""
+"""Printer columns of Scale."""
 
 from datetime import datetime
 

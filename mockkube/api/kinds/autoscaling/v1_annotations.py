@@ -1,4 +1,7 @@
-"""Metrics and behaviour of an autoscaler in the forms that v1 keeps in annotations: v1's own, and Go's internal one."""
+"""Convert metrics and behavior of autoscalers to and from annotations of autoscaling/v1.
+
+Metrics are written in types of v1, the behavior in Go's internal type.
+"""
 
 # upstream 1.36: pkg/apis/autoscaling/v1/conversion.go, k8s.io/api/autoscaling/v1/types.go
 
@@ -10,38 +13,38 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 
 class Unreadable(ValueError):
-    """An annotation does not hold what it should."""
+    """Annotation that does not hold what is expected."""
 
 
 _MEMBERS: Final = ("object", "pods", "resource", "containerResource", "external")
 
 
 def target_to_v1(metric: ReadOnlyObject) -> Object:
-    """What to measure and to reach, as v1 writes it."""
+    """Return a metric spec in the form of v1."""
     return _to_v1(metric, "target")
 
 
 def current_to_v1(metric: ReadOnlyObject) -> Object:
-    """What was measured, as v1 writes it."""
+    """Return a metric status in the form of v1."""
     return _to_v1(metric, "current")
 
 
 def target_from_v1(metric: Any) -> Object:
-    """What to measure and to reach, as v2 writes it; Unreadable when it is none."""
+    """Return a metric spec of v1 in the form of v2; raise if it is malformed."""
     return _from_v1(metric, "target", _target)
 
 
 def current_from_v1(metric: Any) -> Object:
-    """What was measured, as v2 writes it; Unreadable when it is none."""
+    """Return a metric status of v1 in the form of v2; raise if it is malformed."""
     return _from_v1(metric, "current", _current)
 
 
 def _to_v1(metric: ReadOnlyObject, side: str) -> Object:
-    written: Object = {"type": metric.get("type", "")}
+    result: Object = {"type": metric.get("type", "")}
     for member in _MEMBERS:
         if (source := metric.get(member)) is not None:
-            written[member] = _WRITERS[member](source, source.get(side) or {}, side)
-    return written
+            result[member] = _WRITERS[member](source, source.get(side) or {}, side)
+    return result
 
 
 def _write_object(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
@@ -59,6 +62,7 @@ def _write_pods(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Obj
 
 
 def _write_resource(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
+    # In a status of v1 the average is no pointer, so Go writes "0" for a missing one; in a spec it is left out.
     average = value.get("averageValue", "0" if side == "current" else None)
     parts = {f"{side}AverageUtilization": value.get("averageUtilization"), f"{side}AverageValue": average}
     return {"name": source.get("name", ""), **_given(**parts)}
@@ -87,7 +91,7 @@ _WRITERS: Final[Mapping[str, Callable[[ReadOnlyObject, ReadOnlyObject, str], Obj
 def _from_v1(metric: Any, side: str, value: Callable[[str, Object], Object]) -> Object:
     if not isinstance(metric, dict):
         raise Unreadable
-    read: Object = {"type": metric.get("type", "")}
+    result: Object = {"type": metric.get("type", "")}
     for member in _MEMBERS:
         source = metric.get(member)
         if source is None:
@@ -103,12 +107,12 @@ def _from_v1(metric: Any, side: str, value: Callable[[str, Object], Object]) -> 
             amounts["averageValue"] = quantity.canonical(source["averageValue"])
         if (percentage := source.get(f"{side}AverageUtilization")) is not None:
             amounts["averageUtilization"] = percentage
-        read[member] = {**_about(member, source), side: value(member, amounts)}
-    return read
+        result[member] = {**_about(member, source), side: value(member, amounts)}
+    return result
 
 
 def _about(member: str, source: ReadOnlyObject) -> Object:
-    """What a metric is about, without its value."""
+    """Return name, selector and described object of a metric."""
     if member in ("resource", "containerResource"):
         return {name: source[name] for name in ("name", "container") if name in source}
     selector = source.get("metricSelector" if member == "external" else "selector")
@@ -117,11 +121,12 @@ def _about(member: str, source: ReadOnlyObject) -> Object:
 
 
 def _target(member: str, amounts: Object) -> Object:
-    """A target with the type that v1 leaves to be told from what is given."""
+    """Return a target with its type, which v1 does not store: it follows from the amounts."""
     match member:
         case "object":
             if "averageValue" not in amounts:
                 return {"type": "Value", "value": amounts.get("value", "0")}
+            # v1 cannot leave `targetValue` out, so a zero there means that only the average is the target.
             whole = {} if amounts.get("value", "0") == "0" else {"value": amounts["value"]}
             return {"type": "AverageValue", **whole, "averageValue": amounts["averageValue"]}
         case "pods":
@@ -133,7 +138,7 @@ def _target(member: str, amounts: Object) -> Object:
 
 
 def _current(member: str, amounts: Object) -> Object:
-    """A measured value; what v1 cannot leave out is there."""
+    """Return a current value; a value that v1 always writes is zero if missing."""
     return {("value" if member in ("object", "external") else "averageValue"): "0", **amounts}
 
 
@@ -148,7 +153,7 @@ _POLICY: Final = (("Type", "type"), ("Value", "value"), ("PeriodSeconds", "perio
 
 
 def behavior_to_internal(behavior: ReadOnlyObject | None) -> Object | None:
-    """How fast to scale, with the names and all the fields of Go's internal type."""
+    """Return the behavior with the field names of Go's internal type."""
     if behavior is None:
         return None
     return {go: _rules_to_internal(behavior.get(name)) for go, name in _DIRECTIONS}
@@ -164,9 +169,10 @@ def _rules_to_internal(rules: ReadOnlyObject | None) -> Object | None:
 
 
 def behavior_from_internal(given: Any) -> Object:
-    """How fast to scale, as v2 writes it; nothing when it cannot be read. Go's decoder does not mind the case."""
+    """Return the behavior in the form of v2; empty if it is malformed."""
     if not isinstance(given, dict):
         return {}
+    # Go's JSON decoder matches field names without regard to case, and the annotation has been written in both forms.
     sides = {name.lower(): rules for name, rules in given.items()}
     if not all(isinstance(rules, dict | None) for rules in sides.values()):
         return {}

@@ -1,4 +1,7 @@
-"""The horizontal pod autoscaler between its versions: v1 knows one CPU target and keeps the rest in annotations."""
+"""Convert HorizontalPodAutoscaler between v1 and v2.
+
+v1 has one CPU target; everything else is kept in annotations. upstream 1.36: pkg/apis/autoscaling/v1/conversion.go
+"""
 
 from typing import Any, Final
 
@@ -19,18 +22,19 @@ _CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "m
 
 
 def to_v1(obj: ReadOnlyObject) -> Object:
-    """The autoscaler as v1 shows it."""
+    """Return the autoscaler in the form of v1."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     annotations = _others(obj["metadata"])
     metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
+    # Every CPU utilization metric is left out here, though v1 has a field for only the first, as upstream does.
     others = [metric for metric in metrics if _cpu(metric, "target") is None]
-    kept = (
+    annotation_values = (
         (_METRICS, [v1_annotations.target_to_v1(metric) for metric in others]),
         (_CURRENT, [v1_annotations.current_to_v1(metric) for metric in current]),
         (_BEHAVIOR, v1_annotations.behavior_to_internal(spec.pop("behavior", None))),
         (_CONDITIONS, [_ordered(condition) for condition in status.pop("conditions", None) or []]),
     )
-    annotations |= {name: orjson.dumps(value).decode() for name, value in kept if value}
+    annotations |= {name: orjson.dumps(value).decode() for name, value in annotation_values if value}
     for part, name, side, found in (
         (spec, "targetCPUUtilizationPercentage", "target", metrics),
         (status, "currentCPUUtilizationPercentage", "current", current),
@@ -44,7 +48,7 @@ def to_v1(obj: ReadOnlyObject) -> Object:
 
 
 def to_v2(obj: ReadOnlyObject) -> Object:
-    """The autoscaler as v2 shows it, what annotations kept in its place again, and what v1 leaves to v2 filled in."""
+    """Return the autoscaler in the form of v2, with annotations read back and defaults filled in."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     annotations = obj["metadata"].get("annotations", {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -63,12 +67,13 @@ def to_v2(obj: ReadOnlyObject) -> Object:
         reported = [_cpu_metric("current", {"averageUtilization": current})]
     conditions = _read_each(annotations, _CONDITIONS, dict)
     status |= {name: found for name, found in (("currentMetrics", reported), ("conditions", conditions)) if found}
+    # v1 objects are defaulted after conversion, since an 80 % CPU target would otherwise be added beside other metrics.
     complete_spec(spec)
     return _put_together(obj, _others(obj["metadata"]), spec, status)
 
 
 def _cpu(metric: ReadOnlyObject, side: str) -> int | None:
-    """The percentage of a metric that is about the utilisation of CPU; None of any other."""
+    """Return the CPU utilization percentage of a metric; None for other metrics."""
     resource = metric.get("resource") or {}
     if metric.get("type") != "Resource" or resource.get("name") != "cpu":
         return None
@@ -85,7 +90,8 @@ def _ordered(condition: ReadOnlyObject) -> Object:
 
 
 def _read(annotations: ReadOnlyObject, name: str) -> Any:
-    """What an annotation holds; None when it is absent or not JSON, which upstream passes over."""
+    """Return the JSON value of an annotation; None if it is absent or malformed."""
+    # Upstream ignores annotations it cannot parse: users can edit them, and conversion must not fail for that.
     try:
         return orjson.loads(annotations.get(name) or "null")
     except orjson.JSONDecodeError:
@@ -93,7 +99,7 @@ def _read(annotations: ReadOnlyObject, name: str) -> Any:
 
 
 def _read_each(annotations: ReadOnlyObject, name: str, read: Any) -> list[Object] | None:
-    """What an annotation lists, each item read; None when it is absent or cannot be read as a whole."""
+    """Return the parsed items of an annotation; None if it is absent or malformed."""
     given = _read(annotations, name)
     if not isinstance(given, list):
         return None

@@ -1,4 +1,4 @@
-"""CronJob: a job on a schedule."""
+"""CronJob: strategy, defaults, validation and printer columns."""
 
 import re
 from datetime import datetime
@@ -38,7 +38,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
-    """Allow concurrent jobs; the defaults of the jobs themselves apply when they are created."""
+    """Default a CronJob; the jobs themselves are defaulted when they are created."""
     spec = cron_job.setdefault("spec", {})
     spec.setdefault("concurrencyPolicy", "Allow")
     spec.setdefault("suspend", False)
@@ -49,6 +49,7 @@ def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
     default_template(job.setdefault("template", {}), caps)
 
 
+# The controller appends 11 characters, a dash and the time in minutes, to name a job of at most 63 characters.
 NAME_LENGTH_MAX: Final = 52
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
@@ -56,21 +57,21 @@ _TEMPLATE: Final = "spec.jobTemplate.spec"
 
 
 class CronJobStrategy(PodOwnerStrategy):
-    """A schedule; the time zone has a field of its own."""
+    """Strategy of CronJob."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
+        """Reset the status and drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         drop_disabled_template_fields(_pod_template(obj), None, judge.caps)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off."""
+        """Keep the stored status and drop fields of disabled gates."""
         if judge.subresource != "status":
             drop_disabled_template_fields(_pod_template(new), _pod_template(old), judge.caps)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge schedule and job, and that names of jobs can be made of this one."""
+        """Validate schedule, job template and the length of the name."""
         errors = _validate_spec(obj["spec"], None, self.rules(judge))
         name = obj["metadata"].get("name", "")
         if len(name) > NAME_LENGTH_MAX:
@@ -78,21 +79,22 @@ class CronJobStrategy(PodOwnerStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge schedule and job; nothing of the status."""
+        """Validate schedule and job template; the status is not validated."""
         return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], self.rules(judge))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of name and job."""
+        """Warn about the name and the job template."""
         return name_warnings(obj) + job_spec_warnings(_job_spec(obj), _TEMPLATE, judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a changed job, and of a time zone in the schedule."""
+        """Warn about a changed job template and about a time zone in the schedule."""
         if judge.subresource == "status":
             return []
         changed = new["metadata"].get("generation") != old["metadata"].get("generation")
         warnings = job_spec_warnings(_job_spec(new), _TEMPLATE, judge) if changed else []
         if "TZ" in new["spec"].get("schedule", ""):
             page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+            # `spec.spec` is upstream's text.
             text = "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see"
             warnings.append(f"{text} {page} for more details")
         return warnings
@@ -109,6 +111,8 @@ def _pod_template(obj: ReadOnlyObject) -> Object:
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     errors = _validate_schedule(spec, before) + nonnegatives(spec, "spec", "startingDeadlineSeconds")
     zone = spec.get("timeZone")
+    # An unchanged time zone is not looked up again: the zone database of this server may be older than the one that
+    # accepted it.
     if zone is not None and (before is None or before.get("timeZone") != zone):
         errors += _validate_zone(zone)
     errors += required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
@@ -129,6 +133,7 @@ def _validate_schedule(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> l
         return [required(at)]
     complaint = schedule_complaint(schedule)
     errors = [invalid(at, schedule, complaint)] if complaint else []
+    # Servers before 1.22 accepted TZ in a schedule, so a stored schedule may keep it.
     if "TZ" not in schedule:
         return errors
     if before is None or "TZ" not in before.get("schedule", ""):
@@ -143,6 +148,7 @@ def _validate_zone(zone: str) -> list[FieldError]:
     if not zone:
         return [invalid(at, zone, "timeZone must be nil or non-empty string")]
     unknown = invalid(at, zone, f"unknown time zone {zone}")
+    # The zone is looked up as a file, so path tricks are rejected first.
     if any(part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
         return [unknown]
     errors = []

@@ -1,4 +1,4 @@
-"""Schedules of cron jobs: whether they can be read, and if not, what a Go server says."""
+"""Validate schedules of cron jobs, with the error messages of the Go parser."""
 
 import re
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _DIGITS_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What a field may hold: numbers, and names for some of them."""
+    """Smallest and largest number of a field, and names for some numbers."""
 
     least: int
     most: int
@@ -49,11 +49,11 @@ _FIELDS: Final = (
 
 
 class _Unreadable(Exception):
-    """Carries the complaint."""
+    """Error that carries the parser's message."""
 
 
 def schedule_complaint(text: str) -> str | None:
-    """Say why the schedule cannot be read; None: it can."""
+    """Return why the schedule cannot be parsed, or None."""
     try:
         _read(text)
     except _Unreadable as complaint:
@@ -62,7 +62,7 @@ def schedule_complaint(text: str) -> str | None:
 
 
 def is_time_zone(name: str) -> bool:
-    """Say whether there is a time zone of that name."""
+    """Return whether a time zone of this name exists."""
     if name in ("", "UTC", "Local"):
         return True
     try:
@@ -90,6 +90,7 @@ def _read(text: str) -> None:
     if len(parts) != len(_FIELDS):
         raise _Unreadable(f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
     for part, bounds in zip(parts, _FIELDS, strict=True):
+        # Go's FieldsFunc drops empty parts, so `1,,2` and even a lone comma are accepted.
         for expression in filter(None, part.split(",")):
             _read_range(expression, bounds)
 
@@ -105,7 +106,7 @@ def _read_descriptor(text: str) -> None:
 
 
 def _is_duration(text: str) -> bool:
-    """Return whether Go reads a duration: one that fits in 64 bits of nanoseconds."""
+    """Return whether Go parses the text as a duration that fits in 64 bits of nanoseconds."""
     if text.lstrip("+-") == "0" and len(text) <= 2:
         return True
     if len(text) > _DURATION_LENGTH_MAX or not _DURATION.fullmatch(text):
@@ -127,6 +128,7 @@ def _read_range(expression: str, bounds: _Bounds) -> None:
     if len(steps) > 1:
         raise _Unreadable(f"too many slashes: {expression}")
     step = _read_integer(steps[0]) if steps else 1
+    # `N/step` means from N to the end.
     if steps and not high:
         end = bounds.most
     if start < bounds.least:
@@ -147,6 +149,7 @@ def _read_number(text: str, bounds: _Bounds) -> int:
 def _read_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    # A user may send thousands of digits, and int() takes quadratic time and raises past 4300 of them.
     number = int(text) if len(text.lstrip("+-0")) < _DIGITS_MAX else _INT64_MAX + 1
     if not -_INT64_MAX <= number <= _INT64_MAX:
         raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: value out of range")

@@ -1,4 +1,4 @@
-"""Indexes of an indexed job in their compressed form: `1,3-5,7`."""
+"""Parse the compressed indexes of indexed jobs, such as `1,3-5,7`."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _INTEGER: Final = re.compile("[-+]?[0-9]+")
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """Return how many there are; ValueError, in upstream's words, if they are not in form."""
+    """Return the number of indexes; raise ValueError, with upstream's message, if malformed."""
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateIndexesFormat
     last, total = None, 0
     for part in text.split(",") if text else ():
@@ -23,10 +23,12 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def common_index(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is in both; intervals out of form are passed over."""
+    """Return the first index that is in both lists, ignoring malformed intervals."""
     if not completed or not failed:
         return None
     done, lost = list(_intervals(completed, completions)), list(_intervals(failed, completions))
+    # Both lists are sorted, so they are merged like ordered intervals instead of being expanded: there may be 100,000
+    # indexes.
     while done and lost:
         (low, high), (start, end) = done[0], lost[0]
         if low <= end and start <= high:

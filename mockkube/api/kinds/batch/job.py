@@ -1,4 +1,7 @@
-"""Job: pods that end, and the selector it makes for itself."""
+"""Job: strategy, defaults, validation and printer columns.
+
+upstream 1.36: pkg/registry/batch/job/strategy.go
+"""
 
 import copy
 from datetime import datetime
@@ -38,13 +41,15 @@ from mockkube.features.versions import Version
 
 # upstream 1.36: pkg/apis/batch/v1/defaults.go
 _ENDLESS: Final = 2**31 - 1
+# First version in which podReplacementPolicy has no gate.
 _REPLACEMENT_FOR_ALL: Final = Version(1, 37)
-"""First version without a gate for podReplacementPolicy."""
 
 
 def default_job(job: Object, caps: Capabilities) -> None:
     """Default to one completion and a backoff limit of six."""
     spec = job.setdefault("spec", {})
+    # A job with parallelism but without completions is a work queue: any success completes it. So completions is
+    # defaulted only together with parallelism.
     if "parallelism" not in spec:
         spec["parallelism"] = 1
         spec.setdefault("completions", 1)
@@ -57,7 +62,8 @@ def default_job(job: Object, caps: Capabilities) -> None:
     template = spec.setdefault("template", {})
     labels = template.get("metadata", {}).get("labels")
     if labels:
-        # one map, as upstream: the labels that the strategy adds to the pods are those of the job too
+        # Upstream assigns the same Go map: labels that the strategy later adds to the template appear on the job, too.
+        # So this must not be a copy.
         job["metadata"].setdefault("labels", labels)
     default_failure_policy(spec)
     default_template(template, caps)
@@ -77,16 +83,16 @@ _GATED: Final = {
 
 
 class JobStrategy(PodOwnerStrategy):
-    """A task; while it is suspended its template may change a little."""
+    """Strategy of Job; generates labels and selector."""
 
     selectable = ("status.successful",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by how many pods succeeded."""
+        """Return the number of succeeded pods."""
         return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Make labels and selector, unless they are made by hand; drop what is switched off."""
+        """Generate labels and selector unless manualSelector is set; drop fields of disabled gates."""
         if not obj["spec"].get("manualSelector"):
             _generate_selector(obj)
         super().prepare_create(obj, judge)
@@ -98,34 +104,36 @@ class JobStrategy(PodOwnerStrategy):
             policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off and not in use."""
+        """Keep the stored status; drop fields of disabled gates that are not in use."""
         if judge.subresource != "status":
             _drop_disabled(new["spec"], old["spec"], judge)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge labels, selector and every field."""
+        """Validate generated labels, selector and every field."""
         return _validate(obj, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and what may not change; or the status."""
+        """Validate as on creation with immutable fields, or validate the status."""
         if judge.subresource == "status":
             return validate_job_status(new, old, judge)
         errors = _validate(new, old, self.rules(judge))
         return errors + _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_change(new, old, judge)
 
     def canonicalize(self, obj: Object) -> None:
-        """Label a job without labels like its pods: a server does so whenever it reads one."""
+        """Copy the template's labels to a job without labels."""
+        # Upstream defaults objects whenever it reads them from etcd, so the labels appear even if an update removed
+        # them.
         labels = template_labels(obj["spec"].get("template") or {})
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = labels
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of name and spec."""
+        """Warn about the name and the spec."""
         return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a changed spec."""
+        """Warn about a changed spec."""
         unchanged = new["metadata"].get("generation") == old["metadata"].get("generation")
         return [] if unchanged or judge.subresource == "status" else job_spec_warnings(new["spec"], "spec", judge)
 
@@ -140,6 +148,7 @@ def _generate_selector(obj: Object) -> None:
     spec, name, uid = obj["spec"], obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     metadata = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = metadata.setdefault("labels", {})
+    # Both generations of labels are set: clients still select by the unprefixed ones.
     for key, value in {LEGACY_NAME: name, JOB_NAME_LABEL: name, LEGACY_UID: uid, UID: uid}.items():
         labels.setdefault(key, value)
     selector = spec.get("selector") or {}
@@ -150,6 +159,7 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRu
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     errors = _validate_generated(obj, old)
     errors += _validate_spec(spec, old["spec"] if old else None, rules)
+    # Pods of an indexed job have the hostname `job-index`, which is longest for the last index.
     if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
         hostname = f"{name}-{spec['completions'] - 1}"
         if names.dns_label(hostname):
@@ -178,6 +188,7 @@ def _validate_generated(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list
     name, uid = obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     errors = [] if uid else [required("metadata.uid")]
     expected = {LEGACY_UID: uid, LEGACY_NAME: name}
+    # Jobs created before 1.27 have only the unprefixed labels and stay valid.
     if old is None or {JOB_NAME_LABEL, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
         expected |= {UID: uid, JOB_NAME_LABEL: name}
     labels = template_labels(spec.get("template") or {}) or {}
@@ -204,13 +215,13 @@ def _validate_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> 
     if spec.get("selector") != before.get("selector"):
         errors.append(invalid("spec.selector", selector_form(spec.get("selector")), _IMMUTABLE))
     errors += _validate_template_change(new, old, judge)
-    kept = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-    changed = [name for name in kept if spec.get(name) != before.get(name)]
+    immutable_fields = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+    changed = [name for name in immutable_fields if spec.get(name) != before.get(name)]
     return errors + [invalid(f"spec.{name}", _form(name, spec.get(name)), _IMMUTABLE) for name in changed]
 
 
 def _form(name: str, value: Any) -> Any:
-    """Print a field of the spec as a server does, whose internal objects have names of their own."""
+    """Return a field of the spec as error messages print it."""
     if not isinstance(value, dict):
         return value
     return _PRINTED[name](value)
@@ -254,29 +265,30 @@ def _validate_completions(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[
         return []
     if spec.get("completionMode") != INDEXED:
         return [invalid("spec.completions", completions, _IMMUTABLE)]
+    # An elastic indexed job changes completions and parallelism together.
     if completions is None or completions == spec.get("parallelism"):
         return []
     return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
 
 
 def _may_change_template(old: ReadOnlyObject) -> bool:
-    """Say whether the job rests, and nothing of it runs any more."""
+    """Return whether the job is suspended and no pod of it is active any more."""
     status = old.get("status") or {}
-    rests = "startTime" not in status or is_true(status.get("conditions"), "Suspended")
-    return bool(old["spec"].get("suspend")) and rests and not status.get("active")
+    is_idle = "startTime" not in status or is_true(status.get("conditions"), "Suspended")
+    return bool(old["spec"].get("suspend")) and is_idle and not status.get("active")
 
 
 def _validate_template_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validatePodTemplateUpdate
-    suspended, free = bool(old["spec"].get("suspend")), _may_change_template(old)
+    suspended, mutable = bool(old["spec"].get("suspend")), _may_change_template(old)
     template, before = new["spec"].get("template") or {}, old["spec"].get("template") or {}
     if judge.caps.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
-        directed = free
+        directives_mutable = mutable
     else:
-        directed = suspended and "startTime" not in (old.get("status") or {})
-    if directed:
+        directives_mutable = suspended and "startTime" not in (old.get("status") or {})
+    if directives_mutable:
         before = _with_directives(before, template)
-    if suspended and free and judge.caps.enabled("MutablePodResourcesForSuspendedJobs"):
+    if suspended and mutable and judge.caps.enabled("MutablePodResourcesForSuspendedJobs"):
         pod = template.get("spec") or {}
         if pod == _with_resources(before.get("spec") or {}, pod):
             return []
@@ -285,7 +297,7 @@ def _validate_template_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: J
 
 
 def _with_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the old template with what the new one says of scheduling, labels and annotations."""
+    """Return the old template with scheduling directives, labels and annotations of the new one."""
     old, new = before.get("spec") or {}, template.get("spec") or {}
     pod = {name: value for name, value in old.items() if name not in _DIRECTIVES}
     pod |= {name: new[name] for name in _DIRECTIVES if name in new and name != "affinity"}
@@ -304,7 +316,7 @@ _DIRECTIVES: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGate
 
 
 def _with_resources(before: ReadOnlyObject, pod: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the old pod with the resources the new one gives to containers of the same name."""
+    """Return the old pod spec with the new resources of containers of the same name."""
     result = copy.deepcopy(dict(before))
     for kind in ("containers", "initContainers"):
         old, new = result.get(kind) or [], pod.get(kind) or []
@@ -330,15 +342,16 @@ def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _status(obj: ReadOnlyObject) -> str:
-    """Return the most important condition; deletion ranks above conditions that can still change."""
+    """Return the most important condition of a job."""
     if has_condition(obj, "Complete"):
         return "Complete"
     if has_condition(obj, "Failed"):
         return "Failed"
+    # A deletion ranks above conditions that can still change, but below the terminal ones.
     if is_deleting(obj):
         return "Terminating"
-    passing = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
-    return next((kind for kind in passing if has_condition(obj, kind)), "Running")
+    transient = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((kind for kind in transient if has_condition(obj, kind)), "Running")
 
 
 def _completions(obj: ReadOnlyObject) -> str:

@@ -1,4 +1,4 @@
-"""The spec of a job, alone or in a cron job: how often, how parallel, and what a failure means."""
+"""Validate the spec of a job, alone or in the template of a cron job."""
 
 from collections.abc import Collection
 from typing import Final
@@ -36,6 +36,8 @@ def default_failure_policy(spec: Object) -> None:
 INDEXED: Final = "Indexed"
 PARALLELISM_MAX: Final = 100_000
 FAILED_INDEXES_MAX: Final = 100_000
+# Above this number, completed and failed indexes could make the status too large for etcd, so that parallelism and
+# failed indexes have lower limits.
 MANY_COMPLETIONS: Final = 100_000
 MANY_PARALLELISM_MAX: Final = 10_000
 MANY_FAILED_INDEXES_MAX: Final = 10_000
@@ -65,7 +67,7 @@ _COUNTS: Final = (
 def validate_job_spec(
     spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateRules
 ) -> list[FieldError]:
-    """Judge every field but the selector."""
+    """Validate every field but the selector."""
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateJobSpec
     errors = nonnegatives(spec, at, *_COUNTS, "maxFailedIndexes")
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
@@ -87,7 +89,7 @@ def validate_job_spec(
 
 
 def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
-    """Warn of more than can be kept track of, and of the template."""
+    """Warn about indexes that may not be trackable, and about the pod template."""
     warnings = []
     many = (spec.get("completions") or 0) > MANY_COMPLETIONS and (spec.get("parallelism") or 0) > MANY_PARALLELISM_MAX
     if spec.get("completionMode") == INDEXED and many:
@@ -168,6 +170,7 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     if conditions:
         errors += _validate_conditions(conditions, f"{at}.onPodConditions")
     if codes is not None and conditions:
+        # These two are upstream's only errors of a type without a value.
         detail = "specifying both OnExitCodes and OnPodConditions is not supported"
         errors.append(FieldError(at, detail))
     if codes is None and not conditions:
@@ -259,6 +262,8 @@ def _validate_replacement(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     policy = spec.get("podReplacementPolicy")
     if policy is None:
         return []
+    # With a pod failure policy a failed pod is replaced only after its phase is final, since the policy reads exit
+    # codes.
     return one_of(policy, at, _REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENTS)
 
 
@@ -268,6 +273,7 @@ def _validate_restarts(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         return [required(at, 'valid values: "OnFailure", "Never"')]
     if policy not in ("OnFailure", "Never"):
         return [not_supported(at, policy, ("OnFailure", "Never"))]
+    # The kubelet would restart containers in place, and the policy would never see a failed pod.
     if spec.get("podFailurePolicy") is not None and policy != "Never":
         return [invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified')]
     return []

@@ -1,4 +1,4 @@
-"""The status of a job: what a controller may say of it, and take back."""
+"""Validate updates of a job's status."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _CONDITIONS: Final = "status.conditions"
 
 
 class _Side:
-    """One state of a job: its conditions, read once."""
+    """Conditions and status of one state of a job, read once."""
 
     __slots__ = ("active", "complete", "failed", "spec", "status", "succeeding", "targeted")
 
@@ -34,15 +34,19 @@ class _Side:
 
 
 def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    """Judge a change of the status."""
+    """Validate a change of the status."""
     # upstream 1.36: pkg/registry/batch/job/strategy.go, getStatusValidationOptions
     now, was = _Side(new), _Side(old)
     errors = nonnegatives(now.status, "status", "active", "succeeded", "failed", "ready", "terminating")
     errors += _validate_uncounted(now)
+    # With JobManagedBy third parties write the status, so the transitions that only upstream's own controller made are
+    # checked.
     strict = judge.caps.enabled("JobManagedBy")
     if strict:
         errors += _validate_completion(now, was) + _validate_end(now, was)
         errors += _validate_indexes(now, was) + _validate_pods(now, was)
+    # Since JobPodReplacementPolicy and JobManagedBy the controller sets SuccessCriteriaMet for every job, not only for
+    # indexed jobs with a success policy.
     extended = strict or judge.caps.enabled("JobPodReplacementPolicy") or was.succeeding
     errors += _validate_success(now, extended=extended)
     if strict:
@@ -79,6 +83,7 @@ def _validate_uncounted(now: _Side) -> list[FieldError]:
 
 def _validate_completion(now: _Side, was: _Side) -> list[FieldError]:
     done, started = now.status.get("completionTime"), now.status.get("startTime")
+    # Each rule is checked only if one of its inputs changed, so that a stored status that violates it stays writable.
     completing = now.complete != was.complete
     errors = []
     if (completing or now.failed != was.failed) and now.complete and now.failed:
@@ -107,6 +112,7 @@ def _validate_end(now: _Side, was: _Side) -> list[FieldError]:
         errors.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
     if (ending or _changed(now, was, "active")) and now.active > 0 and now.finished:
         errors.append(invalid("status.active", now.active, "active>0 is invalid for finished job"))
+    # A suspended job with nothing to complete finishes without ever having started.
     nothing_to_do = now.spec.get("suspend") is True and now.spec.get("completions") == 0
     starting = (ending or _changed(now, was, "startTime")) and not nothing_to_do
     if starting and now.finished and "startTime" not in now.status:
@@ -185,6 +191,7 @@ def _validate_counters(now: _Side, was: _Side) -> list[FieldError]:
     )
     errors = [_condition(f"cannot disable the terminal {name}=True condition") for name, had, has in ended if had > has]
     spec = now.spec
+    # Scaling an elastic indexed job down removes completed indexes, which lowers `succeeded`.
     elastic = spec.get("completionMode") == INDEXED and spec.get("completions") == spec.get("parallelism")
     counters = ("failed",) if elastic else ("failed", "succeeded")
     fallen = ((name, now.status.get(name, 0)) for name in counters if now.status.get(name, 0) < was.status.get(name, 0))
@@ -192,6 +199,7 @@ def _validate_counters(now: _Side, was: _Side) -> list[FieldError]:
     done, before = now.status.get("completionTime"), was.status.get("completionTime")
     if done is not None and before is not None and done != before:
         errors.append(invalid("status.completionTime", done, "field is immutable"))
+    # The controller resets startTime when a suspended job resumes.
     resuming = is_true(was.status.get("conditions"), "Suspended") and is_false(
         now.status.get("conditions"), "Suspended"
     )

@@ -1,4 +1,7 @@
-"""CertificateSigningRequest: a request, who asks, and what was decided."""
+"""CertificateSigningRequest: strategy, validation and printer columns.
+
+upstream 1.36: pkg/apis/certificates/validation/validation.go
+"""
 
 import base64
 import json
@@ -22,8 +25,8 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 SECONDS_MIN: Final = 600
 LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
+# Fields of the spec that the server sets from the authenticated user.
 _REQUESTER: Final = ("username", "uid", "groups", "extra")
-"""What the server says of who asks."""
 _USAGES: Final = tuple(
     sorted(
         (
@@ -41,29 +44,33 @@ _CONDITIONS: Final = "status.conditions"
 
 
 class CertificateSigningRequestStrategy(StatusStrategy):
-    """A request that never changes; conditions come by `approval`, the certificate by `status`."""
+    """Strategy of CertificateSigningRequest; the spec is immutable.
+
+    Conditions are written through `approval`, the certificate through `status`.
+    """
 
     tracks_generation = False
     keeps_requester = True
     selectable = ("spec.signerName",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by signer."""
+        """Return the signer name."""
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Any step in a path will do."""
+        """Require a path segment, which is all that upstream requires here."""
         return names.path_segment(name)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; who asks is whom the server knows them to be."""
+        """Reset the status and set the requester from the authenticated user."""
         super().prepare_create(obj, judge)
         for name in _REQUESTER:
             obj["spec"].pop(name, None)
+        # Signers trust these fields, so what the client sent in them is discarded above.
         obj["spec"].update(judge.requester)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the spec, and of the status what the subresource may not touch."""
+        """Keep the stored spec, and what the written subresource must not change of the status."""
         new["spec"] = old["spec"]
         before = old.get("status") or {}
         match judge.subresource:
@@ -79,11 +86,11 @@ class CertificateSigningRequestStrategy(StatusStrategy):
                 new["status"] = before
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge request, usages and signer."""
+        """Validate request, usages and signer."""
         return _validate(obj, None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and what was decided."""
+        """Validate as on creation, and changes of conditions and certificate."""
         errors = _validate(new, old)
         for kind in _FINAL:
             if len(_of_kind(new, kind)) < len(_of_kind(old, kind)):
@@ -105,6 +112,8 @@ def _keep_decisions(new: Object, old: ReadOnlyObject) -> None:
     for kind in _DECISIONS:
         before, given = _of_kind(old, kind), _conditions(new)
         places = [index for index, each in enumerate(given) if each.get("type") == kind]
+        # A status update that adds or removes a decision is left alone here, so that validation rejects it instead of
+        # silently reverting it.
         if len(places) == len(before):
             for place, condition in zip(places, before, strict=True):
                 given[place] = dict(condition)
@@ -137,6 +146,7 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldErro
         errors.append(invalid("spec.expirationSeconds", seconds, detail))
     errors += _validate_conditions(obj, old)
     issued, earlier = _certificate(obj), _certificate(old or {})
+    # A malformed certificate of an older server may be replaced by another malformed one.
     if old is None or (issued != earlier and _certificate_complaint(earlier) is None):
         complaint = _certificate_complaint(issued)
         if complaint:
@@ -146,6 +156,7 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldErro
 
 def _validate_usages(usages: list[str], before: list[str]) -> list[FieldError]:
     errors = [] if usages else [required("spec.usages")]
+    # Each rule is skipped if the stored request violates it.
     if all(usage in _USAGES for usage in before):
         unknown = ((index, usage) for index, usage in enumerate(usages) if usage not in _USAGES)
         errors += [not_supported(f"spec.usages[{index}]", usage, _USAGES) for index, usage in unknown]
@@ -205,7 +216,7 @@ def _certificate(obj: ReadOnlyObject) -> Any:
 
 
 def parse_request(encoded: str) -> x509.CertificateSigningRequest:
-    """Read what `spec.request` holds; ValueError, with what is wrong, if it is no request."""
+    """Parse `spec.request`; raise ValueError with upstream's message if it is malformed."""
     # upstream 1.36: pkg/apis/certificates/helpers.go, ParseCSR
     text = base64.b64decode(encoded)
     if b"-----BEGIN CERTIFICATE REQUEST-----" not in text:
@@ -217,12 +228,12 @@ def parse_request(encoded: str) -> x509.CertificateSigningRequest:
 
 
 def common_name(request: x509.CertificateSigningRequest) -> str:
-    """Return whom a request is for."""
+    """Return the common name of the request's subject: the user name."""
     return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
 def organizations(request: x509.CertificateSigningRequest) -> list[str]:
-    """Return the groups of whom a request is for."""
+    """Return the organizations of the request's subject: the groups."""
     return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
@@ -265,8 +276,9 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _progress(obj: ReadOnlyObject) -> str:
-    """Return the decision, denials first, and whether a certificate was issued."""
+    """Return the decision, with Failed and Issued if they apply."""
     kinds = {string(found, "type") for found in sections(obj, "status", "conditions")}
+    # Both conditions are possible on objects of older servers; the denial counts.
     words = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     if "Failed" in kinds:
         words.append("Failed")

@@ -1,4 +1,4 @@
-"""ClusterTrustBundle: certificates of authorities that pods may trust, of one signer or of none."""
+"""ClusterTrustBundle: strategy, validation and printer columns."""
 
 import base64
 import binascii
@@ -30,22 +30,22 @@ _HEADERS: Final = re.compile(r"(?:[^\n:]+:[^\n]*\n)+\s*")
 
 
 class ClusterTrustBundleStrategy(Strategy):
-    """A bundle whose name begins with its signer's; an update must know what it overwrites."""
+    """Strategy of ClusterTrustBundle; its name begins with that of its signer."""
 
     allow_unconditional_update = False
     selectable = ("spec.signerName",)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Leave the name to `validate_create`: it depends on the signer."""
+        """Accept any name; validate_create checks it against the signer."""
         return []
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge name, signer and certificates."""
+        """Validate name, signer and certificates."""
         # upstream 1.36: pkg/apis/certificates/validation/validation.go, ValidateClusterTrustBundle
         return _validate_signer(obj) + _validate_certificates(obj["spec"].get("trustBundle", ""))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, unchanged certificates apart; refuse another signer."""
+        """Validate as on creation, except unchanged certificates; reject another signer."""
         text = new["spec"].get("trustBundle", "")
         errors = _validate_signer(new)
         if text != old["spec"].get("trustBundle", ""):
@@ -54,7 +54,7 @@ class ClusterTrustBundleStrategy(Strategy):
         return errors + immutable({"signerName": signer}, {"signerName": before}, "signerName", "spec")
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by signer."""
+        """Return the signer name."""
         return {"spec.signerName": obj["spec"].get("signerName", "")}
 
 
@@ -88,6 +88,7 @@ def _validate_certificates(text: str) -> list[FieldError]:
         if complaint := _complaint(kind, has_headers, content):
             errors.append(invalid(_AT, _HIDDEN, f"entry {index} {complaint}"))
         found.setdefault(content, []).append(index)
+    # Upstream looks for duplicates only once every block is a certificate.
     if errors:
         return errors
     if not found:
@@ -98,7 +99,8 @@ def _validate_certificates(text: str) -> list[FieldError]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool, bytes]]:
-    """Yield type, presence of headers and content of each block; what is no block is passed over."""
+    """Yield type, presence of headers and content of each PEM block."""
+    # Go's pem.Decode skips text between blocks and blocks it cannot decode, so they are no error here.
     for block in _BLOCK.finditer(text):
         body = block["body"]
         headers = _HEADERS.match(body)

@@ -1,4 +1,4 @@
-"""PodCertificateRequest: a certificate for a pod."""
+"""PodCertificateRequest: defaults and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_pod_certificate_request(request: Object, caps: Capabilities) -> None:
-    """Default the maximum expiration to a day."""
+    """Default the maximum expiration to one day."""
     # upstream 1.36: pkg/apis/certificates/v1beta1/zz_generated.defaults.go
     request.setdefault("spec", {}).setdefault("maxExpirationSeconds", 24 * 60 * 60)
 
@@ -23,7 +23,7 @@ _OUTCOMES = ("Issued", "Denied", "Failed")
 
 
 def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of a PodCertificateRequest; the last of its exclusive conditions counts."""
+    """Return the table cells of a PodCertificateRequest; its conditions are mutually exclusive."""
     kinds = [string(found, "type") for found in sections(obj, "status", "conditions")]
     outcomes = [kind for kind in kinds if kind in _OUTCOMES]
     return [

@@ -1,4 +1,4 @@
-"""Names of signers: a domain, a slash, a path."""
+"""Validate signer names, which have the form `domain/path`."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ _LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
 
 
 def validate_signer_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a signer."""
+    """Validate a signer name."""
     # upstream 1.36: pkg/apis/core/validation/names.go
     if not name:
         return [required(at)]
@@ -28,7 +28,7 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
 
 
 def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
-    """Complain about the first part that is not in form."""
+    """Report the first part that the rule rejects."""
     for part in text.split("."):
         complaints = rule(part)
         if complaints:

@@ -1,4 +1,7 @@
-"""Lease and LeaseCandidate: who leads, for how long, and who would."""
+"""Lease and LeaseCandidate: strategies, validation and printer columns.
+
+upstream 1.36: pkg/apis/coordination/validation/validation.go
+"""
 
 import re
 from datetime import datetime
@@ -21,27 +24,28 @@ _SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?
 
 
 class LeaseStrategy(Strategy):
-    """A lock that expires; a PUT may create it, and must know what it overwrites."""
+    """Strategy of Lease; a PUT may create it and needs a resourceVersion."""
 
     native = False
+    # kubelets renew with one PUT; a blind overwrite could steal a lock, hence no unconditional update.
     allow_create_on_update = True
     allow_unconditional_update = False
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what coordinated election would need."""
+        """Drop the fields of coordinated leader election if its gate is off."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
             for name in _GATED:
                 obj.get("spec", {}).pop(name, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop what coordinated election would need, unless it is in use."""
+        """Drop the fields of coordinated leader election if its gate is off and they are not stored."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
             for name in _GATED:
                 if name not in (old.get("spec") or {}):
                     new.get("spec", {}).pop(name, None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge durations and strategy."""
+        """Validate durations and strategy."""
         spec = obj.get("spec") or {}
         seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
         errors = []
@@ -56,23 +60,23 @@ class LeaseStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the new lease as on creation."""
+        """Validate as on creation."""
         return self.validate_create(new, judge)
 
 
 class LeaseCandidateStrategy(Strategy):
-    """Somebody who would lead."""
+    """Strategy of LeaseCandidate."""
 
     native = False
     allow_create_on_update = True
     allow_unconditional_update = False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A candidate is named like a file."""
+        """Validate the name as a ConfigMap key."""
         return names.config_map_key(name)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge versions and strategy."""
+        """Validate versions and strategy."""
         spec = obj.get("spec") or {}
         errors = [] if spec.get("leaseName") else [required("spec.leaseName")]
         emulated, binary = spec.get("emulationVersion", ""), spec.get("binaryVersion", "")
@@ -91,12 +95,13 @@ class LeaseCandidateStrategy(Strategy):
         return errors + _validate_strategy(strategy, "spec.strategy")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the new candidate, and that it stays with its lease."""
+        """Validate as on creation, and that the lease name is unchanged."""
         errors = self.validate_create(new, judge)
         return errors + immutable(new.get("spec") or {}, old.get("spec") or {}, "leaseName", "spec")
 
 
 def _validate_strategy(strategy: str, at: str) -> list[FieldError]:
+    # The doubled `.strategy` of the path is upstream's.
     if "/" in strategy:
         return qualified(strategy, f"{at}.strategy")
     return [] if strategy == _OLDEST else [not_supported(f"{at}.strategy", strategy, (_OLDEST,))]
@@ -107,7 +112,7 @@ def _validate_version(text: str, at: str) -> list[FieldError]:
 
 
 def _parse(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
-    """Read a version so that versions compare; zero when it is none."""
+    """Return a sort key of a semantic version; that of 0.0.0 if it is malformed."""
     match = _SEMVER.fullmatch(text)
     if match is None:
         return 0, 0, 0, True, []

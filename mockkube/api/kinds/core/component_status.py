@@ -1,4 +1,4 @@
-"""ComponentStatus: deprecated health of scheduler, controller manager and etcd."""
+"""ComponentStatus: printer columns."""
 
 from datetime import datetime
 from typing import Final

@@ -1,4 +1,4 @@
-"""ConfigMap: keys, size, and what `immutable` freezes."""
+"""ConfigMap: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -18,10 +18,10 @@ FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 class ConfigMapStrategy(Strategy):
-    """Plain data, frozen once it says so."""
+    """Strategy of ConfigMap."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge keys and size."""
+        """Validate keys and total size."""
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors: list[FieldError] = []
         for key in data:
@@ -30,18 +30,19 @@ class ConfigMapStrategy(Strategy):
                 errors.append(invalid(keyed("data", key), key, "duplicate of key present in binaryData"))
         for key in binary:
             errors += formed_key(key, "binaryData")
+        # The limit is in bytes; ASCII texts are counted without encoding a copy of them.
         size = sum(len(text) if text.isascii() else len(text.encode()) for text in data.values())
         if size + sum(map(decoded_bytes, binary.values())) > DATA_BYTES_MAX:
             errors.append(too_long("", DATA_BYTES_MAX))
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse changes of what is frozen."""
+        """Reject changes of an immutable object, and validate as on creation."""
         return frozen(new, old, "data", "binaryData") + self.validate_create(new, judge)
 
 
 def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldError]:
-    """Complain about changes to an object that has been declared immutable."""
+    """Reject changes to an object that has been declared immutable."""
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [forbidden("immutable", FROZEN)]
@@ -49,13 +50,14 @@ def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldE
 
 
 def formed_key(key: str, at: str) -> list[FieldError]:
-    """Complain about a key that could not be a file's name."""
+    """Validate a key of a ConfigMap or Secret, which must be usable as a file name."""
+    # Identifiers are valid keys: this shortcut spares most keys the regular expression.
     plain = key.isascii() and key.isidentifier() and len(key) < names.SUBDOMAIN_LENGTH_MAX
     return [] if plain else formed(key, keyed(at, key), names.config_map_key)
 
 
 def decoded_bytes(base64: str | None) -> int:
-    """Return how many bytes a base64 text stands for; null stands for none."""
+    """Return the number of bytes that a base64 text decodes to."""
     return 0 if base64 is None else len(base64) // 4 * 3 - base64.count("=", -2)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: addresses and ports in subsets."""
+"""Endpoints: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -30,20 +30,21 @@ _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 
 
 class EndpointsStrategy(Strategy):
-    """Where a service is found; a PUT may create it."""
+    """Strategy of Endpoints; a PUT may create them."""
 
     allow_create_on_update = True
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every subset."""
+        """Validate every subset."""
         return _validate_subsets(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge subsets that changed."""
+        """Validate the subsets if they changed."""
         return [] if new.get("subsets") == old.get("subsets") else _validate_subsets(new, judge)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of addresses written oddly, unless the controller wrote them."""
+        """Warn about ambiguous addresses, unless the endpoint controller wrote them."""
+        # The controller copies addresses from pods; its user could not react to a warning.
         if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) == "endpoint-controller":
             return []
         return [
@@ -103,14 +104,16 @@ def endpoints_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _endpoints(obj: ReadOnlyObject) -> str:
-    """Return every address with every port of its subset; subsets without ports give bare addresses."""
+    """Return every address with every port; bare addresses for subsets without ports."""
     subsets = sections(obj, "subsets")
-    found: list[str] = []
+    addresses_and_ports: list[str] = []
     for subset in subsets:
         addresses = [string(address, "ip") for address in sections(subset, "addresses")]
         ports = sections(subset, "ports")
-        found += addresses if not ports else [_joined(ip, number(port, "port")) for port in ports for ip in addresses]
-    return shortened(found, len(found), empty="" if subsets else NONE)
+        addresses_and_ports += (
+            addresses if not ports else [_joined(ip, number(port, "port")) for port in ports for ip in addresses]
+        )
+    return shortened(addresses_and_ports, len(addresses_and_ports), empty="" if subsets else NONE)
 
 
 def _joined(ip: str, port: int) -> str:

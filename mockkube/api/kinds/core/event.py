@@ -1,4 +1,4 @@
-"""Event: one kind behind two groups, which judge it by different rules."""
+"""Event of the core group and of events.k8s.io: strategies, conversion, printer columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,13 +51,14 @@ def core_from_events(obj: Object) -> Object:
 
 _OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
+# `reason` is listed twice because upstream checks it twice.
 _BEFORE_TIME: Final = ("reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type")
 _AFTER_TIME: Final = ("action", "related", "reportingController", "reportingInstance")
 _STORED_NAMES: Final = {"reportingController": "reportingComponent"}
 
 
 class EventStrategy(Strategy):
-    """What happened to an object, as the core group judges it: hardly."""
+    """Strategy of Event in the core group, which validates little."""
 
     native = False
     allow_create_on_update = True
@@ -68,15 +69,16 @@ class EventStrategy(Strategy):
         "source",
         "type",
     )
+    # Name of the reporting controller's field in this group.
     reporter = "reportingComponent"
-    """What this group calls the controller that reports."""
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A name is judged as a step in a path, which is all that upstream asks here."""
+        """Require a path segment, which is all that upstream requires here."""
         return names.path_segment(name)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by what it is about, and who says so: under the names of both groups, which share what is stored."""
+        """Return reason, type, source and involved object, under the names of both groups."""
+        # Both groups share stored objects and hence these fields; `selectable` says which names a group accepts.
         involved, reporter = obj.get("involvedObject") or {}, obj.get("reportingComponent", "")
         fields = {
             "reason": obj.get("reason", ""),
@@ -90,19 +92,22 @@ class EventStrategy(Strategy):
         return fields
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge where the event stands and, when it has a time of its own, who reported it."""
+        """Validate the namespace and, if eventTime is set, the reporting controller."""
         errors = self._validate_namespace(obj)
         if obj.get("eventTime"):
             errors += self._validate_report(obj)
         return errors + formed(obj["metadata"].get("namespace", ""), "namespace", names.dns_subdomain)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the change as a creation."""
+        """Validate as on creation."""
+        # The class is named, so that the stricter creation rules of the subclass do not apply to updates.
         return EventStrategy.validate_create(self, new, judge)
 
     def _validate_namespace(self, obj: ReadOnlyObject) -> list[FieldError]:
         namespace = obj["metadata"].get("namespace", "")
         about = (obj.get("involvedObject") or {}).get("namespace", "")
+        # Events about cluster-scoped objects live in `default`; new-style ones may live in `kube-system`, too. Upstream
+        # checks only that a new-style event has some namespace.
         if obj.get("eventTime"):
             belongs = bool(about) or namespace in ("default", "kube-system")
         else:
@@ -119,7 +124,7 @@ class EventStrategy(Strategy):
 
 
 class EventsEventStrategy(EventStrategy):
-    """The same, as the group events.k8s.io judges it: by its own time, and for ever."""
+    """Strategy of Event in events.k8s.io: eventTime is required, only the series may change."""
 
     # upstream 1.36: pkg/apis/events/v1/conversion.go
     native = True
@@ -127,11 +132,11 @@ class EventsEventStrategy(EventStrategy):
     reporter = "reportingController"
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A DNS subdomain."""
+        """Require a DNS subdomain."""
         return names.dns_subdomain(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Ask for a time, and refuse what the old form alone has."""
+        """Require eventTime, and reject fields that only core/v1 events use."""
         errors = super().validate_create(obj, judge) + _validate_series(obj)
         if not obj.get("eventTime"):
             errors.append(required("eventTime"))
@@ -140,7 +145,7 @@ class EventsEventStrategy(EventStrategy):
         return errors + [invalid(name, "", "needs to be unset") for name in _UNSET if obj.get(name)]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Let only the series change."""
+        """Reject changes of anything but the series."""
         errors = super().validate_update(new, old, judge)
         if new.get("series") != old.get("series"):
             errors += _validate_series(new)
@@ -169,7 +174,7 @@ def _validate_series(obj: ReadOnlyObject) -> list[FieldError]:
 
 
 def _shown(obj: ReadOnlyObject, name: str) -> object:
-    """Print a field as a Go server does, whose internal objects have names of their own."""
+    """Return a field as error messages print it."""
     value = obj.get(name)
     match name:
         case "involvedObject" | "related":
@@ -237,15 +242,15 @@ def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _first_seen(obj: ReadOnlyObject, shape: Shape, now: datetime) -> str:
-    seen = since(string(obj, shape.first), now)
-    return since(string(obj, "eventTime"), now) if seen == UNKNOWN else seen
+    first = since(string(obj, shape.first), now)
+    return since(string(obj, "eventTime"), now) if first == UNKNOWN else first
 
 
 def _last_seen(obj: ReadOnlyObject, shape: Shape, now: datetime, first: str) -> str:
     if value_at(obj, "series") is not None:
         return since(string(obj, "series", "lastObservedTime"), now)
-    seen = since(string(obj, shape.last), now)
-    return first if seen == UNKNOWN else seen
+    last = since(string(obj, shape.last), now)
+    return first if last == UNKNOWN else last
 
 
 def _count(obj: ReadOnlyObject, shape: Shape) -> int:

@@ -1,4 +1,7 @@
-"""LimitRange: least, most and usual amounts per pod, container or claim."""
+"""LimitRange: strategy, defaults and validation.
+
+upstream 1.36: pkg/apis/core/validation/validation.go, ValidateLimitRange
+"""
 
 from dataclasses import dataclass
 from math import inf, nan
@@ -17,7 +20,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_limit_range(limit_range: Object, caps: Capabilities) -> None:
-    """Derive container defaults from their bounds."""
+    """Default the limits and requests of containers from max and min."""
     for item in limit_range.get("spec", {}).get("limits") or ():
         if item.get("type") == "Container":
             _default_container_limits(item)
@@ -39,18 +42,18 @@ _MILLI_MAX: Final = (2**63 - 1) // 1000
 
 
 class LimitRangeStrategy(Strategy):
-    """Limits; a PUT may create them."""
+    """Strategy of LimitRange; a PUT may create it."""
 
     allow_create_on_update = True
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Name what has no name."""
+        """Name a LimitRange without a name after its uid."""
         super().prepare_create(obj, judge)
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = obj["metadata"]["uid"]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge each limit, and that no type occurs twice."""
+        """Validate each limit, and that no type occurs twice."""
         errors: list[FieldError] = []
         seen: set[str] = set()
         for index, limit in enumerate((obj.get("spec") or {}).get("limits") or []):
@@ -63,7 +66,7 @@ class LimitRangeStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the new limits as on creation."""
+        """Validate as on creation."""
         return self.validate_create(new, judge)
 
 
@@ -76,21 +79,29 @@ def _validate_type(kind: str, at: str) -> list[FieldError]:
 
 def _validate_limit(limit: ReadOnlyObject, kind: str, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    judged = ["max", "min"]
+    fields = ["max", "min"]
     if kind == "Pod":
         detail = "may not be specified when `type` is 'Pod'"
         errors += [forbidden(f"{at}.{name}", detail) for name in ("default", "defaultRequest") if limit.get(name)]
     else:
-        judged += ["default", "defaultRequest"]
-    judged.append("maxLimitRequestRatio")
-    named = {name: limit.get(name) or {} for name in judged}
+        fields += ["default", "defaultRequest"]
+    fields.append("maxLimitRequestRatio")
+    amounts_by_field = {name: limit.get(name) or {} for name in fields}
     rule = validate_container_name if kind in ("Pod", "Container") else validate_resource_name
-    errors += [error for name in judged for key in named[name] for error in rule(key, keyed(f"{at}.{name}", key))]
-    if kind == "PersistentVolumeClaim" and "storage" not in named["min"] and "storage" not in named["max"]:
+    errors += [
+        error for name in fields for key in amounts_by_field[name] for error in rule(key, keyed(f"{at}.{name}", key))
+    ]
+    if (
+        kind == "PersistentVolumeClaim"
+        and "storage" not in amounts_by_field["min"]
+        and "storage" not in amounts_by_field["max"]
+    ):
         detail = "either minimum or maximum storage value is required, but neither was provided"
         errors.append(required(f"{at}.limits", detail))
-    for key in sorted({key for amounts in named.values() for key in amounts}):
-        errors += _validate_amounts({name: parse(named[name][key]) for name in judged if key in named[name]}, key, at)
+    for key in sorted({key for amounts in amounts_by_field.values() for key in amounts}):
+        errors += _validate_amounts(
+            {name: parse(amounts_by_field[name][key]) for name in fields if key in amounts_by_field[name]}, key, at
+        )
     return errors
 
 
@@ -106,7 +117,7 @@ def _validate_amounts(amounts: dict[str, Quantity], key: str, at: str) -> list[F
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Two amounts of which the first may not exceed the second: how they are called, which is blamed and shown."""
+    """Two amounts in ascending order, their names in the message, and the field and value it reports."""
 
     low: str
     high: str
@@ -116,6 +127,7 @@ class _Order:
     shown: str
 
 
+# The last two report the field of the higher amount, one of them with the value of the lower: upstream's choice.
 _ORDER: Final = (
     _Order("min", "max", "min", "max", "min", "min"),
     _Order("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),
@@ -135,10 +147,13 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
     least, most = amounts.get("min"), amounts.get("max")
     if least is None or most is None:
         return errors
+    # Upstream computes with milli-values where they fit in 64 bits, else with rounded values; the printed ratio depends
+    # on that.
     if max(ratio.value(), least.value(), most.value()) < _MILLI_MAX:
         bound, top, bottom = ratio.milli() / 1000, most.milli(), least.milli()
     else:
         bound, top, bottom = float(ratio.value()), most.value(), least.value()
+    # Go's floats divide by zero: x/0 is +Inf, 0/0 is NaN, which compares false with everything.
     share = top / bottom if bottom else (inf if top else nan)
     if bound > share:
         shown = "+Inf" if share == inf else f"{share:f}"
@@ -147,11 +162,11 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
 
 
 def _validate_overcommit(amounts: dict[str, Quantity], key: str, at: str) -> list[FieldError]:
-    usual, asked = amounts.get("default"), amounts.get("defaultRequest")
-    if allows_overcommit(key) or usual is None or asked is None or usual == asked:
+    limit, request = amounts.get("default"), amounts.get("defaultRequest")
+    if allows_overcommit(key) or limit is None or request is None or limit == request:
         return []
-    detail = f"default value {usual} must equal to defaultRequest value {asked} in {key}"
-    return [invalid(keyed(f"{at}.defaultRequest", key), str(asked), detail)]
+    detail = f"default value {limit} must equal to defaultRequest value {request} in {key}"
+    return [invalid(keyed(f"{at}.defaultRequest", key), str(request), detail)]
 
 
 KIND: Final = Kind(

@@ -1,4 +1,4 @@
-"""Namespace: the `kubernetes` finalizer it starts with, its phase, and the finalize subresource."""
+"""Namespace: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -21,6 +21,7 @@ from mockkube.features.capabilities import Capabilities
 def default_namespace(namespace: Object, caps: Capabilities) -> None:
     """Label the namespace with its name, and set phase Active."""
     metadata = namespace["metadata"]
+    # With generateName the name is not known yet; `canonicalize` sets the label then.
     if metadata.get("name"):
         metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
     namespace.setdefault("status", {}).setdefault("phase", "Active")
@@ -31,32 +32,32 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class NamespaceStrategy(StatusStrategy):
-    """A room for names, kept until its finalizers are gone."""
+    """Strategy of Namespace: adds the `kubernetes` finalizer and serves `finalize`."""
 
     tracks_generation = False
     selectable = ("status.phase",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by phase."""
+        """Return the phase."""
         return {"status.phase": (obj.get("status") or {}).get("phase", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A namespace is a DNS label."""
+        """Require a DNS label."""
         return names.dns_label(name, prefix=prefix)
 
     def empty_status(self) -> Object:
-        """A new namespace is active."""
+        """Return the status of a new namespace: active."""
         return {"phase": "Active"}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start active, and with the finalizer that empties it."""
+        """Set phase Active and add the finalizer of the namespace controller."""
         super().prepare_create(obj, judge)
         spec = obj.setdefault("spec", {})
         if KUBERNETES not in (spec.get("finalizers") or []):
             spec["finalizers"] = [*(spec.get("finalizers") or []), KUBERNETES]
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Change finalizers through `finalize` alone, the status through `status` alone."""
+        """Keep finalizers except on `finalize`, and the status except on `status`."""
         if judge.subresource == "status":
             self.prepare_status(new, old, judge)
             return
@@ -65,7 +66,7 @@ class NamespaceStrategy(StatusStrategy):
             _restore_finalizers(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the finalizers."""
+        """Validate the finalizers."""
         errors: list[FieldError] = []
         for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
             if finalizer != KUBERNETES:
@@ -73,7 +74,7 @@ class NamespaceStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge finalizers, or the phase."""
+        """Validate the finalizers or the phase."""
         match judge.subresource:
             case "status":
                 return _validate_phase(new)
@@ -88,8 +89,9 @@ class NamespaceStrategy(StatusStrategy):
                 return self.validate_create(new, judge)
 
     def canonicalize(self, obj: Object) -> None:
-        """Label the namespace with its name."""
+        """Set the label with the namespace's name."""
         metadata = obj["metadata"]
+        # Network policies select namespaces by this label, so no client may remove or change it.
         if (metadata.get("labels") or {}).get(NAME_LABEL) != metadata["name"]:
             metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
 
@@ -112,6 +114,7 @@ def _validate_phase(new: ReadOnlyObject) -> list[FieldError]:
     phase = (new.get("status") or {}).get("phase", "")
     if not new["metadata"].get("deletionTimestamp"):
         if phase != "Active":
+            # The capital in `status.Phase` is upstream's.
             return [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
     elif phase != "Terminating":
         return [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")]

@@ -53,7 +53,7 @@ class NodeStrategy(Strategy):
         _drop_disabled(obj.get("status", {}), judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, or through the subresource the spec."""
+        """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
             if "config" not in old.get("status", {}):
@@ -64,28 +64,28 @@ class NodeStrategy(Strategy):
             new.get("spec", {}).pop("configSource", None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge taints, resources and address ranges."""
+        """Validate taints, resources and address ranges."""
         return validate_node(obj, strict_addresses=is_on(judge.caps, STRICT_GATE))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change; through the main resource also the node it has become, metadata included."""
+        """Validate a change; through the main resource also the node it has become, metadata included."""
         if judge.subresource == "status":
             return validate_node_change(new, old)
-        found = validate_metadata(new, names.dns_subdomain, False)
-        found += validate_node(new, strict_addresses=is_on(judge.caps, STRICT_GATE))
-        return found + validate_node_change(new, old)
+        errors = validate_metadata(new, names.dns_subdomain, False)
+        errors += validate_node(new, strict_addresses=is_on(judge.caps, STRICT_GATE))
+        return errors + validate_node_change(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of fields without effect, and of ranges nobody should write like that."""
+        """Warn about fields without effect, and of ranges nobody should write like that."""
         spec = obj.get("spec", {})
-        found = []
+        warnings = []
         if "configSource" in spec:
-            found.append("spec.configSource: the feature is removed")
+            warnings.append("spec.configSource: the feature is removed")
         if spec.get("externalID"):
-            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+            warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
         for i, value in enumerate(spec.get("podCIDRs", ())):
-            found += cidr_warnings(value, f"spec.podCIDRs[{i}]")
-        return found
+            warnings += cidr_warnings(value, f"spec.podCIDRs[{i}]")
+        return warnings
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""

@@ -26,38 +26,38 @@ _ONE_REFERENCE: Final = "exactly one reference subfield must be non-nil"
 
 
 def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[FieldError]:
-    """Judge a node but for its metadata."""
+    """Validate a node but for its metadata."""
     spec, status = node.get("spec", {}), node.get("status", {})
-    found = _validate_annotations(node["metadata"].get("annotations", {}))
+    errors = _validate_annotations(node["metadata"].get("annotations", {}))
     if "taints" in spec:
-        found += validate_taints(spec["taints"], "metadata.taints")
-    found += _validate_amounts(status)
+        errors += validate_taints(spec["taints"], "metadata.taints")
+    errors += _validate_amounts(status)
     capacity = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
     if capacity is not None and capacity <= 0:
-        found.append(invalid("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero"))
-    found += _validate_features(status.get("declaredFeatures", ()))
+        errors.append(invalid("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero"))
+    errors += _validate_features(status.get("declaredFeatures", ()))
     if "podCIDRs" in spec:
-        found += _validate_ranges(spec["podCIDRs"], strict_addresses)
-    return found
+        errors += _validate_ranges(spec["podCIDRs"], strict_addresses)
+    return errors
 
 
 def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
-    """Judge taints and pods to be avoided, as they were once annotated."""
+    """Validate taints and pods to be avoided, as they were once annotated."""
     at = "metadata.annotations"
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if text := annotations.get(TAINTS_ANNOTATION):
         taints = _annotated(text)
         if isinstance(taints, str):
-            found.append(invalid(at, TAINTS_ANNOTATION, taints))
+            errors.append(invalid(at, TAINTS_ANNOTATION, taints))
         else:
-            found += validate_taints(taints or (), f"{at}.{TAINTS_ANNOTATION}")
+            errors += validate_taints(taints or (), f"{at}.{TAINTS_ANNOTATION}")
     if text := annotations.get(AVOID_ANNOTATION):
         avoided = _annotated(text)
         if isinstance(avoided, str):
-            found.append(invalid(f"{at}.AvoidPods", AVOID_ANNOTATION, avoided))
+            errors.append(invalid(f"{at}.AvoidPods", AVOID_ANNOTATION, avoided))
         else:
-            found += _validate_avoided(avoided, f"{at}.{AVOID_ANNOTATION}")
-    return found
+            errors += _validate_avoided(avoided, f"{at}.{AVOID_ANNOTATION}")
+    return errors
 
 
 def _annotated(text: str) -> Any:
@@ -71,36 +71,36 @@ def _annotated(text: str) -> Any:
 
 def _validate_avoided(avoided: Any, at: str) -> list[FieldError]:
     entries = avoided.get("preferAvoidPods") or () if isinstance(avoided, dict) else ()
-    found = []
+    errors = []
     for i, entry in enumerate(entries):
         controller = (entry.get("podSignature") or {}).get("podController")
         if controller is None:
-            found.append(required(f"{at}[{i}].PodSignature"))
+            errors.append(required(f"{at}[{i}].PodSignature"))
         elif not controller.get("controller"):
             here = f"{at}[{i}].PodSignature.PodController.Controller"
-            found.append(invalid(here, False, "must point to a controller"))
-    return found
+            errors.append(invalid(here, False, "must point to a controller"))
+    return errors
 
 
 def _validate_amounts(status: ReadOnlyObject) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for kind in ("capacity", "allocatable"):
         for name, amount in status.get(kind, {}).items():
-            found += validate_quantity(name, amount, f"status.{kind}.{name}")
-    return found
+            errors += validate_quantity(name, amount, f"status.{kind}.{name}")
+    return errors
 
 
 def _validate_features(features: Sequence[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, name in enumerate(features):
         at = f"status.declaredFeatures[{i}]"
         if i and features[i - 1] == name:
-            found.append(duplicate(at, name))
+            errors.append(duplicate(at, name))
         elif i and features[i - 1] > name:
-            found.append(invalid(at, name, "list must be sorted alphabetically"))
+            errors.append(invalid(at, name, "list must be sorted alphabetically"))
         if text := _feature_error(name):
-            found.append(invalid(at, name, f'invalid feature name "{name}": {text}'))
-    return found
+            errors.append(invalid(at, name, f'invalid feature name "{name}": {text}'))
+    return errors
 
 
 def _feature_error(name: str) -> str:
@@ -111,55 +111,55 @@ def _feature_error(name: str) -> str:
 
 def _validate_ranges(ranges: Sequence[str], strict_addresses: bool) -> list[FieldError]:
     at = "spec.podCIDRs"
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, value in enumerate(ranges):
-        found += lenient_cidr(value, f"{at}[{i}]", strict=strict_addresses)
+        errors += lenient_cidr(value, f"{at}[{i}]", strict=strict_addresses)
     if len(ranges) < 2:
-        return found
+        return errors
     parsed = [parse_cidr(value) for value in ranges]
     if None in parsed:
         bad = parsed.index(None)
         error = f"invalid CIDR[{bad}]: <nil> (invalid CIDR address: {ranges[bad]})"
-        found.append(internal(at, f"invalid PodCIDRs. failed to check with dual stack with error:{error}"))
+        errors.append(internal(at, f"invalid PodCIDRs. failed to check with dual stack with error:{error}"))
     families = {network.version for network in parsed if network is not None}
     if None in parsed or len(families) < 2 or len(ranges) > 2:
-        found.append(invalid(at, ranges, "may specify no more than one CIDR for each IP family"))
-    return found
+        errors.append(invalid(at, ranges, "may specify no more than one CIDR for each IP family"))
+    return errors
 
 
 def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Judge a change of a node, through whichever resource, but for its metadata."""
+    """Validate a change of a node, through whichever resource, but for its metadata."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
-    found = _validate_annotations(new["metadata"].get("annotations", {}))
-    found += _validate_amounts(status)
-    found += _validate_features(status.get("declaredFeatures", ()))
-    found += _validate_addresses(status.get("addresses", ()))
-    found += _validate_range_change(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
+    errors = _validate_annotations(new["metadata"].get("annotations", {}))
+    errors += _validate_amounts(status)
+    errors += _validate_features(status.get("declaredFeatures", ()))
+    errors += _validate_addresses(status.get("addresses", ()))
+    errors += _validate_range_change(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
-        found.append(forbidden("spec.providerID", text))
+        errors.append(forbidden("spec.providerID", text))
     if "configSource" in spec:
-        found += _validate_source(spec["configSource"], "spec.configSource", _validate_wanted_source)
+        errors += _validate_source(spec["configSource"], "spec.configSource", _validate_wanted_source)
     for kind in ("assigned", "active", "lastKnownGood"):
         source = status.get("config", {}).get(kind)
         if source is not None:
-            found += _validate_source(source, f"status.config.{kind}", _validate_used_source)
+            errors += _validate_source(source, f"status.config.{kind}", _validate_used_source)
     if "taints" in spec:
-        found += validate_taints(spec["taints"], "metadata.taints")
+        errors += validate_taints(spec["taints"], "metadata.taints")
     if spec.get("externalID") != before.get("externalID"):
-        found.append(forbidden("spec.externalID", "may not be updated"))
-    return found
+        errors.append(forbidden("spec.externalID", "may not be updated"))
+    return errors
 
 
 def _validate_addresses(addresses: Sequence[ReadOnlyObject]) -> list[FieldError]:
-    found = []
+    errors = []
     seen: set[tuple[str, str]] = set()
     for i, address in enumerate(addresses):
         key = (address.get("type", ""), address.get("address", ""))
         if key in seen:
-            found.append(duplicate(f"status.addresses[{i}]", internal_form("NodeAddress", address)))
+            errors.append(duplicate(f"status.addresses[{i}]", internal_form("NodeAddress", address)))
         seen.add(key)
-    return found
+    return errors
 
 
 def _validate_range_change(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
@@ -181,13 +181,13 @@ def _validate_source(
 
 def _validate_wanted_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
     fields = [name for name in ("uid", "resourceVersion") if source.get(name)]
-    found = [forbidden(f"{at}.{name}", f"{name} must not be set in spec") for name in fields]
-    return found + _validate_config_map(source, at)
+    errors = [forbidden(f"{at}.{name}", f"{name} must not be set in spec") for name in fields]
+    return errors + _validate_config_map(source, at)
 
 
 def _validate_used_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    found = [required(f"{at}.{name}") for name in ("uid", "resourceVersion") if not source.get(name)]
-    return found + _validate_config_map(source, at)
+    errors = [required(f"{at}.{name}") for name in ("uid", "resourceVersion") if not source.get(name)]
+    return errors + _validate_config_map(source, at)
 
 
 def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -196,27 +196,27 @@ def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
         "name": names.dns_subdomain,
         "kubeletConfigKey": names.config_map_key,
     }
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, check in checks.items():
         if value := source.get(name):
-            found += [invalid(f"{at}.{name}", value, text) for text in check(value)]
+            errors += [invalid(f"{at}.{name}", value, text) for text in check(value)]
         else:
-            found.append(required(f"{at}.{name}"))
-    return found
+            errors.append(required(f"{at}.{name}"))
+    return errors
 
 
 def validate_taints(taints: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    """Judge taints: in form, and one for each key and effect."""
-    found: list[FieldError] = []
+    """Validate taints: in form, and one for each key and effect."""
+    errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(taints):
         here, key, value, effect = f"{at}[{i}]", *(taint.get(name, "") for name in ("key", "value", "effect"))
-        found += validate_label_name(key, f"{here}.key")
+        errors += validate_label_name(key, f"{here}.key")
         if texts := names.label_value(value):
-            found.append(invalid(f"{here}.value", value, ";".join(texts)))
-        found += validate_taint_effect(effect, f"{here}.effect") if effect else [required(f"{here}.effect")]
+            errors.append(invalid(f"{here}.value", value, ";".join(texts)))
+        errors += validate_taint_effect(effect, f"{here}.effect") if effect else [required(f"{here}.effect")]
         if (effect, key) in seen:
             text = "taints must be unique by key and effect pair"
-            found.append(duplicate(here, internal_form("Taint", taint), text))
+            errors.append(duplicate(here, internal_form("Taint", taint), text))
         seen.add((effect, key))
-    return found
+    return errors

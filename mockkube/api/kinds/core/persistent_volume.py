@@ -57,7 +57,7 @@ class PersistentVolumeStrategy(Strategy):
             obj.get("spec", {}).pop(_CLASS, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, or through the subresource the spec."""
+        """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
             _date_phase(new.setdefault("status", {}), old.get("status", {}), judge)
@@ -67,12 +67,12 @@ class PersistentVolumeStrategy(Strategy):
             new.get("spec", {}).pop(_CLASS, None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the spec, and what is annotated."""
+        """Validate the spec, and what is annotated."""
         rules = volume_rules(judge.caps, self.extensions)
         return validate_volume_spec(obj, rules) + validate_mount_options(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the volume it has become, then the change; upstream looks at the former twice."""
+        """Validate the volume it has become, then the change; upstream looks at the former twice."""
         if judge.subresource == "status":
             return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
         rules = volume_rules(judge.caps, self.extensions, old)
@@ -80,7 +80,7 @@ class PersistentVolumeStrategy(Strategy):
         return whole + validate_mount_options(new) + whole + validate_volume_change(new, old, rules)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is deprecated."""
+        """Warn about deprecated fields."""
         return [*persistent_volume_warnings(obj)]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:

@@ -56,7 +56,7 @@ class PersistentVolumeClaimStrategy(Strategy):
         _prepare_spec(obj.get("spec", {}), {}, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, or through the subresource the spec."""
+        """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
             _drop_disabled_status(new.get("status", {}), old.get("status", {}), judge)
@@ -65,25 +65,25 @@ class PersistentVolumeClaimStrategy(Strategy):
         _prepare_spec(new.get("spec", {}), old.get("spec", {}), judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge what is claimed."""
+        """Validate what is claimed."""
         return validate_claim_spec(obj.get("spec", {}), "spec", claim_rules(judge.caps))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change; metadata is, as upstream's, looked at again."""
+        """Validate a change; metadata is, as upstream's, looked at again."""
         rules = claim_rules(judge.caps, old)
         if judge.subresource == "status":
             return validate_claim_status(new, rules)
-        found = validate_metadata(new, names.dns_subdomain, True)
-        found += validate_claim_spec(new.get("spec", {}), "spec", rules)
-        return found + validate_claim_change(new, old, rules)
+        errors = validate_metadata(new, names.dns_subdomain, True)
+        errors += validate_claim_spec(new.get("spec", {}), "spec", rules)
+        return errors + validate_claim_change(new, old, rules)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is deprecated, and of parts of bytes."""
-        found = []
+        """Warn about what is deprecated, and of parts of bytes."""
+        warnings = []
         if CLASS_ANNOTATION in obj["metadata"].get("annotations", ()):
             text = 'deprecated since v1.8; use "storageClassName" attribute instead'
-            found.append(f"metadata.annotations[{CLASS_ANNOTATION}]: {text}")
-        return [*found, *claim_spec_warnings(obj.get("spec", {}), "spec")]
+            warnings.append(f"metadata.annotations[{CLASS_ANNOTATION}]: {text}")
+        return [*warnings, *claim_spec_warnings(obj.get("spec", {}), "spec")]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""

@@ -44,7 +44,7 @@ class ClaimRules:
 
 
 def attributes_class_enabled(caps: Capabilities) -> bool:
-    """Whether volumes may change their class of attributes."""
+    """Return whether volumes may change their class of attributes."""
     return caps.version >= Version(1, 36) or caps.enabled("VolumeAttributesClass")
 
 
@@ -65,37 +65,37 @@ def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimR
 
 
 def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
-    """Judge access modes: known, and once per pod only alone."""
-    found = [not_supported(at, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
+    """Validate access modes: known, and once per pod only alone."""
+    errors = [not_supported(at, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
     once = "ReadWriteOncePod"
     if once in modes and any(mode != once and mode in ACCESS_MODES for mode in modes):
-        found.append(forbidden(at, "may not use ReadWriteOncePod with other access modes"))
-    return found
+        errors.append(forbidden(at, "may not use ReadWriteOncePod with other access modes"))
+    return errors
 
 
 def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
-    """Judge what is claimed."""
+    """Validate what is claimed."""
     modes = spec.get("accessModes", ())
-    found = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
+    errors = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
     if "selector" in spec:
         lenient = rules.allow_invalid_selector
-        found += validate_label_selector(spec["selector"], f"{at}.selector", allow_invalid_values=lenient)
-    found += validate_access_modes(modes, f"{at}.accessModes")
-    found += _validate_storage(spec, f"{at}.resources[storage]")
-    found += validate_class_name(spec, "storageClassName", at)
+        errors += validate_label_selector(spec["selector"], f"{at}.selector", allow_invalid_values=lenient)
+    errors += validate_access_modes(modes, f"{at}.accessModes")
+    errors += _validate_storage(spec, f"{at}.resources[storage]")
+    errors += validate_class_name(spec, "storageClassName", at)
     if "volumeMode" in spec and spec["volumeMode"] not in VOLUME_MODES:
-        found.append(not_supported(f"{at}.volumeMode", spec["volumeMode"], VOLUME_MODES))
+        errors.append(not_supported(f"{at}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     for field in ("dataSource", "dataSourceRef"):
         if field in spec:
-            found += _validate_data_source(spec[field], f"{at}.{field}", rules)
-    found += _validate_sources_agree(spec, at)
+            errors += _validate_data_source(spec[field], f"{at}.{field}", rules)
+    errors += _validate_sources_agree(spec, at)
     if rules.attributes_class:
-        found += validate_class_name(spec, "volumeAttributesClassName", at)
-    return found
+        errors += validate_class_name(spec, "volumeAttributesClassName", at)
+    return errors
 
 
 def validate_class_name(spec: ReadOnlyObject, field: str, at: str) -> list[FieldError]:
-    """Judge the name of a class, if there is one."""
+    """Validate the name of a class, if there is one."""
     name = spec.get(field)
     return [invalid(f"{at}.{field}", name, text) for text in names.dns_subdomain(name)] if name else []
 
@@ -111,15 +111,15 @@ def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
     kind, group = source.get("kind", ""), source.get("apiGroup") or ""
-    found = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
+    errors = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
     if not group and kind != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        found.append(invalid(at, kind, text))
+        errors.append(invalid(at, kind, text))
     if group and not rules.allow_invalid_group:
-        found += [invalid(f"{at}.apiGroup", group, text) for text in names.dns_subdomain(group)]
+        errors += [invalid(f"{at}.apiGroup", group, text) for text in names.dns_subdomain(group)]
     if namespace := source.get("namespace"):
-        found += [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
-    return found
+        errors += [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
+    return errors
 
 
 def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -135,30 +135,30 @@ def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
-    """Judge the claim a pod brings along: of the metadata, only labels and annotations."""
+    """Validate the claim a pod brings along: of the metadata, only labels and annotations."""
     meta = template.get("metadata", {})
-    found = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
-    found += validate_labels(meta.get("labels", {}), f"{at}.metadata.labels")
+    errors = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
+    errors += validate_labels(meta.get("labels", {}), f"{at}.metadata.labels")
     for field, value in meta.items():
         if field not in _TEMPLATE_META and value is not None:
             name = "uID" if field == "uid" else field  # as upstream makes it of Go's `UID`
-            found.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
-    return found + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
+            errors.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
+    return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
 
 
 def validate_claim_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    """Judge a change of a claim: what was claimed stays, but for growth and classes once it is bound."""
-    found = _validate_class_annotation(new, old)
+    """Validate a change of a claim: what was claimed stays, but for growth and classes once it is bound."""
+    errors = _validate_class_annotation(new, old)
     before, after = _comparable(new, old)
     if before != after:
         difference = internal_diff("PersistentVolumeClaimSpec", before, after)
-        found.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
-    found += _validate_shrinking(new, old, rules)
+        errors.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
+    errors += _validate_shrinking(new, old, rules)
     spec, past = new.get("spec", {}), old.get("spec", {})
-    found += validate_immutable(spec.get("volumeMode"), past.get("volumeMode"), "volumeMode")
+    errors += validate_immutable(spec.get("volumeMode"), past.get("volumeMode"), "volumeMode")
     if spec.get("volumeAttributesClassName") != past.get("volumeAttributesClassName"):
-        found += _validate_attributes_change(spec, old, rules)
-    return found
+        errors += _validate_attributes_change(spec, old, rules)
+    return errors
 
 
 def _storage(obj: ReadOnlyObject, *path: str) -> Quantity:
@@ -191,7 +191,7 @@ def _annotation_of(obj: ReadOnlyObject) -> str | None:
 
 
 def _class_moves_to_field(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
-    """Whether the class, until now an annotation, becomes the field."""
+    """Return whether the class, until now an annotation, becomes the field."""
     annotated = _annotation_of(old)
     return (
         annotated is not None
@@ -243,20 +243,20 @@ def _validate_attributes_change(spec: ReadOnlyObject, old: ReadOnlyObject, rules
 
 
 def validate_claim_status(new: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    """Judge what is reported about a claim."""
+    """Validate what is reported about a claim."""
     status = new.get("status", {})
-    found = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
+    errors = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
     if not new.get("spec", {}).get("accessModes"):
-        found.append(required("Spec.accessModes"))
+        errors.append(required("Spec.accessModes"))
     for name, amount in status.get("capacity", {}).items():
-        found += validate_basic_amount(amount, f"status.capacity[{name}]")
+        errors += validate_basic_amount(amount, f"status.capacity[{name}]")
     if rules.recovery:
-        found += _validate_resizing(status)
-    return found
+        errors += _validate_resizing(status)
+    return errors
 
 
 def validate_basic_amount(amount: str, at: str) -> list[FieldError]:
-    """Refuse a negative amount, in the words of quantities."""
+    """Reject a negative amount, in the words of quantities."""
     value = parse(amount).value()
     return [invalid(at, value, "must be a valid resource quantity")] if value < 0 else []
 
@@ -277,7 +277,7 @@ def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_resource_key(name: str, at: str) -> list[FieldError]:
-    found = [invalid(at, name, text) for text in names.qualified_name(name)]
-    if not found and is_native(name) and name != "storage":
-        found.append(not_supported(at, name, ("storage",)))
-    return found
+    errors = [invalid(at, name, text) for text in names.qualified_name(name)]
+    if not errors and is_native(name) and name != "storage":
+        errors.append(not_supported(at, name, ("storage",)))
+    return errors

@@ -124,39 +124,39 @@ def volume_rules(caps: Capabilities, extensions: Extensions, old: ReadOnlyObject
 
 
 def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
-    """Judge the spec of a persistent volume."""
+    """Validate the spec of a persistent volume."""
     spec, at = volume.get("spec", {}), "spec"
     modes = spec.get("accessModes", ())
-    found = [] if modes else [required("spec.accessModes")]
-    found += validate_access_modes(modes, "spec.accessModes")
-    found += _validate_capacity(spec.get("capacity", {}), "spec.capacity")
+    errors = [] if modes else [required("spec.accessModes")]
+    errors += validate_access_modes(modes, "spec.accessModes")
+    errors += _validate_capacity(spec.get("capacity", {}), "spec.capacity")
     policy = spec.get("persistentVolumeReclaimPolicy")
     if policy and policy not in _RECLAIM_POLICIES:
-        found.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
+        errors.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
     if "nodeAffinity" in spec:
-        found += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", rules.selectors)
-    found += _validate_source(volume, at)
+        errors += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", rules.selectors)
+    errors += _validate_source(volume, at)
     path = spec.get("hostPath", {}).get("path", "")
     if path and posixpath.normpath(path) in ("/", "//") and policy == "Recycle":
         text = "may not be 'recycle' for a hostPath mount of '/'"
-        found.append(forbidden("spec.persistentVolumeReclaimPolicy", text))
-    found += validate_class_name(spec, "storageClassName", at)
+        errors.append(forbidden("spec.persistentVolumeReclaimPolicy", text))
+    errors += validate_class_name(spec, "storageClassName", at)
     if "volumeMode" in spec and spec["volumeMode"] not in VOLUME_MODES:
-        found.append(not_supported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES))
+        errors.append(not_supported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES))
     if "volumeAttributesClassName" in spec and rules.attributes_class:
-        found += _validate_attributes_class(spec)
-    return found
+        errors += _validate_attributes_class(spec)
+    return errors
 
 
 def _validate_capacity(capacity: Mapping[str, str], at: str) -> list[FieldError]:
-    found = [] if capacity else [required(at)]
+    errors = [] if capacity else [required(at)]
     if set(capacity) != {"storage"}:
-        found.append(not_supported(at, internal_form("map", capacity), ("storage",)))
+        errors.append(not_supported(at, internal_form("map", capacity), ("storage",)))
     for name, amount in capacity.items():
-        found += validate_basic_amount(amount, f"{at}[{name}]")
+        errors += validate_basic_amount(amount, f"{at}[{name}]")
         if parse(amount).sign <= 0:
-            found.append(invalid(f"{at}[{name}]", amount, _POSITIVE))
-    return found
+            errors.append(invalid(f"{at}[{name}]", amount, _POSITIVE))
+    return errors
 
 
 def _validate_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
@@ -186,16 +186,16 @@ def _local_check_for(spec: ReadOnlyObject, spec_at: str) -> Any:
 
 def _validate_attributes_class(spec: ReadOnlyObject) -> list[FieldError]:
     field_name = "volumeAttributesClassName"
-    found = validate_class_name(spec, field_name, "spec")
+    errors = validate_class_name(spec, field_name, "spec")
     if not spec[field_name]:
-        found.append(required(f"spec.{field_name}", "an empty string is disallowed"))
+        errors.append(required(f"spec.{field_name}", "an empty string is disallowed"))
     if "csi" not in spec:
-        found.append(required("spec.csi", f"has to be specified when using {field_name}"))
-    return found
+        errors.append(required("spec.csi", f"has to be specified when using {field_name}"))
+    return errors
 
 
 def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
-    """Refuse annotated mount options for sources that are not mounted like that."""
+    """Reject annotated mount options for sources that are not mounted like that."""
     # upstream 1.36: pkg/volume/validation/pv_validation.go
     if _MOUNT_OPTIONS not in volume["metadata"].get("annotations", ()):
         return []
@@ -206,20 +206,20 @@ def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
 
 
 def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
-    """Judge a change: where the data lies stays."""
+    """Validate a change: where the data lies stays."""
     spec, before = new.get("spec", {}), old.get("spec", {})
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     after, stored = _source_of(spec, before), _source_of(before)
     if after != stored:
         difference = internal_diff("PersistentVolumeSource", stored, after)
         text = f"spec.persistentvolumesource is immutable after creation\n{difference}"
-        found.append(forbidden("spec.persistentvolumesource", text))
-    found += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+        errors.append(forbidden("spec.persistentvolumesource", text))
+    errors += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
     if "nodeAffinity" in before and not rules.mutable_affinity:
-        found += _validate_affinity_change(spec.get("nodeAffinity"), before["nodeAffinity"])
+        errors += _validate_affinity_change(spec.get("nodeAffinity"), before["nodeAffinity"])
     if spec.get("volumeAttributesClassName") != before.get("volumeAttributesClassName"):
-        found += _validate_class_change(spec, rules)
-    return found
+        errors += _validate_class_change(spec, rules)
+    return errors
 
 
 def _source_of(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> dict[str, Any]:
@@ -281,7 +281,7 @@ _RECYCLE: Final = (
 
 
 def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
-    """Warn of what is deprecated."""
+    """Warn about deprecated fields."""
     # upstream 1.36: pkg/api/persistentvolume/util.go
     spec, annotations = volume.get("spec", {}), volume["metadata"].get("annotations", {})
     for key, text in _DEPRECATED.items():

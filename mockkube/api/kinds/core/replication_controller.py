@@ -61,26 +61,26 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
         return names.dns_subdomain(name, prefix=prefix, unit="bytes")
 
     def empty_status(self) -> Object:
-        """There are none yet."""
+        """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0}
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field, or the counts."""
+        """Validate every field, or the counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
         return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_conversion(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of name and template."""
+        """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the template."""
+        """Warn about the pod template."""
         if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
         return template_warnings(old, judge)  # upstream 1.36 looks at the old one

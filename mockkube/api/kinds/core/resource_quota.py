@@ -56,11 +56,11 @@ class ResourceQuotaStrategy(StatusStrategy):
     tracks_generation = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge limits and scopes."""
+        """Validate limits and scopes."""
         return _validate_spec(obj.get("spec") or {}) + _validate_status(obj.get("status") or {})
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge limits, and that the scopes stay; or the status."""
+        """Validate limits, and that the scopes stay; or the status."""
         if judge.subresource == "status":
             missing = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
             return missing + _validate_status(new.get("status") or {})
@@ -72,7 +72,7 @@ class ResourceQuotaStrategy(StatusStrategy):
         return errors
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of requests above their limits."""
+        """Warn about requests above their limits."""
         hard = (obj.get("spec") or {}).get("hard") or {}
         warnings = []
         for name in ("cpu", "memory", "storage", "ephemeral-storage"):

@@ -50,7 +50,7 @@ class SecretStrategy(Strategy):
             new["type"] = old["type"]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge keys, size and what the type asks for."""
+        """Validate keys, size and what the type asks for."""
         data = obj.get("data") or {}
         errors: list[FieldError] = []
         for key in data:
@@ -60,11 +60,11 @@ class SecretStrategy(Strategy):
         return errors + _validate_type(obj, data)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another type, and changes of what is frozen."""
+        """Reject another type, and changes of what is frozen."""
         return immutable(new, old, "type") + frozen(new, old, "data") + self.validate_create(new, judge)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of a certificate and key that do not work together."""
+        """Warn about a certificate and key that do not work together."""
         if obj.get("type") != TLS:
             return []
         from mockkube.api.kinds.core.tls import (

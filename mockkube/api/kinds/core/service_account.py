@@ -25,18 +25,18 @@ class ServiceAccountStrategy(Strategy):
         self.prepare_create(new, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge nothing beyond the metadata."""
+        """Validate nothing beyond the metadata."""
         return []
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the deprecated annotation."""
+        """Warn about the deprecated annotation."""
         if not _enforces(obj):
             return []
         at = f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]"
         return [f"{at}: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the deprecated annotation once it is new."""
+        """Warn about the deprecated annotation once it is new."""
         return [] if _enforces(old) else self.warn_create(new, judge)
 
 

@@ -7,7 +7,7 @@ _FAILED = "tls: failed to find any PEM data in"
 
 
 def key_pair_complaint(certificate: bytes, key: bytes) -> str | None:
-    """Say why the two are no key pair; None: they are one."""
+    """Return why the two are no key pair; None: they are one."""
     if b"-----BEGIN" not in certificate:
         return f"{_FAILED} certificate input"
     if b"-----BEGIN CERTIFICATE-----" not in certificate:

@@ -44,7 +44,7 @@ class EndpointSliceStrategy(Strategy):
     """Endpoints of one kind of address, which stays."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the first generation; drop what is switched off or belongs to an older version."""
+        """Start with the first generation; drop fields of disabled gates or belongs to an older version."""
         obj["metadata"]["generation"] = 1
         if not judge.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(obj)
@@ -63,24 +63,24 @@ class EndpointSliceStrategy(Strategy):
             _drop_topology(new, frozenset((each.get("deprecatedTopology") or {}).get(HOSTNAME, "") for each in before))
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge ports and endpoints."""
+        """Validate ports and endpoints."""
         return _validate_shape(obj) + _validate_endpoints(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge what changed, and refuse another kind of address."""
+        """Validate what changed, and refuse another kind of address."""
         errors = _validate_shape(new)
         if new.get("endpoints") != old.get("endpoints"):
             errors += _validate_endpoints(new, judge)
         return errors + immutable(new, old, "addressType")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is deprecated or oddly written."""
+        """Warn about what is deprecated or oddly written."""
         named = obj.get("addressType") == "FQDN"
         warnings = ["spec.addressType: FQDN endpoints are deprecated"] if named else []
         return warnings + _address_warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is oddly written."""
+        """Warn about what is oddly written."""
         return _address_warnings(new)
 
 
@@ -179,7 +179,7 @@ def _validate_address(address: str, at: str, index: int, kind: str, *, strict: b
 
 
 def validate_domain(name: str, at: str) -> list[FieldError]:
-    """Judge a fully qualified domain name."""
+    """Validate a fully qualified domain name."""
     # upstream 1.36: apimachinery/pkg/util/validation/validation.go, IsFullyQualifiedDomainName
     if not name:
         return [required(at)]

@@ -98,7 +98,7 @@ class _FlowControlStrategy(StatusStrategy):
     """What both kinds have in common: a write of the status changes nothing else."""
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata."""
+        """Keep the stored spec and metadata."""
         super().prepare_status(new, old, judge)
         managed = new["metadata"].get("managedFields")
         version = new["metadata"].get("resourceVersion")
@@ -108,7 +108,7 @@ class _FlowControlStrategy(StatusStrategy):
                 new["metadata"][name] = value
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, or the conditions."""
+        """Validate as on creation, or the conditions."""
         return _validate_status(new) if judge.subresource == "status" else self.validate_create(new, judge)
 
 
@@ -116,7 +116,7 @@ class FlowSchemaStrategy(_FlowControlStrategy):
     """Requests that belong together."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge precedence, level and rules; two schemas are what they are."""
+        """Validate precedence, level and rules; two schemas are what they are."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = _validate_schema(spec, name)
         if name in _FIXED_SCHEMAS and spec != _FIXED_SCHEMAS[name]:
@@ -129,7 +129,7 @@ class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
     """How much of the server requests get."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge shares and queues; two levels are what they are."""
+        """Validate shares and queues; two levels are what they are."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = []
         if _PRESERVE_ZERO in (obj["metadata"].get("annotations") or {}):

@@ -35,7 +35,7 @@ class IngressStrategy(StatusStrategy):
         return {"loadBalancer": {}}
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new ingress, and that it names one class."""
+        """Validate a new ingress, and that it names one class."""
         errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_NAMES))
         annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
         name = obj["spec"].get("ingressClassName")
@@ -45,21 +45,21 @@ class IngressStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change; what was wrong before may stay so. Or the load balancer's addresses."""
+        """Validate a change; tolerate what the stored object already violates. Or the load balancer's addresses."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
         relaxed = judge.caps.enabled(RELAXED_NAMES) or _uses_relaxed_names(old["spec"])
         return _validate_spec(new["spec"], old["spec"], relaxed=relaxed)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the deprecated annotation."""
+        """Warn about the deprecated annotation."""
         annotated = CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
         if not annotated or obj["spec"].get("ingressClassName") is not None:
             return []
         return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of the load balancer's addresses."""
+        """Warn about the load balancer's addresses."""
         if judge.subresource != "status":
             return []
         at = "status.loadBalancer.ingress"
@@ -170,7 +170,7 @@ def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> lis
 
 
 def validate_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a reference to an object by group, kind and name."""
+    """Validate a reference to an object by group, kind and name."""
     errors: list[FieldError] = []
     if reference.get("apiGroup") is not None:
         errors += subdomain(reference["apiGroup"], f"{at}.apiGroup")

@@ -33,7 +33,7 @@ class IngressClassStrategy(Strategy):
     tracks_generation = True
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge controller and parameters."""
+        """Validate controller and parameters."""
         spec = obj.get("spec") or {}
         controller = spec.get("controller", "")
         errors = []
@@ -45,7 +45,7 @@ class IngressClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another controller, and judge as on creation."""
+        """Reject another controller, and judge as on creation."""
         before, after = ((obj.get("spec") or {}).get("controller", "") for obj in (old, new))
         changed = [] if before == after else [invalid("spec.controller", after, "field is immutable")]
         return changed + self.validate_create(new, judge)

@@ -31,7 +31,7 @@ class IPAddressStrategy(Strategy):
         return [error.detail for error in strict_ip(name, "")]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the reference."""
+        """Validate the reference."""
         parent, at = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
         if parent is None:
             return [required(at)]
@@ -44,7 +44,7 @@ class IPAddressStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse another owner."""
+        """Validate as on creation, and refuse another owner."""
         errors = self.validate_create(new, judge)
         parent = (new.get("spec") or {}).get("parentRef")
         if parent != (old.get("spec") or {}).get("parentRef"):

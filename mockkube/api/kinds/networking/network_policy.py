@@ -51,17 +51,17 @@ class NetworkPolicyStrategy(Strategy):
     tracks_generation = True
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every rule."""
+        """Validate every rule."""
         return _validate_spec(obj["spec"], _Leniency(strict=judge.caps.enabled(STRICT_GATE)))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every rule; what was wrong before may stay so."""
+        """Validate every rule; tolerate what the stored object already violates."""
         stored = [cidr for _, block in _blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_except(block))]
         invalid_before = selector_is_invalid(old["spec"].get("podSelector"))
         return _validate_spec(new["spec"], _Leniency(invalid_before, stored, judge.caps.enabled(STRICT_GATE)))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of ranges written oddly."""
+        """Warn about ranges written oddly."""
         warnings = []
         for at, block in _blocks(obj["spec"]):
             warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")

@@ -24,12 +24,12 @@ class ServiceCIDRStrategy(StatusStrategy):
     tracks_generation = False
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata."""
+        """Keep the stored spec and metadata."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the ranges."""
+        """Validate the ranges."""
         cidrs = _cidrs(obj)
         if not cidrs:
             return [required(_AT, "at least one CIDR required")]
@@ -44,7 +44,7 @@ class ServiceCIDRStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse changes other than a second range."""
+        """Reject changes other than a second range."""
         if judge.subresource == "status":
             return []
         cidrs, before = _cidrs(new), _cidrs(old)

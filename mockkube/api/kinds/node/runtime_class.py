@@ -41,7 +41,7 @@ class RuntimeClassStrategy(Strategy):
         self._extensions = replace(extensions, toleration_fields={})
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge handler, overhead and scheduling."""
+        """Validate handler, overhead and scheduling."""
         handler = obj.get("handler", "")
         errors = formed(handler, "handler", names.dns_label) if handler else [required("handler")]
         if obj.get("overhead") is not None:
@@ -52,13 +52,13 @@ class RuntimeClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse another handler."""
+        """Validate as on creation, and refuse another handler."""
         return self.validate_create(new, judge) + immutable(new, old, "handler")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of deprecated node labels."""
-        found = (deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
-        return [f"scheduling.nodeSelector: {message}" for message in found if message]
+        """Warn about deprecated node labels."""
+        warnings = (deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
+        return [f"scheduling.nodeSelector: {message}" for message in warnings if message]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""

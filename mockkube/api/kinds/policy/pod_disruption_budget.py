@@ -42,11 +42,11 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
         return dict.fromkeys(_COUNTS, 0)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the budget."""
+        """Validate the budget."""
         return _validate_spec(obj["spec"], lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the budget, or the counts."""
+        """Validate the budget, or the counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             errors = validate_conditions(status.get("conditions"), "status.conditions")

@@ -23,14 +23,14 @@ class RoleStrategy(Strategy):
         return names.path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge each rule."""
+        """Validate each rule."""
         errors: list[FieldError] = []
         for index, rule in enumerate(obj.get("rules") or []):
             errors += _validate_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the new rules as on creation."""
+        """Validate the new rules as on creation."""
         return self.validate_create(new, judge)
 
 
@@ -40,11 +40,11 @@ class ClusterRoleStrategy(RoleStrategy):
     namespaced = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge rules and selectors."""
+        """Validate rules and selectors."""
         return super().validate_create(obj, judge) + _validate_aggregation(obj, lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation; values of labels that were wrong may stay so."""
+        """Validate as on creation; values of labels that were wrong may stay so."""
         lenient = bool(_validate_aggregation(old, lenient=False))
         return RoleStrategy.validate_create(self, new, judge) + _validate_aggregation(new, lenient=lenient)
 

@@ -44,7 +44,7 @@ class RoleBindingStrategy(Strategy):
         return names.path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the reference and each subject."""
+        """Validate the reference and each subject."""
         ref = obj.get("roleRef") or {}
         group, kind, name = ref.get("apiGroup", ""), ref.get("kind", ""), ref.get("name", "")
         errors = [] if group == GROUP else [not_supported("roleRef.apiGroup", group, (GROUP,))]
@@ -59,7 +59,7 @@ class RoleBindingStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse another role."""
+        """Validate as on creation, and refuse another role."""
         errors = self.validate_create(new, judge)
         if new.get("roleRef") != old.get("roleRef"):
             errors.append(invalid("roleRef", internal(new.get("roleRef") or {}, _REFERENCE), "cannot change roleRef"))

@@ -9,7 +9,7 @@ _LABEL = "resource.kubernetes.io/admin-access"
 
 
 def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
-    """Judge what a new claim, or the claims of a new template, ask for."""
+    """Validate what a new claim, or the claims of a new template, ask for."""
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             # as upstream: without `exactly`, and in a template without the spec around the claim's
@@ -18,7 +18,7 @@ def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> lis
 
 
 def judge_results(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
-    """Judge what a changed status of a claim allocates; what was granted before stays granted."""
+    """Validate what a changed status of a claim allocates; what was granted before stays granted."""
     if _granted(old) is not None or (at := _granted(new)) is None:
         return []
     return _judge(at, namespace, judge)

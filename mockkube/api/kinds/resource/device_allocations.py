@@ -42,7 +42,7 @@ _IMMUTABLE: Final = "field is immutable"
 
 
 def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Judge a change of the status of a claim."""
+    """Validate a change of the status of a claim."""
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
     errors = validate_set(
@@ -179,7 +179,7 @@ def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
 
 
 def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-    """Drop from a claim's status what is switched off and not in use."""
+    """Drop from a claim's status fields of disabled gates and not in use."""
     # upstream 1.36: pkg/registry/resource/resourceclaim/strategy.go
     status, before = new.get("status") or {}, old.get("status") or {}
     results, stored = _results(status), _results(before)

@@ -11,14 +11,14 @@ VALUES_MAX: Final = 10
 
 
 def validate_exclusive_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse a policy where nothing is shared."""
+    """Reject a policy where nothing is shared."""
     if capacity.get("requestPolicy") is None:
         return []
     return [forbidden(f"{at}.requestPolicy", "allowMultipleAllocations must be true")]
 
 
 def validate_shared_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the policy by which requests share the capacity."""
+    """Validate the policy by which requests share the capacity."""
     policy, at = capacity.get("requestPolicy") or {}, f"{at}.requestPolicy"
     values, bounds = policy.get("validValues"), policy.get("validRange")
     if values and bounds is not None:

@@ -40,11 +40,11 @@ class DeviceClassStrategy(Strategy):
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge selectors and configurations."""
+        """Validate selectors and configurations."""
         return self._validate(obj["spec"], None, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation; what was stored may exceed the bounds of today."""
+        """Validate as on creation; what was stored may exceed the bounds of today."""
         return self._validate(new["spec"], old["spec"], judge)
 
     def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:

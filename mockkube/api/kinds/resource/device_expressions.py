@@ -16,14 +16,14 @@ ExpressionCheck = Callable[[str, str, Judge, bool], list[FieldError]]
 
 
 def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
-    """Accept every expression: nobody handed in a compiler."""
+    """Accept every expression; used where no CEL compiler is available."""
     return []
 
 
 def validate_selectors(
     selectors: list[ReadOnlyObject] | None, at: str, judge: Judge, check: ExpressionCheck, *, stored: bool = False
 ) -> list[FieldError]:
-    """Judge selectors of devices, each one expression."""
+    """Validate selectors of devices, each one expression."""
 
     def validate_selector(selector: ReadOnlyObject, here: str) -> list[FieldError]:
         if selector.get("cel") is None:

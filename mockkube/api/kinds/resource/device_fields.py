@@ -32,7 +32,7 @@ _HEX_GROUPS: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{
 
 
 def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_max: int = -1) -> list[FieldError]:
-    """Judge each item; a list that is too long is not looked into."""
+    """Validate each item; a list that is too long is not looked into."""
     items = items or ()
     if 0 <= items_max < len(items):
         return [too_many(at, len(items), items_max)]
@@ -48,7 +48,7 @@ def validate_set(
     form: Callable[[Any], Any] | None = None,
     items_max: int = -1,
 ) -> list[FieldError]:
-    """Judge each item, then that none has the key of another; `form` is how the key is shown."""
+    """Validate each item, then that none has the key of another; `form` is how the key is shown."""
     items = items or ()
     errors = validate_items(items, at, check, items_max=items_max)
     if 0 <= items_max < len(items):
@@ -65,7 +65,7 @@ def validate_set(
 def validate_map(
     items: Mapping[str, Any] | None, at: str, key: Check, check: Check, *, items_max: int = -1, key_length_max: int
 ) -> list[FieldError]:
-    """Judge each key and what is behind it; a map that is too large is not looked into."""
+    """Validate each key and what is behind it; a map that is too large is not looked into."""
     items = items or {}
     if 0 <= items_max < len(items):
         return [too_many(at, len(items), items_max)]
@@ -82,7 +82,7 @@ def by_name(item: ReadOnlyObject) -> str:
 
 
 def validate_pool(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a pool: subdomains joined by slashes."""
+    """Validate the name of a pool: subdomains joined by slashes."""
     if not name:
         return [required(at)]
     errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX else []
@@ -90,7 +90,7 @@ def validate_pool(name: str, at: str) -> list[FieldError]:
 
 
 def validate_uid(uid: str, at: str) -> list[FieldError]:
-    """Judge an identity: 36 characters, lower case."""
+    """Validate an identity: 36 characters, lower case."""
     complaint = _uid_complaint(uid)
     if complaint:
         return [invalid(at, uid, f"error validating uid: {complaint}")]
@@ -121,7 +121,7 @@ def _uid_complaint(uid: str) -> str | None:
 
 
 def validate_attribute_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of an attribute or capacity: an identifier, perhaps after a domain."""
+    """Validate the name of an attribute or capacity: an identifier, perhaps after a domain."""
     domain, slash, identifier = name.partition("/")
     if not slash:
         return _validate_identifier(name, at)
@@ -134,7 +134,7 @@ def validate_attribute_name(name: str, at: str) -> list[FieldError]:
 
 
 def validate_qualified_attribute(name: str, at: str) -> list[FieldError]:
-    """Judge the name of an attribute that must have a domain."""
+    """Validate the name of an attribute that must have a domain."""
     errors = validate_attribute_name(name, at)
     if "/" not in name:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
@@ -148,7 +148,7 @@ def _validate_identifier(name: str, at: str) -> list[FieldError]:
 
 
 def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[FieldError]:
-    """Judge opaque parameters: a JSON object, not too large unless it was stored before."""
+    """Validate opaque parameters: a JSON object, not too large unless it was stored before."""
     if value is None:
         return [required(at)]
     if not stored and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > PARAMETERS_BYTES_MAX:
@@ -157,7 +157,7 @@ def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[Fi
 
 
 def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = False) -> list[FieldError]:
-    """Judge the configuration of a device: so far, parameters for a driver."""
+    """Validate the configuration of a device: so far, parameters for a driver."""
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{at}.opaque")]
@@ -166,7 +166,7 @@ def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = Fa
 
 
 def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = None) -> list[FieldError]:
-    """Judge a taint; an effect that was stored before stays valid."""
+    """Validate a taint; an effect that was stored before stays valid."""
     errors = validate_label_name(taint.get("key", ""), f"{at}.key")
     errors += [invalid(f"{at}.value", taint["value"], text) for text in names.label_value(taint.get("value", ""))]
     effect = taint.get("effect", "")
@@ -179,7 +179,7 @@ def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = N
 
 
 def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the conditions for binding, and those for its failure."""
+    """Validate the conditions for binding, and those for its failure."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
     success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
     here, there = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"

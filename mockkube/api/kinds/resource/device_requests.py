@@ -44,7 +44,7 @@ def request_names(devices: ReadOnlyObject) -> Requests:
 
 
 def validate_request_reference(name: str, at: str, known: Requests) -> list[FieldError]:
-    """Judge a reference to a request or one of its alternatives."""
+    """Validate a reference to a request or one of its alternatives."""
     request, *rest = name.split("/")
     if len(rest) > 1:
         return [invalid(at, name, _NO_REQUEST)]
@@ -55,7 +55,7 @@ def validate_request_reference(name: str, at: str, known: Requests) -> list[Fiel
 
 
 def validate_request_references(items: list[str] | None, at: str, known: Requests) -> list[FieldError]:
-    """Judge a set of such references."""
+    """Validate a set of such references."""
     return validate_set(
         items, at, lambda name, here: validate_request_reference(name, here, known), items_max=REQUESTS_MAX
     )
@@ -70,7 +70,7 @@ class DeviceClaimRules:
     extensions: Extensions = NO_EXTENSIONS
 
     def validate(self, devices: ReadOnlyObject, at: str) -> list[FieldError]:
-        """Judge requests, constraints and configurations."""
+        """Validate requests, constraints and configurations."""
         known = request_names(devices)
         requests = devices.get("requests")
         errors = validate_set(requests, f"{at}.requests", self._request, key=by_name, items_max=REQUESTS_MAX)
@@ -135,7 +135,7 @@ def _check(rule: OperatorRule, judge: Judge) -> Check:
 
 
 def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
-    """Judge what taints of devices are put up with; `proposed` judges an operator that is not released."""
+    """Validate what taints of devices are put up with; `proposed` judges an operator that is not released."""
     errors = qualified(toleration["key"], f"{at}.key") if toleration.get("key") else []
     operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
     match operator:
@@ -170,7 +170,7 @@ def _validate_constraint(constraint: ReadOnlyObject, at: str, known: Requests, j
 
 
 def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, judge: Judge) -> None:
-    """Drop from the spec of a claim what is switched off and not in use."""
+    """Drop from the spec of a claim fields of disabled gates and not in use."""
     # upstream 1.36: pkg/api/resourceclaimspec/util.go
     devices, old = spec.get("devices") or {}, (before or {}).get("devices") or {}
     requests = devices.get("requests") or ()
@@ -187,7 +187,7 @@ def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, ju
 
 
 def consumes_capacity(devices: ReadOnlyObject) -> bool:
-    """Say whether requests or constraints use consumable capacity."""
+    """Return whether requests or constraints use consumable capacity."""
     distinct = any("distinctAttribute" in each for each in devices.get("constraints") or ())
     return distinct or any("capacity" in each for each in _wishes(devices.get("requests") or ()))
 

@@ -34,16 +34,16 @@ class DeviceTaintRuleStrategy(StatusStrategy):
         super().prepare_update(new, old, judge)
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata."""
+        """Keep the stored spec and metadata."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge selector and taint."""
+        """Validate selector and taint."""
         return _validate_spec(obj["spec"], None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge selector and taint, or the conditions."""
+        """Validate selector and taint, or the conditions."""
         if judge.subresource != "status":
             return _validate_spec(new["spec"], (old["spec"].get("taint") or {}).get("effect", ""))
         conditions, at = (new.get("status") or {}).get("conditions") or [], "status.conditions"

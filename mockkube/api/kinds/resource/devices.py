@@ -45,7 +45,7 @@ _ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` i
 def validate_device(
     device: ReadOnlyObject, old: ReadOnlyObject | None, at: str, *, per_device: bool
 ) -> list[FieldError]:
-    """Judge a device; taints that were stored before stay valid."""
+    """Validate a device; taints that were stored before stay valid."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDevice
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     errors = label(device.get("name", ""), f"{at}.name")
@@ -76,7 +76,7 @@ def validate_device(
 
 
 def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge named counters: at least one."""
+    """Validate named counters: at least one."""
     counters = holder.get("counters")
     if not counters:
         return [required(f"{at}.counters")]

@@ -102,12 +102,12 @@ class ResourceClaimStrategy(StatusStrategy):
         self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
+        """Reset the status and drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         drop_disabled_request_fields(obj["spec"], None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off and not in use."""
+        """Keep the stored status; drop fields of disabled gates that are not in use."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             drop_disabled_request_fields(new["spec"], old["spec"], judge)
@@ -120,14 +120,14 @@ class ResourceClaimStrategy(StatusStrategy):
         drop_deallocated(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge what is asked for."""
+        """Validate what is asked for."""
         devices = obj["spec"].get("devices") or {}
         rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
         errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + rules.validate(devices, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another wish; judge the fulfilment."""
+        """Reject another wish; judge the fulfilment."""
         if judge.subresource == "status":
             namespace = new["metadata"].get("namespace", "")
             errors = admin_access.judge_results(new.get("status") or {}, old.get("status") or {}, namespace, judge)
@@ -145,21 +145,21 @@ class ResourceClaimTemplateStrategy(Strategy):
         self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what is switched off."""
+        """Drop fields of disabled gates."""
         drop_disabled_request_fields(obj["spec"].get("spec") or {}, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop what is switched off and not in use."""
+        """Drop fields of disabled gates and not in use."""
         drop_disabled_request_fields(new["spec"].get("spec") or {}, old["spec"].get("spec"), judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the metadata claims will have, and what they ask for."""
+        """Validate the metadata claims will have, and what they ask for."""
         devices = (obj["spec"].get("spec") or {}).get("devices") or {}
         errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + self._validate(obj["spec"], judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse changes."""
+        """Validate as on creation, and reject changes."""
         spec = new["spec"]
         errors = self._validate(spec, judge)
         if spec != old["spec"]:

@@ -65,25 +65,25 @@ class ResourceSliceStrategy(Strategy):
         return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what is switched off."""
+        """Drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         _drop_disabled(obj["spec"], {}, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Count changes; drop what is switched off and not in use."""
+        """Count changes; drop fields of disabled gates and not in use."""
         super().prepare_update(new, old, judge)
         _drop_disabled(new["spec"], old["spec"], judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the pool, the place and every device."""
+        """Validate the pool, the place and every device."""
         return _validate_spec(obj["spec"], None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse another pool, driver or node."""
+        """Validate as on creation, and refuse another pool, driver or node."""
         return _validate_spec(new["spec"], old["spec"])
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of capitals in the name of the driver."""
+        """Warn about capitals in the name of the driver."""
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []

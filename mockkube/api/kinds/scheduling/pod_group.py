@@ -54,12 +54,12 @@ class PodGroupStrategy(StatusStrategy):
     tracks_generation = False
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status; drop what is switched off."""
+        """Reset the status and drop fields of disabled gates."""
         super().prepare_create(obj, judge)
         drop_disabled_terms(obj["spec"], {}, judge, vacant={})
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; drop what is switched off and not in use."""
+        """Keep the stored status; drop fields of disabled gates that are not in use."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             drop_disabled_terms(new["spec"], old["spec"], judge, vacant={})
@@ -72,7 +72,7 @@ class PodGroupStrategy(StatusStrategy):
             (new.get("status") or {}).pop("resourceClaimStatuses", None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge where the group comes from and what it asks for."""
+        """Validate where the group comes from and what it asks for."""
         spec = obj["spec"]
         errors: list[FieldError] = []
         if spec.get("podGroupTemplateRef") is not None:
@@ -80,7 +80,7 @@ class PodGroupStrategy(StatusStrategy):
         return errors + validate_terms(spec, "spec")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse other terms; judge what is reported."""
+        """Reject other terms; judge what is reported."""
         if judge.subresource == "status":
             return _validate_status(new, old.get("status") or {})
         errors = changed(new["spec"], old["spec"], "podGroupTemplateRef", "spec")

@@ -36,7 +36,7 @@ def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: 
 
 
 def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the terms of a new group."""
+    """Validate the terms of a new group."""
     # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
     errors = validate_policy(terms.get("schedulingPolicy") or {}, f"{at}.schedulingPolicy")
     topology = (terms.get("schedulingConstraints") or {}).get("topology") or []
@@ -52,7 +52,7 @@ def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge how the pods are scheduled: each by itself, or enough of them at once."""
+    """Validate how the pods are scheduled: each by itself, or enough of them at once."""
     errors = exactly_one(policy, at, ("basic", "gang"))
     if policy.get("gang") is not None:
         count = policy["gang"].get("minCount", 0)
@@ -65,7 +65,7 @@ def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    """Judge the claims that the pods of the group share."""
+    """Validate the claims that the pods of the group share."""
     if len(claims) > CLAIMS_MAX:
         return [too_many(at, len(claims), CLAIMS_MAX)]
     errors = repeated(claims, at, _CLAIM_FIELDS)
@@ -80,12 +80,12 @@ def validate_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldErro
 
 
 def named(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
-    """Ask for a DNS label."""
+    """Require a DNS label."""
     return label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
 
 
 def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
-    """Ask for one of the members and no more."""
+    """Require one of the members and no more."""
     given = [name for name in members if union.get(name) is not None]
     choices = ", ".join(f"`{name}`" for name in members)
     if not given:
@@ -96,7 +96,7 @@ def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[
 
 
 def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) -> list[FieldError]:
-    """Complain about items with the name of an earlier one; they are shown with the fields in that order."""
+    """Report items with the name of an earlier one; they are shown with the fields in that order."""
     seen: set[str] = set()
     errors: list[FieldError] = []
     for index, item in enumerate(items):
@@ -108,12 +108,12 @@ def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) ->
 
 
 def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) -> list[FieldError]:
-    """Refuse another value of a field; the value itself is not shown."""
+    """Reject another value of a field; the value itself is not shown."""
     return [invalid(f"{at}.{name}", None, "field is immutable")] if new.get(name) != old.get(name) else []
 
 
 def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
-    """Refuse other terms; what is switched off may only be taken away."""
+    """Reject other terms; fields of disabled gates may only be taken away."""
     errors = changed(new, old, "schedulingPolicy", at)
     errors += _changed_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
     if found := changed(new, old, "resourceClaims", at):
@@ -129,9 +129,9 @@ def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, jud
 
 
 def _changed_by_gate(new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: str, enabled: bool) -> list[FieldError]:
-    found = changed(new, old, name, at)
-    if enabled or not found:
-        return found
+    errors = changed(new, old, name, at)
+    if enabled or not errors:
+        return errors
     return [forbidden(f"{at}.{name}", "")] if _is_set(new.get(name)) else []
 
 

@@ -34,7 +34,7 @@ class PriorityClassStrategy(Strategy):
         obj["metadata"]["generation"] = 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge name, value and policy."""
+        """Validate name, value and policy."""
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
         if name.startswith("system-"):
@@ -51,7 +51,7 @@ class PriorityClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another value or policy."""
+        """Reject another value or policy."""
         changed = new.get("value", 0) != old.get("value", 0)
         errors = [forbidden("value", "may not be changed in an update.")] if changed else []
         return errors + immutable(new, old, "preemptionPolicy")

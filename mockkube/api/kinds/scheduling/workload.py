@@ -24,18 +24,18 @@ class WorkloadStrategy(Strategy):
     """A list of templates of groups, fixed once it exists."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what is switched off."""
+        """Drop fields of disabled gates."""
         for template in _templates(obj):
             drop_disabled_terms(template, {}, judge, _VACANT)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop what is switched off and not in use in the template at the same place."""
+        """Drop fields of disabled gates and not in use in the template at the same place."""
         before = _templates(old)
         for index, template in enumerate(_templates(new)):
             drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _VACANT)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the controller named, and each template."""
+        """Validate the controller named, and each template."""
         # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
         errors: list[FieldError] = []
         if obj["spec"].get("controllerRef") is not None:
@@ -52,7 +52,7 @@ class WorkloadStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse another controller and other templates."""
+        """Reject another controller and other templates."""
         errors = changed(new["spec"], old["spec"], "controllerRef", "spec")
         if found := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
             errors += found + _validate_count(_templates(new), "spec.podGroupTemplates")

@@ -53,13 +53,13 @@ class CSIDriverStrategy(Strategy):
     allow_unconditional_update = False
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what is switched off."""
+        """Drop fields of disabled gates."""
         for name, gate in _GATED.items():
             if not judge.caps.enabled(gate):
                 obj["spec"].pop(name, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop what is switched off and not in use; count changes."""
+        """Drop fields of disabled gates and not in use; count changes."""
         for name, gate in _GATED.items():
             if name not in old["spec"] and not judge.caps.enabled(gate):
                 new["spec"].pop(name, None)
@@ -67,7 +67,7 @@ class CSIDriverStrategy(Strategy):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         spec = obj["spec"]
         errors = [] if spec.get("attachRequired") is not None else [required("spec.attachedRequired")]
         errors += [required(f"spec.{name}") for name in ("podInfoOnMount", "storageCapacity") if spec.get(name) is None]
@@ -82,7 +82,7 @@ class CSIDriverStrategy(Strategy):
         return errors + _validate_newer(spec, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse changes of what is fixed."""
+        """Validate as on creation, and reject changes of what is fixed."""
         errors = self.validate_create(new, judge)
         attach = new["spec"].get("attachRequired")
         if attach != old["spec"].get("attachRequired"):
@@ -90,7 +90,7 @@ class CSIDriverStrategy(Strategy):
         return errors + immutable(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of tokens that may get logged."""
+        """Warn about tokens that may get logged."""
         spec = obj["spec"]
         asks = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
         return [_TOKENS_WARNING] if asks and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []

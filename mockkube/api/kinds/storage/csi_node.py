@@ -31,7 +31,7 @@ class CSINodeStrategy(Strategy):
     allow_unconditional_update = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge each driver."""
+        """Validate each driver."""
         seen: set[str] = set()
         errors: list[FieldError] = []
         for index, driver in enumerate(_drivers(obj)):
@@ -46,7 +46,7 @@ class CSINodeStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse changed drivers."""
+        """Validate as on creation, and refuse changed drivers."""
         errors = self.validate_create(new, judge)
         ignored = ("allocatable",) if judge.caps.enabled("MutableCSINodeAllocatableCount") else ()
         for before in _drivers(old):

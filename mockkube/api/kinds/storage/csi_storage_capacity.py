@@ -18,16 +18,16 @@ class CSIStorageCapacityStrategy(Strategy):
     allow_unconditional_update = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge topology, class and figure."""
+        """Validate topology, class and figure."""
         return _validate(obj, lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse other nodes or another class."""
+        """Validate as on creation, and refuse other nodes or another class."""
         errors = _validate(new, lenient=selector_is_invalid(old.get("nodeTopology")))
         return errors + immutable(new, old, "nodeTopology") + immutable(new, old, "storageClassName")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of deprecated node labels."""
+        """Warn about deprecated node labels."""
         return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:

@@ -45,7 +45,7 @@ class StorageClassStrategy(Strategy):
     """How volumes are made; only metadata, expansion and topology may change."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge every field."""
+        """Validate every field."""
         errors = _validate_driver(obj.get("provisioner", ""), "provisioner")
         errors += _validate_parameters(obj.get("parameters") or {}, needed=False)
         if obj.get("reclaimPolicy") and obj["reclaimPolicy"] not in _RECLAIM_POLICIES:
@@ -58,7 +58,7 @@ class StorageClassStrategy(Strategy):
         return errors + _validate_topologies(obj.get("allowedTopologies") or [])
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse changes."""
+        """Validate as on creation, and reject changes."""
         errors = self.validate_create(new, judge)
         if new.get("parameters") != old.get("parameters"):
             errors.append(invalid("parameters", label_map(new.get("parameters")), "field is immutable"))
@@ -67,7 +67,7 @@ class StorageClassStrategy(Strategy):
         return errors
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of deprecated node labels."""
+        """Warn about deprecated node labels."""
         return [
             f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {message}"
             for i, term in enumerate(obj.get("allowedTopologies") or [])
@@ -84,12 +84,12 @@ class VolumeAttributesClassStrategy(Strategy):
     """How volumes are changed; nothing of it may change itself."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge driver and parameters."""
+        """Validate driver and parameters."""
         errors = _validate_driver(obj.get("driverName", ""), "driverName")
         return errors + _validate_parameters(obj.get("parameters") or {}, needed=True)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Refuse changes, and judge as on creation."""
+        """Reject changes, and judge as on creation."""
         changed = [name for name in ("driverName", "parameters") if new.get(name) != old.get(name)]
         errors = [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
         return errors + self.validate_create(new, judge)

@@ -54,7 +54,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
         return {"attached": False}
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata; drop error codes that are switched off."""
+        """Keep spec and metadata; drop error codes of disabled gates."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
         if judge.caps.enabled("MutableCSINodeAllocatableCount"):
@@ -65,7 +65,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
                 error.pop("errorCode", None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge spec and status."""
+        """Validate spec and status."""
         spec = obj["spec"]
         source = spec.get("source") or {}
         errors = csi_driver_name(spec.get("attacher", ""), "spec.attacher")
@@ -77,7 +77,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge as on creation, and refuse another spec."""
+        """Validate as on creation, and refuse another spec."""
         errors = self.validate_create(new, judge)
         if new["spec"] != old["spec"]:
             errors.append(invalid("spec", internal(new["spec"], _SPEC), "field is immutable"))
@@ -96,7 +96,7 @@ def _validate_source(source: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_inline(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a volume that is described on the spot: by its driver alone."""
+    """Validate a volume that is described on the spot: by its driver alone."""
     context = "in the context of inline volumes"
     errors = [forbidden(f"{at}.{name}", f"may not be specified {context}") for name in _ELSEWHERE if spec.get(name)]
     if spec.get("csi") is None:

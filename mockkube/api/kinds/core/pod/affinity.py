@@ -20,26 +20,26 @@ _WEIGHT_TEXT: Final = "must be in the range 1-100"
 def validate_affinity(
     affinity: ReadOnlyObject, at: str, selector_rules: SelectorRules, *, allow_invalid_values: bool
 ) -> list[FieldError]:
-    """Judge affinity; `allow_invalid_values` is for pod selectors stored with such values before."""
-    found: list[FieldError] = []
+    """Validate affinity; `allow_invalid_values` is for pod selectors stored with such values before."""
+    errors: list[FieldError] = []
     if "nodeAffinity" in affinity:
-        found += _validate_node_affinity(affinity["nodeAffinity"], f"{at}.nodeAffinity", selector_rules)
+        errors += _validate_node_affinity(affinity["nodeAffinity"], f"{at}.nodeAffinity", selector_rules)
     for kind in ("podAffinity", "podAntiAffinity"):
         if kind in affinity:
-            found += _validate_pod_affinity(affinity[kind], f"{at}.{kind}", allow_invalid_values)
-    return found
+            errors += _validate_pod_affinity(affinity[kind], f"{at}.{kind}", allow_invalid_values)
+    return errors
 
 
 def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if REQUIRED in affinity:
-        found += validate_node_selector(affinity[REQUIRED], f"{at}.{REQUIRED}", rules)
+        errors += validate_node_selector(affinity[REQUIRED], f"{at}.{REQUIRED}", rules)
     lenient = SelectorRules(True, rules.extensions, rules.allowed)
     for i, term in enumerate(affinity.get(PREFERRED, ())):
         here = f"{at}.{PREFERRED}[{i}]"
-        found += _validate_weight(term, here)
-        found += validate_node_selector_term(term.get("preference", {}), f"{here}.preference", lenient)
-    return found
+        errors += _validate_weight(term, here)
+        errors += validate_node_selector_term(term.get("preference", {}), f"{here}.preference", lenient)
+    return errors
 
 
 def _validate_weight(term: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -48,76 +48,76 @@ def _validate_weight(term: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_pod_affinity(affinity: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, term in enumerate(affinity.get(REQUIRED, ())):
-        found += _validate_pod_term(term, f"{at}.{REQUIRED}[{i}]", allow_invalid_values)
+        errors += _validate_pod_term(term, f"{at}.{REQUIRED}[{i}]", allow_invalid_values)
     for i, weighted in enumerate(affinity.get(PREFERRED, ())):
         here = f"{at}.{PREFERRED}[{i}]"
-        found += _validate_weight(weighted, here)
-        found += _validate_pod_term(
+        errors += _validate_weight(weighted, here)
+        errors += _validate_pod_term(
             weighted.get("podAffinityTerm", {}), f"{here}.podAffinityTerm", allow_invalid_values
         )
-    return found
+    return errors
 
 
 def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
-    found = validate_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
+    errors = validate_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
     for name in term.get("namespaces", ()):
-        found += [invalid(f"{at}.namespace", name, text) for text in names.dns_label(name)]
-    found += validate_match_label_keys(term, at)
+        errors += [invalid(f"{at}.namespace", name, text) for text in names.dns_label(name)]
+    errors += validate_match_label_keys(term, at)
     key = term.get("topologyKey", "")
     if not key:
-        found.append(required(f"{at}.topologyKey", "can not be empty"))
-    return found + validate_label_name(key, f"{at}.topologyKey")
+        errors.append(required(f"{at}.topologyKey", "can not be empty"))
+    return errors + validate_label_name(key, f"{at}.topologyKey")
 
 
 def validate_term_selectors(term: ReadOnlyObject, at: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
-    """Judge the selectors of pods and of namespaces in a term."""
-    found: list[FieldError] = []
+    """Validate the selectors of pods and of namespaces in a term."""
+    errors: list[FieldError] = []
     for name in ("labelSelector", "namespaceSelector"):
         if name in term:
-            found += validate_label_selector(term[name], f"{at}.{name}", allow_invalid_values=allow_invalid_values)
-    return found
+            errors += validate_label_selector(term[name], f"{at}.{name}", allow_invalid_values=allow_invalid_values)
+    return errors
 
 
 def validate_match_label_keys(term: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the keys taken from the pod's own labels: there is a selector, and they say one thing."""
+    """Validate the keys taken from the pod's own labels: there is a selector, and they say one thing."""
     keys, mismatched = term.get("matchLabelKeys", ()), term.get("mismatchLabelKeys", ())
     if not keys and not mismatched:
         return []
     selector = term.get("labelSelector")
-    found = _validate_label_keys(keys, selector, f"{at}.matchLabelKeys")
-    found += _validate_label_keys(mismatched, selector, f"{at}.mismatchLabelKeys")
+    errors = _validate_label_keys(keys, selector, f"{at}.matchLabelKeys")
+    errors += _validate_label_keys(mismatched, selector, f"{at}.mismatchLabelKeys")
     if selector is not None:
-        found += _validate_merged_selector(keys, selector, at)
+        errors += _validate_merged_selector(keys, selector, at)
     for i, key in enumerate(keys):
         if key in mismatched:
             text = "exists in both matchLabelKeys and mismatchLabelKeys"
-            found.append(invalid(f"{at}.matchLabelKeys[{i}]", key, text))
-    return found
+            errors.append(invalid(f"{at}.matchLabelKeys[{i}]", key, text))
+    return errors
 
 
 def _validate_label_keys(keys: Sequence[str], selector: ReadOnlyObject | None, at: str) -> list[FieldError]:
     if keys and selector is None:
         return [forbidden(at, "must not be specified when labelSelector is not set")]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, key in enumerate(keys):
-        found += validate_label_name(key, f"{at}[{i}]")
-    return found
+        errors += validate_label_name(key, f"{at}[{i}]")
+    return errors
 
 
 def _validate_merged_selector(keys: Sequence[str], selector: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the selector the keys were merged into: each key may be asked for once more, by the merge."""
+    """Validate the selector the keys were merged into: each key may be asked for once more, by the merge."""
     positions = {key: i for i, key in enumerate(keys)}
     seen = set(selector.get("matchLabels", ()))
-    found = []
+    errors = []
     for requirement in selector.get("matchExpressions", ()):
         key = requirement.get("key", "")
         if key in positions and key in seen:
             text = "exists in both matchLabelKeys and labelSelector"
-            found.append(invalid(f"{at}[{positions[key]}]", key, text))
+            errors.append(invalid(f"{at}[{positions[key]}]", key, text))
         seen.add(key)
-    return found
+    return errors
 
 
 def pod_affinity_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:

@@ -19,13 +19,13 @@ class BindingRefused:
 
 
 def validate_binding(binding: ReadOnlyObject) -> list[FieldError]:
-    """Judge what a pod is to be bound to."""
+    """Validate what a pod is to be bound to."""
     target = binding.get("target", {})
     kind = target.get("kind", "")
-    found = [] if kind in ("", "Node") else [not_supported("target.kind", kind, ("Node", "<empty>"))]
+    errors = [] if kind in ("", "Node") else [not_supported("target.kind", kind, ("Node", "<empty>"))]
     if not target.get("name"):
-        found.append(required("target.name"))
-    return found
+        errors.append(required("target.name"))
+    return errors
 
 
 def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object | BindingRefused:

@@ -17,14 +17,14 @@ _SEARCH_LETTERS_MAX: Final = 2048
 
 
 def validate_dns_policy(policy: str, at: str) -> list[FieldError]:
-    """Judge where a pod's resolver takes its settings from."""
+    """Validate where a pod's resolver takes its settings from."""
     if policy in _POLICIES:
         return []
     return [not_supported(at, policy, _POLICIES) if policy else required(at)]
 
 
 def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_addresses: bool) -> list[FieldError]:
-    """Judge the settings of a pod's resolver; `relaxed` admits underscores and a lone dot in searches."""
+    """Validate the settings of a pod's resolver; `relaxed` admits underscores and a lone dot in searches."""
     config = spec.get("dnsConfig")
     servers = (config or {}).get("nameservers", ())
     if spec.get("dnsPolicy") == "None":
@@ -35,27 +35,27 @@ def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_
             return [required(f"{at}.nameservers", text)]
     if config is None:
         return []
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if len(servers) > _SERVERS_MAX:
         text = f"must not have more than {_SERVERS_MAX} nameservers"
-        found.append(invalid(f"{at}.nameservers", servers, text))
+        errors.append(invalid(f"{at}.nameservers", servers, text))
     for i, server in enumerate(servers):
-        found += lenient_ip(server, f"{at}.nameservers[{i}]", strict=strict_addresses)
-    found += _validate_searches(config.get("searches", ()), f"{at}.searches", relaxed)
+        errors += lenient_ip(server, f"{at}.nameservers[{i}]", strict=strict_addresses)
+    errors += _validate_searches(config.get("searches", ()), f"{at}.searches", relaxed)
     options = enumerate(config.get("options", ()))
-    return found + [required(f"{at}.options[{i}]", "must not be empty") for i, item in options if not item.get("name")]
+    return errors + [required(f"{at}.options[{i}]", "must not be empty") for i, item in options if not item.get("name")]
 
 
 def _validate_searches(searches: Sequence[str], at: str, relaxed: bool) -> list[FieldError]:
-    found = []
+    errors = []
     if len(searches) > _SEARCHES_MAX:
-        found.append(invalid(at, searches, f"must not have more than {_SEARCHES_MAX} search paths"))
+        errors.append(invalid(at, searches, f"must not have more than {_SEARCHES_MAX} search paths"))
     if names.byte_length(" ".join(searches)) > _SEARCH_LETTERS_MAX:
         text = f"must not have more than {_SEARCH_LETTERS_MAX} characters (including spaces) in the search list"
-        found.append(invalid(at, searches, text))
+        errors.append(invalid(at, searches, text))
     check = names.dns_subdomain_underscored if relaxed else names.dns_subdomain
     for i, search in enumerate(searches):
         if not (relaxed and search == "."):
             plain = search.removesuffix(".")
-            found += [invalid(f"{at}[{i}]", plain, text) for text in check(plain)]
-    return found
+            errors += [invalid(f"{at}[{i}]", plain, text) for text in check(plain)]
+    return errors

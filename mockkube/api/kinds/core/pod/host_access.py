@@ -16,7 +16,7 @@ _OWN_USERS: Final = "when `hostUsers` is false"
 
 
 def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge the ports of a pod in the host's network: they are the host's; a template may leave that open."""
+    """Validate the ports of a pod in the host's network: they are the host's; a template may leave that open."""
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
         invalid(f"{at}[{i}].ports[{j}].hostPort", port.get("hostPort", 0), text)
@@ -27,36 +27,36 @@ def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[
 
 
 def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge what of the host the pod shares."""
-    found = validate_host_process(spec, at)
+    """Validate what of the host the pod shares."""
+    errors = validate_host_process(spec, at)
     if spec.get("hostUsers") is False:
-        found += _validate_own_users(spec, at, rules)
+        errors += _validate_own_users(spec, at, rules)
     if "hostnameOverride" in spec:
-        found += _validate_hostname_override(spec, f"{at}.hostnameOverride")
-    return found
+        errors += _validate_hostname_override(spec, f"{at}.hostnameOverride")
+    return errors
 
 
 def _validate_own_users(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    found = []
+    errors = []
     if spec.get("hostNetwork") and not rules.host_network_in_user_namespace:
-        found.append(forbidden(f"{at}.hostNetwork", _OWN_USERS))
+        errors.append(forbidden(f"{at}.hostNetwork", _OWN_USERS))
     if spec.get("hostPID"):
-        found.append(forbidden(f"{at}.HostPID", _OWN_USERS))
+        errors.append(forbidden(f"{at}.HostPID", _OWN_USERS))
     if spec.get("hostIPC"):
-        found.append(forbidden(f"{at}.HostIPC", _OWN_USERS))
+        errors.append(forbidden(f"{at}.HostIPC", _OWN_USERS))
     if not rules.devices_in_user_namespace:
         paths = [path for container, path in containers_with_paths(spec, at) if "volumeDevices" in container]
-        found += [forbidden(f"{path}.volumeDevices", _OWN_USERS) for path in paths]
-    return found
+        errors += [forbidden(f"{path}.volumeDevices", _OWN_USERS) for path in paths]
+    return errors
 
 
 def _validate_hostname_override(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     name = spec["hostnameOverride"]
-    found = []
+    errors = []
     if spec.get("setHostnameAsFQDN"):
-        found.append(forbidden(at, "may not be specified when setHostnameAsFQDN is true"))
+        errors.append(forbidden(at, "may not be specified when setHostnameAsFQDN is true"))
     if spec.get("hostNetwork"):
-        found.append(forbidden(at, "may not be specified when hostNetwork is true"))
+        errors.append(forbidden(at, "may not be specified when hostNetwork is true"))
     if names.byte_length(name) > _HOSTNAME_BYTES_MAX:
-        found.append(too_long(at, _HOSTNAME_BYTES_MAX))
-    return found + [invalid(at, name, text) for text in names.dns_subdomain(name)]
+        errors.append(too_long(at, _HOSTNAME_BYTES_MAX))
+    return errors + [invalid(at, name, text) for text in names.dns_subdomain(name)]

@@ -19,19 +19,19 @@ TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 def validate_pod_annotations(
     annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodRules
 ) -> list[FieldError]:
-    """Judge the annotations of a pod or template that mean something."""
+    """Validate the annotations of a pod or template that mean something."""
     if not annotations:
         return []
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     mirror = annotations.get(MIRROR_ANNOTATION)
     if mirror is not None and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
-        found.append(invalid(f"{at}[{MIRROR_ANNOTATION}]", mirror, text))
+        errors.append(invalid(f"{at}[{MIRROR_ANNOTATION}]", mirror, text))
     if annotations.get(TOLERATIONS_ANNOTATION):
-        found += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, rules)
+        errors += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, rules)
     if not rules.allow_any_deletion_cost and not deletion_cost_is_integer(annotations):
-        found.append(invalid(f"{at}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
-    return found + validate_profile_annotations(annotations, spec, at)
+        errors.append(invalid(f"{at}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
+    return errors + validate_profile_annotations(annotations, spec, at)
 
 
 def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list[FieldError]:
@@ -48,17 +48,17 @@ def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list
 
 
 def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a change of a pod's annotations: some are fixed at its creation."""
+    """Validate a change of a pod's annotations: some are fixed at its creation."""
     at = "metadata.annotations"
     after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for key, value in before.items():
         if after.get(key) != value:
-            found += _fixed(key, at, "remove or update")
+            errors += _fixed(key, at, "remove or update")
     for key in after:
         if key not in before:
-            found += _fixed(key, at, "add")
-    return found + validate_pod_annotations(after, new.get("spec", {}), at, rules)
+            errors += _fixed(key, at, "add")
+    return errors + validate_pod_annotations(after, new.get("spec", {}), at, rules)
 
 
 def _fixed(key: str, at: str, verb: str) -> list[FieldError]:

@@ -65,7 +65,7 @@ _LOCKED: Final = {
 
 
 def is_on(caps: Capabilities, gate: str) -> bool:
-    """Whether the gate is on, or its feature has become a part of Kubernetes."""
+    """Return whether the gate is on, or its feature has become a part of Kubernetes."""
     locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.has_train(gate)
     return locked or caps.enabled(gate)
 
@@ -94,7 +94,7 @@ class PodRules:
     strict_addresses: bool = True
 
     def judge_tolerations(self, tolerations: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-        """Judge tolerations of the pod."""
+        """Validate tolerations of the pod."""
         return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed)
 
 
@@ -131,12 +131,12 @@ def judge_change(
     rules: PodRules,
     caps: Capabilities,
 ) -> list[FieldError]:
-    """Judge a change by the rules, and by more lenient ones if `old` breaks them too."""
+    """Validate a change by the rules, and by more lenient ones if `old` breaks them too."""
     spec = old.get("spec", {})
-    found = check(rules)
+    errors = check(rules)
     # What is in order needs no leniency; only for keys of labels is the other rule another one, not a lenient one.
-    if not found and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
-        return found
+    if not errors and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
+        return errors
     return check(_with_extensions(_lenient(rules, caps, new, old), caps, rules.extensions, spec))
 
 
@@ -147,7 +147,7 @@ def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions
 
 
 def _keys_merged(caps: Capabilities) -> bool:
-    """Whether the server merges matchLabelKeys of spread constraints into their selectors."""
+    """Return whether the server merges matchLabelKeys of spread constraints into their selectors."""
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
     return all(is_on(caps, gate) for gate in gates)
 
@@ -215,7 +215,7 @@ def _variable_names(spec: ReadOnlyObject) -> set[str]:
 
 
 def uses_restart_rules(spec: ReadOnlyObject) -> bool:
-    """Whether containers of the pod restart by rules of their own."""
+    """Return whether containers of the pod restart by rules of their own."""
     init = spec.get("initContainers", ())
     return any(c.get("restartPolicy", "Always") != "Always" or "restartPolicyRules" in c for c in init) or any(
         "restartPolicy" in c for c in spec.get("containers") or ()
@@ -255,7 +255,7 @@ def _uses_indivisible_pages(spec: ReadOnlyObject) -> bool:
 
 
 def deletion_cost_is_integer(annotations: Mapping[str, str]) -> bool:
-    """Whether the cost of deleting the pod, if given, is an integer of 32 bits, written plainly."""
+    """Return whether the cost of deleting the pod, if given, is an integer of 32 bits, written plainly."""
     # upstream 1.36: pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations
     text = annotations.get(DELETION_COST)
     if text is None:

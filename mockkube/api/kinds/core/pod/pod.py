@@ -80,11 +80,11 @@ class PodStrategy(Strategy):
         keep_generation(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge annotations that mean something, and the spec."""
+        """Validate annotations that mean something, and the spec."""
         return validate_new_pod(obj, pod_rules(judge.caps, self.extensions))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change by the resource written to; metadata is, as upstream's, looked at again."""
+        """Validate a change by the resource written to; metadata is, as upstream's, looked at again."""
 
         def check(rules: PodRules) -> list[FieldError]:
             match judge.subresource:
@@ -103,21 +103,21 @@ class PodStrategy(Strategy):
         return judge_change(check, new, old, rules, judge.caps)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is deprecated, ambiguous or surprising."""
-        found = [*_app_armor_warnings(obj)]
+        """Warn about what is deprecated, ambiguous or surprising."""
+        warnings = [*_app_armor_warnings(obj)]
         texts = names.dns_label(obj["metadata"]["name"])
         if texts:
-            found.append(f"{_HOSTNAME}; a DNS label is recommended: [{' '.join(texts)}]")
-        return found + pod_warnings(obj["metadata"], obj["spec"], judge)
+            warnings.append(f"{_HOSTNAME}; a DNS label is recommended: [{' '.join(texts)}]")
+        return warnings + pod_warnings(obj["metadata"], obj["spec"], judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn, of a status, of addresses nobody should write like that."""
-        found: list[str] = []
+        warnings: list[str] = []
         if judge.subresource == "status":
             for kind in ("podIPs", "hostIPs"):
                 for i, item in enumerate(new.get("status", {}).get(kind, ())):
-                    found += ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
-        return found
+                    warnings += ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
+        return warnings
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return what pods are selected by: their node, their phase and a few settings."""

@@ -14,36 +14,36 @@ from mockkube.api.types import ReadOnlyObject
 def validate_resources_of_pod(
     spec: ReadOnlyObject, spec_at: str, claim_names: Collection[str], *, allow_indivisible: bool
 ) -> list[FieldError]:
-    """Judge resources of the pod as a whole, in themselves and against those of the containers."""
+    """Validate resources of the pod as a whole, in themselves and against those of the containers."""
     at = f"{spec_at}.resources"
     if spec.get("os", {}).get("name") == "windows":
         return [forbidden(at, "may not be set for a windows pod")]
     resources = spec["resources"]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if "claims" in resources:
-        found.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
-    found += validate_pod_resources(resources, at, claim_names, allow_indivisible=allow_indivisible)
-    found += _validate_sums(spec, at, "requests")
-    found += _validate_sums(spec, at, "limits")
+        errors.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
+    errors += validate_pod_resources(resources, at, claim_names, allow_indivisible=allow_indivisible)
+    errors += _validate_sums(spec, at, "requests")
+    errors += _validate_sums(spec, at, "limits")
     limits = resources.get("limits", {})
     for i, container in enumerate(spec.get("containers") or ()):
         for name, amount in container.get("resources", {}).get("limits", {}).items():
             if name in limits and parse(amount) > parse(limits[name]):
                 here = f"{at}.containers[{i}][{name}].limits"
-                found.append(invalid(here, amount, f"must be less than or equal to pod limits of {limits[name]}"))
-    return found
+                errors.append(invalid(here, amount, f"must be less than or equal to pod limits of {limits[name]}"))
+    return errors
 
 
 def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
     given = spec["resources"].get(kind, {})
-    found = []
+    errors = []
     for name, total in sums_of_containers(spec, kind).items():
         if kind == "limits" and not name.startswith(HUGE_PAGES):
             continue
         if name in given and total > parse(given[name]):
             text = f"must be greater than or equal to aggregate container {kind} of {total}"
-            found.append(invalid(f"{at}.{kind}[{name}]", given[name], text))
-    return found
+            errors.append(invalid(f"{at}.{kind}[{name}]", given[name], text))
+    return errors
 
 
 def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:

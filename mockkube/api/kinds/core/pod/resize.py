@@ -21,42 +21,42 @@ _ONLY: Final = "only cpu and memory resources"
 def validate_pod_resize(
     new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
 ) -> list[FieldError]:
-    """Judge a change of what a pod may use."""
+    """Validate a change of what a pod may use."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods cannot be resized")]
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
-    found = validate_changed_pod(new, rules)
-    found += _validate_state(new, old, caps)
+    errors = validate_changed_pod(new, rules)
+    errors += _validate_state(new, old, caps)
     after = dict(spec)
     if _has_pod_level(spec) or _has_pod_level(before):
         if not rules.pod_level_resize:
             gate = "InPlacePodLevelResourcesVerticalScalingEnabled"
             text = f"resize of pods with pod-level resources is forbidden when {gate} feature gate is disabled"
-            return [*found, forbidden("", text)]
-        found += _validate_pod_level(after, before)
+            return [*errors, forbidden("", text)]
+        errors += _validate_pod_level(after, before)
     if "nodeAllocatableResourceClaimStatuses" in old.get("status", {}):
-        found.append(forbidden("spec", "pods with node allocatable resource claims cannot be resized"))
+        errors.append(forbidden("spec", "pods with node allocatable resource claims cannot be resized"))
     if order := _validate_order(spec, before):
-        return found + order
-    found += _validate_containers(after, before, caps)
-    if not found and after != before:
-        found.append(forbidden("spec", f"{_ONLY} are mutable"))
-    return found
+        return errors + order
+    errors += _validate_containers(after, before, caps)
+    if not errors and after != before:
+        errors.append(forbidden("spec", f"{_ONLY} are mutable"))
+    return errors
 
 
 def _validate_state(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
-    found = []
+    errors = []
     quality = old.get("status", {}).get("qosClass") or quality_of(old.get("spec", {}), caps)
     if quality != quality_of(new.get("spec", {}), caps):
         shown = new.get("status", {}).get("qosClass", "")
-        found.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
+        errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     statuses = old.get("status", {}).get("containerStatuses", ())
     running = next((status for status in statuses if "running" in status.get("state", {})), None)
     if running is not None and "resources" not in running:
-        found.append(forbidden("spec", "Pod running on node without support for resize"))
-    return found
+        errors.append(forbidden("spec", "Pod running on node without support for resize"))
+    return errors
 
 
 def _has_pod_level(spec: ReadOnlyObject) -> bool:
@@ -65,21 +65,21 @@ def _has_pod_level(spec: ReadOnlyObject) -> bool:
 
 
 def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[FieldError]:
-    """Judge the resources of the pod as a whole, and make equal in `after` what may change."""
+    """Validate the resources of the pod as a whole, and make equal in `after` what may change."""
     resources, stored = after.get("resources"), before.get("resources")
     if resources is None:
         return [forbidden("spec.resources", "pod-level resources cannot be removed")]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if stored is not None:
-        found += _validate_removal(resources, stored, "spec.resources", "pod-level resource")
+        errors += _validate_removal(resources, stored, "spec.resources", "pod-level resource")
     munged = _with_mutable_of(resources, stored or {})
     if munged or stored is not None:
         after["resources"] = munged
     else:
         del after["resources"]
     if after.get("resources") != stored:
-        found.append(forbidden("spec", f"{_ONLY} are mutable at pod-level"))
-    return found
+        errors.append(forbidden("spec", f"{_ONLY} are mutable at pod-level"))
+    return errors
 
 
 def _validate_removal(new: ReadOnlyObject, old: ReadOnlyObject, at: str, what: str) -> list[FieldError]:
@@ -104,35 +104,35 @@ def _with_mutable_of(resources: ReadOnlyObject, stored: ReadOnlyObject) -> dict[
 
 
 def _validate_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    found = []
+    errors = []
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
-            found.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
+            errors.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
         text = f"{kind} may not be renamed or reordered on resize"
         pairs = enumerate(zip(after, stored, strict=True))
-        found += [forbidden(f"spec.{kind}[{i}].name", text) for i, (a, b) in pairs if a.get("name") != b.get("name")]
-    return found
+        errors += [forbidden(f"spec.{kind}[{i}].name", text) for i, (a, b) in pairs if a.get("name") != b.get("name")]
+    return errors
 
 
 def _validate_containers(after: dict[str, Any], before: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
-    """Judge the containers, and make equal in `after` what may change."""
+    """Validate the containers, and make equal in `after` what may change."""
     init_too = is_on(caps, "InPlacePodVerticalScalingInitContainers")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for kind in ("initContainers", "containers"):
         for i, (container, stored) in enumerate(zip(after.get(kind) or (), before.get(kind) or (), strict=True)):
             if kind == "containers" or init_too or is_sidecar(stored):
                 new, old = container.get("resources", {}), stored.get("resources", {})
-                found += _validate_removal(new, old, f"spec.{kind}[{i}].resources", "resource")
+                errors += _validate_removal(new, old, f"spec.{kind}[{i}].resources", "resource")
     stored = before.get("containers") or ()
     munged = [_munged(*pair) for pair in zip(after.get("containers") or (), stored, strict=True)]
     changed = [new for new, old in zip(munged, stored, strict=True) if new != old]
-    found += [forbidden("spec", f"{_ONLY} are mutable") for _ in changed]
+    errors += [forbidden("spec", f"{_ONLY} are mutable") for _ in changed]
     after["containers"] = munged
     if "initContainers" in after:
-        found += _validate_init_containers(after, before, init_too)
-    return found
+        errors += _validate_init_containers(after, before, init_too)
+    return errors
 
 
 def _munged(container: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
@@ -141,21 +141,21 @@ def _munged(container: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]
 
 
 def _validate_init_containers(after: dict[str, Any], before: ReadOnlyObject, init_too: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     munged: list[ReadOnlyObject] = []
     for i, (container, stored) in enumerate(zip(after["initContainers"], before["initContainers"], strict=True)):
         here, modified = f"spec.initContainers[{i}]", container != stored
         if not init_too and not is_sidecar(container):
             munged.append(container)
             if modified:
-                found.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
+                errors.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
             continue
         munged.append(_munged(container, stored))
         if munged[-1] != stored:
-            found.append(forbidden(here, f"{_ONLY} for init or sidecar containers are mutable"))
+            errors.append(forbidden(here, f"{_ONLY} for init or sidecar containers are mutable"))
         if modified and not is_sidecar(container):
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             policies = container.get("resizePolicy", ())
-            found += [forbidden(here, text) for p in policies if p.get("restartPolicy") == "RestartContainer"]
+            errors += [forbidden(here, text) for p in policies if p.get("restartPolicy") == "RestartContainer"]
     after["initContainers"] = munged
-    return found
+    return errors

@@ -51,34 +51,34 @@ _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 # hot: per pod
 def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge the spec of a pod with that metadata, or (without) of a template. What was in order lately still is."""
+    """Validate the spec of a pod with that metadata, or (without) of a template. What was in order lately still is."""
     if _names_claims(spec):
         return _judged(spec, meta, at, rules)
     digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
     if _IN_ORDER.get(digest) is rules:
         return []
-    found = _judged(spec, meta, at, rules)
-    if not found:
+    errors = _judged(spec, meta, at, rules)
+    if not errors:
         _IN_ORDER.put(digest, rules)
-    return found
+    return errors
 
 
 def _names_claims(spec: ReadOnlyObject) -> bool:
-    """Whether claims are made for the pod, named after it: then more than its spec decides what is in order."""
+    """Return whether claims are made for the pod, named after it: then more than its spec decides what is in order."""
     return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
 
 
 def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
-        found.append(required(f"{at}.terminationGracePeriodSeconds"))
+        errors.append(required(f"{at}.terminationGracePeriodSeconds"))
     volumes = validate_volumes(spec, f"{at}.volumes", (meta or {}).get("name", ""), rules.volumes)
-    found += volumes.errors
+    errors += volumes.errors
     claims = spec.get("resourceClaims", ())
     claim_names = {claim["name"] for claim in claims if claim.get("name")}
     if claims:
-        found += _validate_claims(claims, meta or {}, f"{at}.resourceClaims")
+        errors += _validate_claims(claims, meta or {}, f"{at}.resourceClaims")
     os = spec["os"].get("name", "") if "os" in spec else None
     around = Surroundings(
         rules=rules.containers,
@@ -88,87 +88,87 @@ def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: P
         restart_policy=spec.get("restartPolicy", ""),
         host_users=spec.get("hostUsers") is not False,
     )
-    found += _validate_container_lists(spec, at, around)
+    errors += _validate_container_lists(spec, at, around)
     if rules.pod_level_resources and "resources" in spec:
-        found += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
-    found += _validate_settings(spec, at, rules)
+        errors += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
+    errors += _validate_settings(spec, at, rules)
     for name, check in _OPTIONAL.items():
         if name in spec:
-            found += check(spec, at, rules)
-    found += validate_host_access(spec, at, rules)
+            errors += check(spec, at, rules)
+    errors += validate_host_access(spec, at, rules)
     for name, check_name in _NAMES.items():
         if value := spec.get(name):
-            found += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
+            errors += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
     for name, check in _LATER.items():
         if name in spec:
-            found += check(spec, at, rules)
-    return found + _validate_file_volumes(spec, at)
+            errors += check(spec, at, rules)
+    return errors + _validate_file_volumes(spec, at)
 
 
 def _validate_container_lists(spec: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
     ordinary, init = spec.get("containers") or (), spec.get("initContainers", ())
-    found = validate_containers(ordinary, f"{at}.containers", around)
+    errors = validate_containers(ordinary, f"{at}.containers", around)
     if init:
-        found += validate_init_containers(init, f"{at}.initContainers", around, ordinary)
+        errors += validate_init_containers(init, f"{at}.initContainers", around, ordinary)
     if "ephemeralContainers" in spec:
         others = {container.get("name", "") for container in (*ordinary, *init)}
         here = f"{at}.ephemeralContainers"
-        found += validate_ephemeral_containers(spec["ephemeralContainers"], here, around, others)
-    return found
+        errors += validate_ephemeral_containers(spec["ephemeralContainers"], here, around, others)
+    return errors
 
 
 def _validate_claims(claims: Sequence[ReadOnlyObject], meta: ReadOnlyObject, at: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, claim in enumerate(claims):
         if MIRROR_ANNOTATION in meta.get("annotations", ()):
-            found.append(forbidden("", "static pods do not support resource claims"))
+            errors.append(forbidden("", "static pods do not support resource claims"))
         else:
-            found += _validate_claim(claim, f"{at}[{i}]", seen)
-    return found
+            errors += _validate_claim(claim, f"{at}[{i}]", seen)
+    return errors
 
 
 def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
     name, kinds = claim.get("name", ""), ("resourceClaimName", "resourceClaimTemplateName")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if not name:
-        found.append(required(f"{at}.name"))
+        errors.append(required(f"{at}.name"))
     elif name in seen:
-        found.append(duplicate(f"{at}.name", name))
+        errors.append(duplicate(f"{at}.name", name))
     else:
-        found += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
+        errors += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
         seen.add(name)
     given = [kind for kind in kinds if kind in claim]
     if len(given) != 1:
         text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         if not given:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        found.append(invalid(at, internal_form("PodResourceClaim", claim), text))
+        errors.append(invalid(at, internal_form("PodResourceClaim", claim), text))
     for kind in given:
-        found += [invalid(f"{at}.{kind}", claim[kind], text) for text in names.dns_subdomain(claim[kind])]
-    return found
+        errors += [invalid(f"{at}.{kind}", claim[kind], text) for text in names.dns_subdomain(claim[kind])]
+    return errors
 
 
 def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Judge what every pod says, and what stands between that and the rarer fields."""
-    found: list[FieldError] = []
+    """Validate what every pod says, and what stands between that and the rarer fields."""
+    errors: list[FieldError] = []
     if spec.get("hostNetwork"):
-        found += validate_host_ports(spec, f"{at}.containers", rules)
+        errors += validate_host_ports(spec, f"{at}.containers", rules)
     policy = spec.get("restartPolicy")
     if policy not in _RESTART_POLICIES:
         here = f"{at}.restartPolicy"
-        found.append(not_supported(here, policy, _RESTART_POLICIES) if policy else required(here))
-    found += validate_dns_policy(spec.get("dnsPolicy", ""), f"{at}.dnsPolicy")
+        errors.append(not_supported(here, policy, _RESTART_POLICIES) if policy else required(here))
+    errors += validate_dns_policy(spec.get("dnsPolicy", ""), f"{at}.dnsPolicy")
     if "nodeSelector" in spec:
-        found += validate_labels(spec["nodeSelector"], f"{at}.nodeSelector")
+        errors += validate_labels(spec["nodeSelector"], f"{at}.nodeSelector")
     if spec.get("securityContext") or spec.get("hostPID"):
-        found += validate_pod_security_context(
+        errors += validate_pod_security_context(
             spec,
             f"{at}.securityContext",
             only_recursive_labels=rules.only_recursive_labels,
             allow_host_sysctls=rules.allow_host_sysctls,
         )
-    return found
+    return errors
 
 
 Part = Callable[[ReadOnlyObject, str, PodRules], list[FieldError]]
@@ -188,15 +188,15 @@ def _readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[Fie
 
 
 def _scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(spec["schedulingGates"]):
         here, name = f"{at}.schedulingGates[{i}]", gate.get("name", "")
-        found += [invalid(here, name, text) for text in names.qualified_name(name)]
+        errors += [invalid(here, name, text) for text in names.qualified_name(name)]
         if name in seen:
-            found.append(duplicate(here, name))
+            errors.append(duplicate(here, name))
         seen.add(name)
-    return found
+    return errors
 
 
 def _spread(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
@@ -250,13 +250,13 @@ def _tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldEr
 
 
 def _host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, alias in enumerate(spec["hostAliases"]):
         here = f"{at}.hostAliases[{i}]"
-        found += lenient_ip(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
+        errors += lenient_ip(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
         for j, name in enumerate(alias.get("hostnames", ())):
-            found += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.dns_subdomain(name)]
-    return found
+            errors += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.dns_subdomain(name)]
+    return errors
 
 
 def _preemption(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
@@ -299,8 +299,8 @@ _LATER: Final[dict[str, Part]] = {
 
 
 def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge that files variables are read from lie in volumes of their own."""
-    found = []
+    """Validate that files variables are read from lie in volumes of their own."""
+    errors = []
     volumes: ReadOnlyObject | None = None
     for key, path in _file_keys(spec, at):
         if volumes is None:
@@ -308,10 +308,10 @@ def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         name = key.get("volumeName", "")
         volume = volumes.get(name)
         if volume is None:
-            found.append(not_found(f"{path}.volumeName", name))
+            errors.append(not_found(f"{path}.volumeName", name))
         elif "emptyDir" not in volume:
-            found.append(invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir"))
-    return found
+            errors.append(invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir"))
+    return errors
 
 
 def _file_keys(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:

@@ -29,52 +29,52 @@ _NOT_NEGATIVE: Final = "must be a non-negative integer"
 def validate_pod_status(
     new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
 ) -> list[FieldError]:
-    """Judge a report about a pod."""
+    """Validate a report about a pod."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
-    found = validate_pod_annotation_change(new, old, rules)
-    found += _validate_conditions(status.get("conditions", ()))
+    errors = validate_pod_annotation_change(new, old, rules)
+    errors += _validate_conditions(status.get("conditions", ()))
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
-        found.append(forbidden("status.nodeName", "may not be changed directly"))
-    found += _validate_nomination(status, old, caps)
+        errors.append(forbidden("status.nodeName", "may not be changed directly"))
+    errors += _validate_nomination(status, old, caps)
     if status.get("observedGeneration", 0) < 0:
-        found.append(invalid("status.observedGeneration", status["observedGeneration"], _NOT_NEGATIVE))
-    found += validate_immutable(status.get("qosClass", ""), before.get("qosClass", ""), "status.qosClass")
+        errors.append(invalid("status.observedGeneration", status["observedGeneration"], _NOT_NEGATIVE))
+    errors += validate_immutable(status.get("qosClass", ""), before.get("qosClass", ""), "status.qosClass")
     for kind in _STATUS_LISTS:
-        found += _validate_restarts(kind, status, before, old.get("spec", {}), rules)
-    found += _validate_claim_statuses(status, spec)
-    found += _validate_extended_claim(status, spec)
-    found += _validate_allocatable_claims(status, spec)
-    found += _validate_addresses(status, before, "podIPs", rules)
-    found += _validate_host_addresses(status, before, rules)
-    return found + _validate_container_statuses(status, spec, rules)
+        errors += _validate_restarts(kind, status, before, old.get("spec", {}), rules)
+    errors += _validate_claim_statuses(status, spec)
+    errors += _validate_extended_claim(status, spec)
+    errors += _validate_allocatable_claims(status, spec)
+    errors += _validate_addresses(status, before, "podIPs", rules)
+    errors += _validate_host_addresses(status, before, rules)
+    return errors + _validate_container_statuses(status, spec, rules)
 
 
 def _validate_conditions(conditions: Sequence[ReadOnlyObject]) -> list[FieldError]:
-    found = []
+    errors = []
     for i, condition in enumerate(conditions):
         here, kind = f"status.conditions[{i}]", condition.get("type", "")
         generation = condition.get("observedGeneration", 0)
         if generation < 0:
-            found.append(invalid(f"{here}.observedGeneration", generation, _NOT_NEGATIVE))
+            errors.append(invalid(f"{here}.observedGeneration", generation, _NOT_NEGATIVE))
         if kind not in _SYSTEM_CONDITIONS:
-            found += [invalid(f"{here}.Type", kind, text) for text in names.qualified_name(kind)]
-    return found
+            errors += [invalid(f"{here}.Type", kind, text) for text in names.qualified_name(kind)]
+    return errors
 
 
 def _validate_nomination(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     at, name = "status.nominatedNodeName", status.get("nominatedNodeName", "")
     if not name or name == old.get("status", {}).get("nominatedNodeName"):
         return []
-    found = [invalid(at, name, text) for text in names.dns_subdomain(name)]
+    errors = [invalid(at, name, text) for text in names.dns_subdomain(name)]
     if old.get("spec", {}).get("nodeName") and is_on(caps, "ClearingNominatedNodeNameAfterBinding"):
-        found.append(forbidden(at, "may not be set on pods that are already bound to a node"))
-    return found
+        errors.append(forbidden(at, "may not be set on pods that are already bound to a node"))
+    return errors
 
 
 def _validate_restarts(
     kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules
 ) -> list[FieldError]:
-    """Refuse that a container which ended for good runs again."""
+    """Reject that a container which ended for good runs again."""
     now = {item.get("name"): "terminated" in item.get("state", {}) for item in reversed(status.get(kind, ()))}
     ended = [
         (i, item)
@@ -93,7 +93,7 @@ def _validate_restarts(
 
 
 def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
-    """Whether some rule restarts all containers at once."""
+    """Return whether some rule restarts all containers at once."""
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
     if not (rules.containers.restart_rules and rules.containers.restart_all):
         return False
@@ -105,7 +105,7 @@ def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
 def _may_restart(
     kind: str, status: ReadOnlyObject, container: ReadOnlyObject | None, spec: ReadOnlyObject, rules: PodRules
 ) -> bool:
-    """Whether a container that ended may run again."""
+    """Return whether a container that ended may run again."""
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
     if kind == "ephemeralContainerStatuses":
         return False
@@ -137,19 +137,19 @@ def _rule_matches(codes: ReadOnlyObject, code: int) -> bool:
 
 def _validate_claim_statuses(status: ReadOnlyObject, spec: ReadOnlyObject) -> list[FieldError]:
     known = {claim.get("name", "") for claim in spec.get("resourceClaims", ())}
-    found = []
+    errors = []
     seen: set[str] = set()
     for i, item in enumerate(status.get("resourceClaimStatuses", ())):
         here, name, claim = f"status.resourceClaimStatuses[{i}]", item.get("name", ""), item.get("resourceClaimName")
         if name not in known:
             text = "must match the name of an entry in `spec.resourceClaims`"
-            found.append(invalid(f"{here}.name", name, text))
+            errors.append(invalid(f"{here}.name", name, text))
         if name in seen:
-            found.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{here}.name", name))
         seen.add(name)
         if claim is not None:
-            found += [invalid(f"{here}.resourceClaimName", claim, text) for text in names.dns_subdomain(claim)]
-    return found
+            errors += [invalid(f"{here}.resourceClaimName", claim, text) for text in names.dns_subdomain(claim)]
+    return errors
 
 
 def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> list[FieldError]:
@@ -157,39 +157,39 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     if extended is None:
         return []
     at, mappings = "status.extendedResourceClaimStatus", extended.get("requestMappings") or ()
-    found = []
+    errors = []
     if not mappings:
-        found.append(required(f"{at}.requestMappings", "at least one request mapping is required"))
+        errors.append(required(f"{at}.requestMappings", "at least one request mapping is required"))
     containers = {item.get("name"): item for item in (*spec.get("initContainers", ()), *(spec.get("containers") or ()))}
     seen: set[tuple[str, ...]] = set()
     for i, mapping in enumerate(mappings):
-        found += _validate_mapping(mapping, f"{at}.requestMappings[{i}]", containers, at)
+        errors += _validate_mapping(mapping, f"{at}.requestMappings[{i}]", containers, at)
         key = tuple(mapping.get(name, "") for name in ("containerName", "resourceName", "requestName"))
         if key in seen:
             fields = zip(("containerName", "resourceName", "requestName"), key, strict=True)
-            found += [duplicate(f"{at}.requestMappings[{i}].{name}", value) for name, value in fields]
+            errors += [duplicate(f"{at}.requestMappings[{i}].{name}", value) for name, value in fields]
         seen.add(key)
     name = extended.get("resourceClaimName", "")
     if not name:
-        return [*found, required(f"{at}.resourceClaimName")]
-    return found + [invalid(f"{at}.resourceClaimName", name, text) for text in names.dns_subdomain(name)]
+        return [*errors, required(f"{at}.resourceClaimName")]
+    return errors + [invalid(f"{at}.resourceClaimName", name, text) for text in names.dns_subdomain(name)]
 
 
 def _validate_mapping(
     mapping: ReadOnlyObject, at: str, containers: Mapping[str, ReadOnlyObject], claim_at: str
 ) -> list[FieldError]:
     name, resource, request = (mapping.get(field, "") for field in ("containerName", "resourceName", "requestName"))
-    found = []
+    errors = []
     if name not in containers:
         text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-        found.append(invalid(f"{at}.containerName", name, text))
+        errors.append(invalid(f"{at}.containerName", name, text))
     elif resource not in containers[name].get("resources", {}).get("requests", ()):
         text = (
             "must match the extended resource name of an entry in spec.initContainers.resources.requests "
             "or spec.containers.resources.requests"
         )
-        found.append(invalid(f"{at}.resourceName", resource, text))
-    return found + [invalid(f"{claim_at}.requestName", request, text) for text in names.dns_label(request)]
+        errors.append(invalid(f"{at}.resourceName", resource, text))
+    return errors + [invalid(f"{claim_at}.requestName", request, text) for text in names.dns_label(request)]
 
 
 def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -> list[FieldError]:
@@ -198,76 +198,76 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
         return []
     sources = (*spec.get("resourceClaims", ()), *status.get("resourceClaimStatuses", ()))
     known = {source["resourceClaimName"] for source in sources if "resourceClaimName" in source}
-    found = []
+    errors = []
     for i, item in enumerate(items):
         here, name = f"status.nodeAllocatableResourceClaimStatuses[{i}]", item.get("resourceClaimName", "")
         if not name:
-            found.append(required(f"{here}.resourceClaimName", "must not be empty"))
+            errors.append(required(f"{here}.resourceClaimName", "must not be empty"))
         if name not in known:
-            found.append(invalid(f"{here}.resourceClaimName", name, "no mapping found in pod reference"))
+            errors.append(invalid(f"{here}.resourceClaimName", name, "no mapping found in pod reference"))
         missing = [field for field in ("containers", "resources") if not item.get(field)]
-        found += [required(f"{here}.{field}", "must not be empty") for field in missing]
+        errors += [required(f"{here}.{field}", "must not be empty") for field in missing]
         for resource, amount in (item.get("resources") or {}).items():
             if not is_native(resource):
                 text = "must be a node allocatable resource name"
-                found.append(invalid(f"{here}.resources[{resource}]", resource, text))
+                errors.append(invalid(f"{here}.resources[{resource}]", resource, text))
             if parse(amount).sign < 0:
-                found.append(invalid(f"{here}.resources[{resource}]", amount, "must be non-negative"))
-    return found
+                errors.append(invalid(f"{here}.resources[{resource}]", amount, "must be non-negative"))
+    return errors
 
 
 def _validate_addresses(status: ReadOnlyObject, before: ReadOnlyObject, kind: str, rules: PodRules) -> list[FieldError]:
-    """Judge the addresses of a pod or its host: valid, and at most one of each family."""
+    """Validate the addresses of a pod or its host: valid, and at most one of each family."""
     addresses = [item.get("ip", "") for item in status.get(kind, ())]
     stored = [item.get("ip", "") for item in before.get(kind, ())]
     at = f"status.{kind}"
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, address in enumerate(addresses):
-        found += lenient_ip(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
+        errors += lenient_ip(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
     if len(addresses) < 2:
-        return found
+        return errors
     bad = next((i for i, address in enumerate(addresses) if parse_ip(address) is None), None)
     if bad is not None:
         text = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
-        found.append(internal(at, text))
+        errors.append(internal(at, text))
     families = {is_ipv6(address) for address in addresses}
     if bad is not None or len(families) < 2 or len(addresses) > 2:
         shown = internal_form("[]PodIP" if kind == "podIPs" else "[]HostIP", status[kind])
-        found.append(invalid(at, shown, "may specify no more than one IP for each IP family"))
-    return found
+        errors.append(invalid(at, shown, "may specify no more than one IP for each IP family"))
+    return errors
 
 
 def _validate_host_addresses(status: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     addresses = status.get("hostIPs", ())
     if not addresses:
         return []
-    found = []
+    errors = []
     first = addresses[0].get("ip", "")
     if status.get("hostIP", "") != first:
-        found.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
-    return found + _validate_addresses(status, before, "hostIPs", rules)
+        errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+    return errors + _validate_addresses(status, before, "hostIPs", rules)
 
 
 def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     os = spec.get("os", {}).get("name", "linux")
     for item, here in _statuses(status):
         if "user" in item:
-            found += _validate_user(item["user"].get("linux"), f"{here}.user.linux", os)
+            errors += _validate_user(item["user"].get("linux"), f"{here}.user.linux", os)
     for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
         for i, item in enumerate(status.get(kind, ())):
             container = by_name.get(item.get("name"))
             for j, allocated in enumerate(item.get("allocatedResourcesStatus", ())):
                 here = f"status.{kind}[{i}].allocatedResourcesStatus[{j}]"
-                found += _validate_allocated(allocated, here, container)
+                errors += _validate_allocated(allocated, here, container)
     for i, item in enumerate(status.get("ephemeralContainerStatuses", ())):
         if "allocatedResourcesStatus" in item:
             here = f"status.ephemeralContainerStatuses[{i}].allocatedResourcesStatus"
-            found.append(forbidden(here, "must not be specified in container status"))
+            errors.append(forbidden(here, "must not be specified in container status"))
     if rules.image_digests:
-        found += _validate_image_digests(status)
-    return found
+        errors += _validate_image_digests(status)
+    return errors
 
 
 def _statuses(status: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str]]:
@@ -288,7 +288,7 @@ def _validate_user(user: ReadOnlyObject | None, at: str, os: str) -> list[FieldE
 
 def _validate_allocated(allocated: ReadOnlyObject, at: str, container: ReadOnlyObject | None) -> list[FieldError]:
     name = allocated.get("name", "")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if container is not None and name not in _allocatable(name, container):
         text = "must match one of the container's resource requests"
         if name.startswith("claim:"):
@@ -296,11 +296,11 @@ def _validate_allocated(allocated: ReadOnlyObject, at: str, container: ReadOnlyO
                 "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' "
                 "or 'claim:<claimName>' if request is empty"
             )
-        found.append(invalid(f"{at}.name", name, text))
+        errors.append(invalid(f"{at}.name", name, text))
     seen: set[str] = set()
     for i, resource in enumerate(allocated.get("resources", ())):
-        found += _validate_health(resource, f"{at}.resources[{i}]", seen)
-    return found
+        errors += _validate_health(resource, f"{at}.resources[{i}]", seen)
+    return errors
 
 
 def _allocatable(name: str, container: ReadOnlyObject) -> list[str]:
@@ -312,22 +312,22 @@ def _allocatable(name: str, container: ReadOnlyObject) -> list[str]:
 
 
 def _validate_health(resource: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
-    found = []
+    errors = []
     if resource.get("health") not in _HEALTH:
-        found.append(not_supported(f"{at}.health", resource.get("health", ""), sorted(_HEALTH)))
+        errors.append(not_supported(f"{at}.health", resource.get("health", ""), sorted(_HEALTH)))
     message, name = resource.get("message"), resource.get("resourceID", "")
     if message == "":
-        found.append(required(f"{at}.message", "must be non-empty if specified"))
+        errors.append(required(f"{at}.message", "must be non-empty if specified"))
     elif message is not None and names.byte_length(message) > _MESSAGE_BYTES_MAX:
-        found.append(too_long(f"{at}.message", _MESSAGE_BYTES_MAX))
+        errors.append(too_long(f"{at}.message", _MESSAGE_BYTES_MAX))
     if name in seen:
-        found.append(duplicate(f"{at}.resourceID", name))
+        errors.append(duplicate(f"{at}.resourceID", name))
     seen.add(name)
-    return found
+    return errors
 
 
 def _validate_image_digests(status: ReadOnlyObject) -> list[FieldError]:
-    found = []
+    errors = []
     for item, here in _statuses(status):
         for i, mount in enumerate(item.get("volumeMounts", ())):
             image = mount.get("volumeStatus", {}).get("image")
@@ -335,7 +335,7 @@ def _validate_image_digests(status: ReadOnlyObject) -> list[FieldError]:
                 continue
             at, reference = f"{here}.volumeMounts[{i}].volumeStatus.imageVolumeStatus", image.get("imageRef", "")
             if not reference:
-                found.append(required(f"{at}.imageRef", "imageRef must not be empty"))
+                errors.append(required(f"{at}.imageRef", "imageRef must not be empty"))
             if names.byte_length(reference) > _IMAGE_BYTES_MAX:
-                found.append(too_long(f"{at}.imageRef", _IMAGE_BYTES_MAX))
-    return found
+                errors.append(too_long(f"{at}.imageRef", _IMAGE_BYTES_MAX))
+    return errors

@@ -25,14 +25,14 @@ from mockkube.features.capabilities import Capabilities
 def validate_pod_template(
     template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
-    """Judge a new template; `at` is its path (`spec.template`)."""
+    """Validate a new template; `at` is its path (`spec.template`)."""
     return _validate(template, at, pod_rules(judge.caps, extensions, is_pod=False))
 
 
 def validate_pod_template_update(
     new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
-    """Judge a template that takes the place of another: what was used before stays allowed."""
+    """Validate a template that takes the place of another: what was used before stays allowed."""
     rules = pod_rules(judge.caps, extensions, is_pod=False)
     if old is None:
         return _validate(new, at, rules)
@@ -42,19 +42,19 @@ def validate_pod_template_update(
 def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     annotations = meta.get("annotations", {})
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if "labels" in meta:
-        found += validate_labels(meta["labels"], f"{at}.labels")
+        errors += validate_labels(meta["labels"], f"{at}.labels")
     if annotations:
-        found += validate_annotations(annotations, f"{at}.annotations")
-        found += validate_pod_annotations(annotations, spec, f"{at}.annotations", rules)
-    found += validate_pod_spec(spec, None, f"{at}.spec", rules)
+        errors += validate_annotations(annotations, f"{at}.annotations")
+        errors += validate_pod_annotations(annotations, spec, f"{at}.annotations", rules)
+    errors += validate_pod_spec(spec, None, f"{at}.spec", rules)
     if annotations:
-        found += validate_profiles_agree(annotations, spec, f"{at}.spec")
+        errors += validate_profiles_agree(annotations, spec, f"{at}.spec")
     if "ephemeralContainers" in spec:
         text = "ephemeral containers not allowed in pod template"
-        found.append(forbidden(f"{at}.spec.ephemeralContainers", text))
-    return found
+        errors.append(forbidden(f"{at}.spec.ephemeralContainers", text))
+    return errors
 
 
 def drop_disabled_template_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:

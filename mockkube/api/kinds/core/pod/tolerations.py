@@ -23,17 +23,17 @@ def validate_tolerations(
     extensions: Extensions,
     allowed: frozenset[str],
 ) -> list[FieldError]:
-    """Judge tolerations; `allowed` are the gates whose extensions may be used."""
+    """Validate tolerations; `allowed` are the gates whose extensions may be used."""
     operators = _operators(extensions, allowed)
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
         field_rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
         if field_rule is None:
-            found += _validate_toleration(toleration, f"{at}[{i}]", operators)
+            errors += _validate_toleration(toleration, f"{at}[{i}]", operators)
         else:
             check = field_rule.check if field_rule.gate in allowed else field_rule.refuse
-            found += check(toleration, f"{at}[{i}]")
-    return found
+            errors += check(toleration, f"{at}[{i}]")
+    return errors
 
 
 @lru_cache(maxsize=64)
@@ -44,26 +44,26 @@ def _operators(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, 
 
 def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping[str, Check]) -> list[FieldError]:
     operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
-    found = []
+    errors = []
     if key := toleration.get("key"):
-        found += validate_label_name(key, f"{at}.key")
+        errors += validate_label_name(key, f"{at}.key")
     elif operator != "Exists":
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        found.append(invalid(f"{at}.operator", Word(operator), text))
+        errors.append(invalid(f"{at}.operator", Word(operator), text))
     if "tolerationSeconds" in toleration and effect != "NoExecute":
-        found.append(
+        errors.append(
             invalid(f"{at}.effect", Word(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set")
         )
     match operator:
         case "Equal" | "":
-            found += _validate_equal(toleration.get("value", ""), f"{at}.operator")
+            errors += _validate_equal(toleration.get("value", ""), f"{at}.operator")
         case "Exists":
-            found += _validate_exists(toleration.get("value", ""), f"{at}.operator")
+            errors += _validate_exists(toleration.get("value", ""), f"{at}.operator")
         case _:
-            found += operators.get(operator, unsupported_toleration)(toleration, at)
+            errors += operators.get(operator, unsupported_toleration)(toleration, at)
     if effect:
-        found += validate_taint_effect(effect, f"{at}.effect")
-    return found
+        errors += validate_taint_effect(effect, f"{at}.effect")
+    return errors
 
 
 def _validate_equal(value: str, at: str) -> list[FieldError]:
@@ -76,14 +76,14 @@ def _validate_exists(value: str, at: str) -> list[FieldError]:
 
 
 def validate_taint_effect(effect: str, at: str) -> list[FieldError]:
-    """Judge the effect of a taint, or the one a toleration is for."""
+    """Validate the effect of a taint, or the one a toleration is for."""
     return [] if effect in EFFECTS else [not_supported(at, effect, EFFECTS)]
 
 
 def validate_added_tolerations(
     new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject], at: str
 ) -> list[FieldError]:
-    """Refuse that a toleration was removed or changed in more than its seconds."""
+    """Reject that a toleration was removed or changed in more than its seconds."""
     kept = [_without_seconds(toleration) for toleration in new]
     for toleration in old:
         if _without_seconds(toleration) not in kept:

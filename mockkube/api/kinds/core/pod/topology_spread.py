@@ -25,74 +25,74 @@ class SpreadRules:
 
 
 def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadRules) -> list[FieldError]:
-    """Judge spread constraints, each and against those after it."""
-    found: list[FieldError] = []
+    """Validate spread constraints, each and against those after it."""
+    errors: list[FieldError] = []
     forms = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints]
     last = {form: i for i, form in enumerate(forms)}
     for i, constraint in enumerate(constraints):
-        found += _validate_constraint(constraint, f"{at}[{i}]", rules, again=last[forms[i]] != i)
-    return found
+        errors += _validate_constraint(constraint, f"{at}[{i}]", rules, again=last[forms[i]] != i)
+    return errors
 
 
 def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules, *, again: bool) -> list[FieldError]:
-    """Judge one constraint; `again`: a later one is about the same."""
+    """Validate one constraint; `again`: a later one is about the same."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
-    found = []
+    errors = []
     if not skew or skew < 0:
-        found.append(invalid(f"{at}.maxSkew", skew or 0, _POSITIVE))
+        errors.append(invalid(f"{at}.maxSkew", skew or 0, _POSITIVE))
     if not key:
-        found.append(required(f"{at}.topologyKey", "can not be empty"))
+        errors.append(required(f"{at}.topologyKey", "can not be empty"))
     if action not in ACTIONS:
-        found.append(not_supported(f"{at}.whenUnsatisfiable", action or "", ACTIONS))
+        errors.append(not_supported(f"{at}.whenUnsatisfiable", action or "", ACTIONS))
     if again:
-        found.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key or ''}, {action or ''}}}"))
-    found += _validate_min_domains(constraint, f"{at}.minDomains")
+        errors.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key or ''}, {action or ''}}}"))
+    errors += _validate_min_domains(constraint, f"{at}.minDomains")
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if name in constraint and constraint[name] not in NODE_POLICIES:
-            found.append(not_supported(f"{at}.{name}", constraint[name], NODE_POLICIES))
+            errors.append(not_supported(f"{at}.{name}", constraint[name], NODE_POLICIES))
     if rules.keys_merged:
-        found += validate_match_label_keys(constraint, at)
+        errors += validate_match_label_keys(constraint, at)
     else:
-        found += validate_separate_keys(constraint, f"{at}.matchLabelKeys")
+        errors += validate_separate_keys(constraint, f"{at}.matchLabelKeys")
     if not rules.allow_invalid_selector:
-        found += validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
-    return found
+        errors += validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
+    return errors
 
 
 def _validate_min_domains(constraint: ReadOnlyObject, at: str) -> list[FieldError]:
     domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
     if domains is None:
         return []
-    found = [invalid(at, domains, _POSITIVE)] if domains <= 0 else []
+    errors = [invalid(at, domains, _POSITIVE)] if domains <= 0 else []
     if action != "DoNotSchedule":
         text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        found.append(invalid(at, domains, text))
-    return found
+        errors.append(invalid(at, domains, text))
+    return errors
 
 
 def validate_separate_keys(constraint: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge keys that are not merged into the selector: the selector may not name them."""
+    """Validate keys that are not merged into the selector: the selector may not name them."""
     keys = constraint.get("matchLabelKeys", ())
     if not keys:
         return []
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     selector = constraint.get("labelSelector")
     if selector is None:
-        found.append(forbidden(at, "must not be specified when labelSelector is not set"))
+        errors.append(forbidden(at, "must not be specified when labelSelector is not set"))
         selector = {}
     taken = {*selector.get("matchLabels", ()), *(item.get("key", "") for item in selector.get("matchExpressions", ()))}
     for i, key in enumerate(keys):
-        found += validate_label_name(key, f"{at}[{i}]")
+        errors += validate_label_name(key, f"{at}[{i}]")
         if key in taken:
-            found.append(invalid(f"{at}[{i}]", key, "exists in both matchLabelKeys and labelSelector"))
-    return found
+            errors.append(invalid(f"{at}[{i}]", key, "exists in both matchLabelKeys and labelSelector"))
+    return errors
 
 
 def merged_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
-    """Whether stored constraints break the rule for merged keys, so that their successors may."""
+    """Return whether stored constraints break the rule for merged keys, so that their successors may."""
     return any(validate_match_label_keys(constraint, "") for constraint in constraints)
 
 
 def separate_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
-    """Whether stored constraints break the rule for keys that are not merged, so that their successors may."""
+    """Return whether stored constraints break the rule for keys that are not merged, so that their successors may."""
     return any(validate_separate_keys(constraint, "") for constraint in constraints)

@@ -32,39 +32,39 @@ _TERMS: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDurin
 
 
 def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a pod but for its metadata: annotations that mean something, and the spec."""
+    """Validate a pod but for its metadata: annotations that mean something, and the spec."""
     meta, spec = pod["metadata"], pod.get("spec", {})
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if "annotations" in meta:
-        found += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", rules)
-    found += validate_pod_spec(spec, meta, "spec", rules)
-    found += misses_service_account(spec, "spec")
+        errors += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", rules)
+    errors += validate_pod_spec(spec, meta, "spec", rules)
+    errors += misses_service_account(spec, "spec")
     for kind in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
-            found += validate_trimmed_image(container, f"spec.{kind}[{i}]")
-    return found
+            errors += validate_trimmed_image(container, f"spec.{kind}[{i}]")
+    return errors
 
 
 def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a pod to be created, but for its metadata."""
+    """Validate a pod to be created, but for its metadata."""
     spec = pod.get("spec", {})
-    found = validate_pod(pod, rules)
+    errors = validate_pod(pod, rules)
     if "ephemeralContainers" in spec:
-        found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and "schedulingGates" in spec:
-        found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+        errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     if annotations := pod["metadata"].get("annotations"):
-        found += validate_profiles_agree(annotations, spec, "spec")
-    return found
+        errors += validate_profiles_agree(annotations, spec, "spec")
+    return errors
 
 
 def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a changed pod as such: its metadata, and the pod it has become."""
+    """Validate a changed pod as such: its metadata, and the pod it has become."""
     return validate_metadata(new, names.dns_subdomain, True) + validate_pod(new, rules)
 
 
 def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a change of a pod through its main resource."""
+    """Validate a change of a pod through its main resource."""
     found = validate_changed_pod(new, rules)
     found += validate_pod_annotation_change(new, old, rules)
     spec, before = new.get("spec", {}), old.get("spec", {})
@@ -85,12 +85,12 @@ def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRule
 
 
 def _validate_images(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, container in enumerate(containers):
         if not container.get("image"):
-            found.append(required(f"{at}[{i}].image"))
-        found += validate_trimmed_image(container, f"{at}[{i}]")
-    return found
+            errors.append(required(f"{at}[{i}].image"))
+        errors += validate_trimmed_image(container, f"{at}[{i}]")
+    return errors
 
 
 def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
@@ -125,7 +125,7 @@ def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyO
 
 
 def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Judge what is left of a change when everything that may change is made equal."""
+    """Validate what is left of a change when everything that may change is made equal."""
     after = dict(spec)
     for kind in ("containers", "initContainers"):
         if after.get(kind):
@@ -134,14 +134,14 @@ def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldEr
         _restore(after, before, name)
     if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:
         _restore(after, before, "terminationGracePeriodSeconds")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if "schedulingGates" in before:
-        found += _validate_gated(after, before)
+        errors += _validate_gated(after, before)
         _restore(after, before, "nodeSelector")
         _restore_node_affinity(after, before)
     if after != before:
-        found.append(forbidden("spec", f"{_FIXED}\n{internal_diff('PodSpec', before, after)}"))
-    return found
+        errors.append(forbidden("spec", f"{_FIXED}\n{internal_diff('PodSpec', before, after)}"))
+    return errors
 
 
 def _with_image_of(container: ReadOnlyObject, stored: ReadOnlyObject) -> ReadOnlyObject:
@@ -163,21 +163,21 @@ def _restore_node_affinity(after: dict[str, Any], before: ReadOnlyObject) -> Non
 
 
 def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Judge where a pod that waits for its gates may go: it may only become choosier."""
-    found: list[FieldError] = []
+    """Validate where a pod that waits for its gates may go: it may only become choosier."""
+    errors: list[FieldError] = []
     wanted: Mapping[str, str] = after.get("nodeSelector", {})
     if any(wanted.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        found.append(invalid("spec.nodeSelector", internal_form("map", wanted), text))
+        errors.append(invalid("spec.nodeSelector", internal_form("map", wanted), text))
     old_terms, new_terms = required_terms(before), required_terms(after)
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [*found, invalid(_TERMS, internal_form("[]NodeSelectorTerm", new_terms), text)]
+        return [*errors, invalid(_TERMS, internal_form("[]NodeSelectorTerm", new_terms), text)]
     for i, (new, old) in enumerate(zip(new_terms, old_terms, strict=False)):
         if not _only_adds(new, old):
             text = "only additions are allowed (no mutations or deletions)"
-            found.append(invalid(f"{_TERMS}[{i}]", internal_form("NodeSelectorTerm", new), text))
-    return found
+            errors.append(invalid(f"{_TERMS}[{i}]", internal_form("NodeSelectorTerm", new), text))
+    return errors
 
 
 def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
@@ -189,19 +189,19 @@ def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
 
 
 def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Judge a change of the ephemeral containers: they are only added to."""
+    """Validate a change of the ephemeral containers: they are only added to."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    found = validate_changed_pod(new, rules)
-    found += validate_pod_annotation_change(new, old, rules)
+    errors = validate_changed_pod(new, rules)
+    errors += validate_pod_annotation_change(new, old, rules)
     at = "spec.ephemeralContainers"
     wanted = {container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())}
     for container in old.get("spec", {}).get("ephemeralContainers", ()):
         name = container.get("name", "")
         existing = f"existing ephemeral containers {quoted(name)} may not be"
         if name not in wanted:
-            found.append(forbidden(at, f"{existing} removed\n"))
+            errors.append(forbidden(at, f"{existing} removed\n"))
         elif wanted[name] != container:
             difference = internal_diff("EphemeralContainer", container, wanted[name])
-            found.append(forbidden(at, f"{existing} changed\n{difference}"))
-    return found
+            errors.append(forbidden(at, f"{existing} changed\n{difference}"))
+    return errors

@@ -33,30 +33,30 @@ def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: s
     """Return the warnings for a pod, or for the template at a path."""
     prefix = f"{at}." if at else ""
     in_spec = f"{prefix}spec"
-    found = [*_label_warnings(spec, in_spec)]
+    warnings = [*_label_warnings(spec, in_spec)]
     annotations = meta.get("annotations", {})
     for key, text in _DEPRECATED.items():
         if key in annotations:
-            found.append(f"{prefix}metadata.annotations[{key}]: {text}")
+            warnings.append(f"{prefix}metadata.annotations[{key}]: {text}")
     if "volumes" in spec:
-        found += volume_warnings(spec["volumes"], f"{in_spec}.volumes", judge)
-        found += overlap_warnings(spec["volumes"])
-    found += _list_warnings(spec, in_spec)
-    found += _fraction_warnings(spec.get("overhead", {}), f"{in_spec}.overhead")
+        warnings += volume_warnings(spec["volumes"], f"{in_spec}.volumes", judge)
+        warnings += overlap_warnings(spec["volumes"])
+    warnings += _list_warnings(spec, in_spec)
+    warnings += _fraction_warnings(spec.get("overhead", {}), f"{in_spec}.overhead")
     if annotations:
-        found += _profile_warnings(annotations, spec, prefix)
+        warnings += _profile_warnings(annotations, spec, prefix)
     for container, path in containers_with_paths(spec, in_spec):
-        found += _container_warnings(container, path, annotations, f"{prefix}metadata.annotations", spec, bool(at))
-    found += _port_warnings(spec, in_spec)
+        warnings += _container_warnings(container, path, annotations, f"{prefix}metadata.annotations", spec, bool(at))
+    warnings += _port_warnings(spec, in_spec)
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
-        found.append(f"{in_spec}.terminationGracePeriodSeconds: {text}")
-    found += _affinity_warnings(spec, in_spec)
+        warnings.append(f"{in_spec}.terminationGracePeriodSeconds: {text}")
+    warnings += _affinity_warnings(spec, in_spec)
     for i, server in enumerate(spec.get("dnsConfig", {}).get("nameservers", ())):
-        found += ip_warnings(server, f"{in_spec}.dnsConfig.nameservers[{i}]")
+        warnings += ip_warnings(server, f"{in_spec}.dnsConfig.nameservers[{i}]")
     for i, alias in enumerate(spec.get("hostAliases", ())):
-        found += ip_warnings(alias.get("ip", ""), f"{in_spec}.hostAliases[{i}].ip")
-    return found
+        warnings += ip_warnings(alias.get("ip", ""), f"{in_spec}.hostAliases[{i}].ip")
+    return warnings
 
 
 def _label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
@@ -120,19 +120,19 @@ def _container_warnings(
     spec: ReadOnlyObject,
     is_template: bool,
 ) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     if annotations:
-        found += _container_profile_warnings(container, annotations, annotations_at, spec, is_template)
+        warnings += _container_profile_warnings(container, annotations, annotations_at, spec, is_template)
     resources = container.get("resources", {})
     for name in _BYTES:
         for kind in ("limits", "requests"):
             amount = resources.get(kind, {}).get(name)
             if amount is not None and parse(amount).milli() % 1000:
-                found.append(fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
+                warnings.append(fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
     variables = container.get("env", ())
     if len(variables) > 1:
-        found += _hidden_variables(variables, f"{at}.env")
-    return found
+        warnings += _hidden_variables(variables, f"{at}.env")
+    return warnings
 
 
 def _container_profile_warnings(
@@ -166,22 +166,22 @@ def _hidden_variables(variables: Sequence[ReadOnlyObject], at: str) -> Iterator[
 
 
 def _port_warnings(spec: ReadOnlyObject, at: str) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     ports: list[tuple[ReadOnlyObject, str]] = []
     for container, path in containers_with_paths(spec, at):
         ports += [(port, f"{path}.ports[{i}]") for i, port in enumerate(container.get("ports", ()))]
     earlier: dict[tuple[int, str], list[tuple[ReadOnlyObject, str]]] = {}
     for port, path in ports:
         if port.get("hostIP") and not port.get("hostPort"):
-            found.append(f"{path}: hostIP set without hostPort: {_go_struct(port)}")
+            warnings.append(f"{path}: hostIP set without hostPort: {_go_struct(port)}")
         others = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_path in others:
-            if len(found) >= _WARNINGS_MAX:
-                return found
+            if len(warnings) >= _WARNINGS_MAX:
+                return warnings
             if kind := _port_clash(port, other):
-                found.append(f"{path}: {kind} port definition with {other_path}")
+                warnings.append(f"{path}: {kind} port definition with {other_path}")
         others.append((port, path))
-    return [*found, *_port_name_warnings(ports)]
+    return [*warnings, *_port_name_warnings(ports)]
 
 
 def _go_struct(port: ReadOnlyObject) -> str:

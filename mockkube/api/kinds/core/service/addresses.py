@@ -13,18 +13,18 @@ _KEPT: Final = "may not change once set"
 
 
 def is_headless(spec: ReadOnlyObject) -> bool:
-    """Say whether the service has no address on purpose."""
+    """Return whether the service has no address on purpose."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def externally_accessible(spec: ReadOnlyObject) -> bool:
-    """Say whether the service is reached from outside the cluster."""
+    """Return whether the service is reached from outside the cluster."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict: bool = False) -> list[FieldError]:
-    """Judge addresses and families, each and together."""
+    """Validate addresses and families, each and together."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateServiceClusterIPsRelatedFields
     if spec.get("type") == "ExternalName":
         return []
@@ -83,7 +83,7 @@ def _validate_together(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]
 
 
 def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Complain about addresses taken away or exchanged; a second one may come and go."""
+    """Report addresses taken away or exchanged; a second one may come and go."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
     new, old = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
@@ -101,7 +101,7 @@ def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
 
 
 def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Complain about families taken away or exchanged; a second one may come and go."""
+    """Report families taken away or exchanged; a second one may come and go."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     new, old = spec.get("ipFamilies") or [], before.get("ipFamilies") or []

@@ -25,12 +25,12 @@ class NodePortWanted:
 
 
 def needs_cluster_ip(svc: ReadOnlyObject) -> bool:
-    """Say whether a service of this type has an address, be it `None`."""
+    """Return whether a service of this type has an address, be it `None`."""
     return bool(svc["spec"].get("type") != "ExternalName")
 
 
 def needs_node_ports(svc: ReadOnlyObject) -> bool:
-    """Say whether ports that ask for no node port get one nevertheless."""
+    """Return whether ports that ask for no node port get one nevertheless."""
     spec = svc["spec"]
     if spec.get("type") == "LoadBalancer":
         return spec.get("allocateLoadBalancerNodePorts") is not False
@@ -38,7 +38,7 @@ def needs_node_ports(svc: ReadOnlyObject) -> bool:
 
 
 def needs_health_check_port(svc: ReadOnlyObject) -> bool:
-    """Say whether the service needs `spec.healthCheckNodePort`."""
+    """Return whether the service needs `spec.healthCheckNodePort`."""
     spec = svc["spec"]
     return bool(spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
@@ -169,7 +169,7 @@ def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[st
 
 
 def _keeps_preference(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
-    """Say whether a service that prefers two families simply keeps what it has."""
+    """Return whether a service that prefers two families simply keeps what it has."""
     same = all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs", "ipFamilies"))
     typed = before.get("type") == spec.get("type")
     preferring = spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == "PreferDualStack"

@@ -85,17 +85,17 @@ class ServiceStrategy(StatusStrategy):
         return {"loadBalancer": {}}
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status; a change of type drops what belonged to the old one."""
+        """Keep the stored status; a change of type drops what belonged to the old one."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             drop_for_type(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new service, allocated values included."""
+        """Validate a new service, allocated values included."""
         return _validate_name(obj["metadata"], judge) + validate_service(obj, None, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge what may not change, then the whole; or the status."""
+        """Validate what may not change, then the whole; or the status."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
         errors = addresses.validate_cluster_ip_change(new["spec"], old["spec"])
@@ -113,7 +113,7 @@ class ServiceStrategy(StatusStrategy):
             obj["spec"].pop("internalTrafficPolicy", None)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of what is deprecated or without effect."""
+        """Warn about what is deprecated or without effect."""
         return service_warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -135,7 +135,7 @@ def _validate_name(metadata: ReadOnlyObject, judge: Judge) -> list[FieldError]:
 
 
 def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
-    """Judge a service as it would be stored."""
+    """Validate a service as it would be stored."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, validateService
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     strict = judge.caps.enabled(STRICT_GATE)

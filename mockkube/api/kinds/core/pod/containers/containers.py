@@ -73,23 +73,23 @@ class Surroundings:
 
 
 def validate_containers(containers: Sequence[ReadOnlyObject], at: str, around: Surroundings) -> list[FieldError]:
-    """Judge the ordinary containers, of which there must be one."""
+    """Validate the ordinary containers, of which there must be one."""
     if not containers:
         return [required(at)]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        found += _validate_container(container, here, around)
-        found += _validate_unique(container, here, seen)
+        errors += _validate_container(container, here, around)
+        errors += _validate_unique(container, here, seen)
         if "lifecycle" in container:
-            found += validate_lifecycle(container["lifecycle"], f"{here}.lifecycle", around.handlers)
-        found += validate_probes(container, here, around.handlers)
+            errors += validate_lifecycle(container["lifecycle"], f"{here}.lifecycle", around.handlers)
+        errors += validate_probes(container, here, around.handlers)
         if around.rules.restart_rules:
-            found += _validate_restart(container, here, around.rules)
+            errors += _validate_restart(container, here, around.rules)
         elif "restartPolicy" in container:
-            found.append(forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
-    return found + _validate_host_ports(containers, at)
+            errors.append(forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
+    return errors + _validate_host_ports(containers, at)
 
 
 def _validate_unique(container: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
@@ -103,23 +103,23 @@ def _validate_unique(container: ReadOnlyObject, at: str, seen: set[str]) -> list
 def validate_init_containers(
     containers: Sequence[ReadOnlyObject], at: str, around: Surroundings, ordinary: Sequence[ReadOnlyObject]
 ) -> list[FieldError]:
-    """Judge the init containers; those that restart always are sidecars and may have more."""
-    found: list[FieldError] = []
+    """Validate the init containers; those that restart always are sidecars and may have more."""
+    errors: list[FieldError] = []
     seen = {container.get("name", "") for container in ordinary}
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        found += _validate_container(container, here, around)
-        found += _validate_init_restart(container, here, around.rules)
+        errors += _validate_container(container, here, around)
+        errors += _validate_init_restart(container, here, around.rules)
         if container.get("name") or "" in seen:
-            found += _validate_unique(container, here, seen)
-        found += _validate_host_ports((container,), at)
-        found += _validate_init_handlers(container, here, around)
-        found += _validate_init_resize(container, here, around.rules)
-    return found
+            errors += _validate_unique(container, here, seen)
+        errors += _validate_host_ports((container,), at)
+        errors += _validate_init_handlers(container, here, around)
+        errors += _validate_init_resize(container, here, around.rules)
+    return errors
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
-    """Whether an init container runs along with the ordinary ones."""
+    """Return whether an init container runs along with the ordinary ones."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -140,22 +140,22 @@ def _validate_init_handlers(container: ReadOnlyObject, at: str, around: Surround
     if not is_sidecar(container):
         kinds = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
         return [forbidden(f"{at}.{kind}", _SIDECAR_ONLY) for kind in kinds if kind in container]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if "lifecycle" in container:
-        found += validate_lifecycle(container["lifecycle"], f"{at}.lifecycle", around.handlers)
-    return found + validate_probes(container, at, around.handlers)
+        errors += validate_lifecycle(container["lifecycle"], f"{at}.lifecycle", around.handlers)
+    return errors + validate_probes(container, at, around.handlers)
 
 
 def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
     policies = container.get("resizePolicy", ())
-    found = []
+    errors = []
     if policies and not rules.init_resize_policy:
         shown = internal_form("[]ContainerResizePolicy", policies)
-        found.append(invalid(f"{at}.resizePolicy", shown, "must not be set for init containers"))
+        errors.append(invalid(f"{at}.resizePolicy", shown, "must not be set for init containers"))
     if is_sidecar(container) or rules.init_restart_on_resize:
-        return found
+        return errors
     text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-    return found + [
+    return errors + [
         invalid(f"{at}.resizePolicy[{i}].restartPolicy", "RestartContainer", text)
         for i, policy in enumerate(policies)
         if policy.get("restartPolicy") == "RestartContainer"
@@ -165,30 +165,30 @@ def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerRu
 def validate_ephemeral_containers(
     containers: Sequence[ReadOnlyObject], at: str, around: Surroundings, others: Collection[str]
 ) -> list[FieldError]:
-    """Judge the ephemeral containers; `others` are the names of all other containers."""
-    found: list[FieldError] = []
+    """Validate the ephemeral containers; `others` are the names of all other containers."""
+    errors: list[FieldError] = []
     seen = set(others)
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
-        found += _validate_container(container, here, around)
-        found += validate_trimmed_image(container, here)
-        found += _validate_unique(container, here, seen)
+        errors += _validate_container(container, here, around)
+        errors += validate_trimmed_image(container, here)
+        errors += _validate_unique(container, here, seen)
         target = container.get("targetContainerName")
         if target and target not in others:
-            found.append(not_found(f"{here}.targetContainerName", target))
-        found += [
+            errors.append(not_found(f"{here}.targetContainerName", target))
+        errors += [
             forbidden(f"{here}.{name}", _EPHEMERAL_TEXT)
             for name in _EPHEMERAL_REFUSED
             if container.get(name) or (name != "resources" and name in container)
         ]
         for j, mount in enumerate(container.get("volumeMounts", ())):
             paths = [name for name in ("subPath", "subPathExpr") if mount.get(name)]
-            found += [forbidden(f"{here}.volumeMounts[{j}].{name}", _EPHEMERAL_TEXT) for name in paths]
-    return found
+            errors += [forbidden(f"{here}.volumeMounts[{j}].{name}", _EPHEMERAL_TEXT) for name in paths]
+    return errors
 
 
 def validate_trimmed_image(container: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse blanks around the name of an image; a template may have them."""
+    """Reject blanks around the name of an image; a template may have them."""
     image = container.get("image", "")
     if image == image.strip():
         return []
@@ -197,39 +197,39 @@ def validate_trimmed_image(container: ReadOnlyObject, at: str) -> list[FieldErro
 
 # hot: per container
 def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
-    """Judge what all kinds of containers have."""
-    found: list[FieldError] = []
+    """Validate what all kinds of containers have."""
+    errors: list[FieldError] = []
     name = container.get("name")
     if name:
-        found += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
+        errors += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
     else:
-        found.append(required(f"{at}.name"))
+        errors.append(required(f"{at}.name"))
     if not container.get("image"):
-        found.append(required(f"{at}.image"))
+        errors.append(required(f"{at}.image"))
     policy = container.get("terminationMessagePolicy")
     if policy not in _MESSAGE_POLICIES:
-        found.append(_unknown(policy, f"{at}.terminationMessagePolicy", _MESSAGE_POLICIES))
+        errors.append(_unknown(policy, f"{at}.terminationMessagePolicy", _MESSAGE_POLICIES))
     if "ports" in container:
-        found += _validate_ports(container["ports"], f"{at}.ports")
+        errors += _validate_ports(container["ports"], f"{at}.ports")
     if "env" in container:
-        found += validate_env(container["env"], f"{at}.env", around.rules.env)
+        errors += validate_env(container["env"], f"{at}.env", around.rules.env)
     if "envFrom" in container:
-        found += validate_env_from(container["envFrom"], f"{at}.envFrom", around.rules.env)
+        errors += validate_env_from(container["envFrom"], f"{at}.envFrom", around.rules.env)
     if "volumeMounts" in container:
-        found += validate_volume_mounts(container["volumeMounts"], f"{at}.volumeMounts", container, around.volumes)
+        errors += validate_volume_mounts(container["volumeMounts"], f"{at}.volumeMounts", container, around.volumes)
     if "volumeDevices" in container:
-        found += validate_volume_devices(container["volumeDevices"], f"{at}.volumeDevices", container, around.volumes)
-    found += validate_pull_policy(container.get("imagePullPolicy"), f"{at}.imagePullPolicy")
+        errors += validate_volume_devices(container["volumeDevices"], f"{at}.volumeDevices", container, around.volumes)
+    errors += validate_pull_policy(container.get("imagePullPolicy"), f"{at}.imagePullPolicy")
     if resources := container.get("resources"):
         indivisible = around.rules.allow_indivisible
-        found += validate_container_resources(
+        errors += validate_container_resources(
             resources, f"{at}.resources", around.claim_names, allow_indivisible=indivisible
         )
     if "resizePolicy" in container:
-        found += _validate_resize_policy(container["resizePolicy"], f"{at}.resizePolicy", around.restart_policy)
+        errors += _validate_resize_policy(container["resizePolicy"], f"{at}.resizePolicy", around.restart_policy)
     if context := container.get("securityContext"):
-        found += validate_security_context(context, f"{at}.securityContext", host_users=around.host_users)
-    return found
+        errors += validate_security_context(context, f"{at}.securityContext", host_users=around.host_users)
+    return errors
 
 
 def _unknown(value: str | None, at: str, known: Sequence[str]) -> FieldError:
@@ -237,28 +237,28 @@ def _unknown(value: str | None, at: str, known: Sequence[str]) -> FieldError:
 
 
 def validate_pull_policy(policy: str | None, at: str) -> list[FieldError]:
-    """Judge when an image is pulled."""
+    """Validate when an image is pulled."""
     return [] if policy in _PULL_POLICIES else [_unknown(policy, at, _PULL_POLICIES)]
 
 
 def _validate_ports(ports: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, port in enumerate(ports):
         here = f"{at}[{i}]"
         if name := port.get("name"):
-            found += _validate_port_name(name, f"{here}.name", seen)
+            errors += _validate_port_name(name, f"{here}.name", seen)
         number, host = port.get("containerPort"), port.get("hostPort")
         if number:
-            found += [invalid(f"{here}.containerPort", number, text) for text in names.port_number(number)]
+            errors += [invalid(f"{here}.containerPort", number, text) for text in names.port_number(number)]
         else:
-            found.append(required(f"{here}.containerPort"))
+            errors.append(required(f"{here}.containerPort"))
         if host:
-            found += [invalid(f"{here}.hostPort", host, text) for text in names.port_number(host)]
+            errors += [invalid(f"{here}.hostPort", host, text) for text in names.port_number(host)]
         protocol = port.get("protocol")
         if protocol not in _PROTOCOLS:
-            found.append(_unknown(protocol, f"{here}.protocol", _PROTOCOLS))
-    return found
+            errors.append(_unknown(protocol, f"{here}.protocol", _PROTOCOLS))
+    return errors
 
 
 def _validate_port_name(name: str, at: str, seen: set[str]) -> list[FieldError]:
@@ -271,61 +271,61 @@ def _validate_port_name(name: str, at: str, seen: set[str]) -> list[FieldError]:
 
 
 def _validate_host_ports(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    found = []
+    errors = []
     seen: set[str] = set()
     for i, container in enumerate(containers):
         for j, port in enumerate(container.get("ports", ())):
             if number := port.get("hostPort"):
                 key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}"
                 if key in seen:
-                    found.append(duplicate(f"{at}[{i}].ports[{j}].hostPort", key))
+                    errors.append(duplicate(f"{at}[{i}].ports[{j}].hostPort", key))
                 seen.add(key)
-    return found
+    return errors
 
 
 def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_restart: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
         if name in seen:
-            found.append(duplicate(f"{at}[{i}]", name))
+            errors.append(duplicate(f"{at}[{i}]", name))
         seen.add(name)
         for value, known in ((name, ("cpu", "memory")), (restart, ("NotRequired", "RestartContainer"))):
             if value not in known:
-                found.append(_unknown(value, at, known))
+                errors.append(_unknown(value, at, known))
         if pod_restart == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            found.append(invalid(at, Word(restart), text))
-    return found
+            errors.append(invalid(at, Word(restart), text))
+    return errors
 
 
 def _validate_restart(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if policy is None:
         if not restart_rules:
             return []
-        found.append(required(f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+        errors.append(required(f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used"))
     elif policy not in _RESTART_POLICIES:
-        found.append(not_supported(f"{at}.restartPolicy", policy, _RESTART_POLICIES))
+        errors.append(not_supported(f"{at}.restartPolicy", policy, _RESTART_POLICIES))
     if len(restart_rules) > _RULES_MAX:
-        found.append(too_many(f"{at}.restartPolicyRules", len(restart_rules), _RULES_MAX))
+        errors.append(too_many(f"{at}.restartPolicyRules", len(restart_rules), _RULES_MAX))
     actions = ("Restart", "RestartAllContainers") if rules.restart_all else ("Restart",)
     for i, rule in enumerate(restart_rules):
-        found += _validate_restart_rule(rule, f"{at}.restartPolicyRules[{i}]", actions)
-    return found
+        errors += _validate_restart_rule(rule, f"{at}.restartPolicyRules[{i}]", actions)
+    return errors
 
 
 def _validate_restart_rule(rule: ReadOnlyObject, at: str, actions: Sequence[str]) -> list[FieldError]:
-    found = []
+    errors = []
     if rule.get("action") not in actions:
-        found.append(not_supported(f"{at}.action", rule.get("action", ""), actions))
+        errors.append(not_supported(f"{at}.action", rule.get("action", ""), actions))
     codes = rule.get("exitCodes")
     if codes is None:
-        return [*found, required(f"{at}.exitCodes", "must be specified")]
+        return [*errors, required(f"{at}.exitCodes", "must be specified")]
     if codes.get("operator") not in ("In", "NotIn"):
-        found.append(not_supported(f"{at}.exitCodes.operator", codes.get("operator", ""), ("In", "NotIn")))
+        errors.append(not_supported(f"{at}.exitCodes.operator", codes.get("operator", ""), ("In", "NotIn")))
     if len(codes.get("values", ())) > _EXIT_CODES_MAX:
-        found.append(too_many(f"{at}.exitCodes.values", len(codes["values"]), _EXIT_CODES_MAX))
-    return found
+        errors.append(too_many(f"{at}.exitCodes.values", len(codes["values"]), _EXIT_CODES_MAX))
+    return errors

@@ -50,40 +50,40 @@ class EnvRules:
 
 
 def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
-    """Judge environment variables."""
+    """Validate environment variables."""
     check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, variable in enumerate(variables):
         name = variable.get("name")
         if not name:
-            found.append(required(f"{at}[{i}].name"))
+            errors.append(required(f"{at}[{i}].name"))
         else:
-            found += [invalid(f"{at}[{i}].name", name, text) for text in check_name(name)]
+            errors += [invalid(f"{at}[{i}].name", name, text) for text in check_name(name)]
         if "valueFrom" in variable:
-            found += _validate_source(variable, f"{at}[{i}].valueFrom", rules)
-    return found
+            errors += _validate_source(variable, f"{at}[{i}].valueFrom", rules)
+    return errors
 
 
 def _validate_source(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list[FieldError]:
     source = variable["valueFrom"]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     given = 0
     for name, check in _SOURCES.items():
         if name in source:
             given += 1
-            found += check(source[name], f"{at}.{name}")
+            errors += check(source[name], f"{at}.{name}")
     if not given:
         files = (
             "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
             if rules.files
             else "`configMapKeyRef` or `secretKeyRef`"
         )
-        found.append(invalid(at, "", f"must specify one of: `fieldRef`, `resourceFieldRef`, {files}"))
+        errors.append(invalid(at, "", f"must specify one of: `fieldRef`, `resourceFieldRef`, {files}"))
     elif variable.get("value"):
-        found.append(invalid(at, "", "may not be specified when `value` is not empty"))
+        errors.append(invalid(at, "", "may not be specified when `value` is not empty"))
     elif given > 1:
-        found.append(invalid(at, "", "may not have more than one field specified at a time"))
-    return found
+        errors.append(invalid(at, "", "may not have more than one field specified at a time"))
+    return errors
 
 
 def _validate_env_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -91,7 +91,7 @@ def _validate_env_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collection[str]) -> list[FieldError]:
-    """Judge a reference to a field of the pod: one of `fields`, or one label or annotation."""
+    """Validate a reference to a field of the pod: one of `fields`, or one label or annotation."""
     version, label = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
         return [required(f"{at}.apiVersion")]
@@ -130,19 +130,19 @@ def _validate_env_resource(reference: ReadOnlyObject, at: str) -> list[FieldErro
 
 
 def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bool) -> list[FieldError]:
-    """Judge a reference to requests or limits; in a volume the container must be `named`."""
+    """Validate a reference to requests or limits; in a volume the container must be `named`."""
     resource = reference.get("resource", "")
-    found = []
+    errors = []
     if named and not reference.get("containerName"):
-        found.append(required(f"{at}.containerName"))
+        errors.append(required(f"{at}.containerName"))
     elif not resource:
-        found.append(required(f"{at}.resource"))
+        errors.append(required(f"{at}.resource"))
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        found.append(not_supported(f"{at}.resource", resource, _RESOURCES))
+        errors.append(not_supported(f"{at}.resource", resource, _RESOURCES))
     divisor = reference.get("divisor", "0")
     if parse(divisor).sign and (text := _divisor_error(resource, divisor)):
-        found.append(invalid(f"{at}.divisor", resource, text))
-    return found
+        errors.append(invalid(f"{at}.divisor", resource, text))
+    return errors
 
 
 def _divisor_error(resource: str, divisor: str) -> str:
@@ -158,22 +158,22 @@ def _divisor_error(resource: str, divisor: str) -> str:
 
 def _validate_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     name, key = reference.get("name", ""), reference.get("key", "")
-    found = [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+    errors = [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
     if not key:
-        return [*found, required(f"{at}.key")]
-    return found + [invalid(f"{at}.key", key, text) for text in names.config_map_key(key)]
+        return [*errors, required(f"{at}.key")]
+    return errors + [invalid(f"{at}.key", key, text) for text in names.config_map_key(key)]
 
 
 def _validate_file_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, check in (("key", names.relaxed_env_var_name), ("volumeName", names.dns_label)):
         value = reference.get(name, "")
         if value:
-            found += [invalid(f"{at}.{name}", value, text) for text in check(value)]
+            errors += [invalid(f"{at}.{name}", value, text) for text in check(value)]
         else:
-            found.append(required(f"{at}.{name}"))
+            errors.append(required(f"{at}.{name}"))
     path = reference.get("path", "")
-    return found + (validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")])
+    return errors + (validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")])
 
 
 _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = {
@@ -186,20 +186,20 @@ _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = 
 
 
 def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
-    """Judge whole ConfigMaps and Secrets taken as variables."""
+    """Validate whole ConfigMaps and Secrets taken as variables."""
     check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for i, source in enumerate(sources):
         if prefix := source.get("prefix"):
-            found += [invalid(f"{at}[{i}].prefix", prefix, text) for text in check_name(prefix)]
+            errors += [invalid(f"{at}[{i}].prefix", prefix, text) for text in check_name(prefix)]
         given = [name for name in ("configMapRef", "secretRef") if name in source]
         for kind in given:
-            found += _validate_whole(source[kind], f"{at}[{i}].{kind}")
+            errors += _validate_whole(source[kind], f"{at}[{i}].{kind}")
         if not given:
-            found.append(invalid(at, "", "must specify one of: `configMapRef` or `secretRef`"))
+            errors.append(invalid(at, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(given) > 1:
-            found.append(invalid(at, "", "may not have more than one field specified at a time"))
-    return found
+            errors.append(invalid(at, "", "may not have more than one field specified at a time"))
+    return errors
 
 
 def _validate_whole(source: ReadOnlyObject, at: str) -> list[FieldError]:

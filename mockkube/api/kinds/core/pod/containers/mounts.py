@@ -17,56 +17,56 @@ Volumes = Mapping[str, ReadOnlyObject]
 def validate_volume_mounts(
     mounts: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
 ) -> list[FieldError]:
-    """Judge the mounts of a container against the pod's volumes and the container's devices."""
+    """Validate the mounts of a container against the pod's volumes and the container's devices."""
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())}
     device_paths = set(devices.values())
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, mount in enumerate(mounts):
         name, path = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
-            found.append(required(f"{at}[{i}].name"))
+            errors.append(required(f"{at}[{i}].name"))
         if name not in volumes:
-            found.append(not_found(f"{at}[{i}].name", name))
+            errors.append(not_found(f"{at}[{i}].name", name))
         if not path:
-            found.append(required(f"{at}[{i}].mountPath"))
+            errors.append(required(f"{at}[{i}].mountPath"))
         if path in seen:
-            found.append(invalid(f"{at}[{i}].mountPath", path, "must be unique"))
+            errors.append(invalid(f"{at}[{i}].mountPath", path, "must be unique"))
         seen.add(path)
         if devices:
-            found += _validate_against(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
+            errors += _validate_against(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
         if len(mount) > 2:
-            found += _validate_options(mount, at, f"{at}[{i}]", container)
-    return found
+            errors += _validate_options(mount, at, f"{at}[{i}]", container)
+    return errors
 
 
 def _validate_against(
     others: Mapping[str, str], other_paths: Collection[str], name: str, path: str, at: str, other_field: str
 ) -> list[FieldError]:
-    """Refuse a name or path, at `at`, that devices (or mounts) have."""
-    found = []
+    """Reject a name or path, at `at`, that devices (or mounts) have."""
+    errors = []
     if name in others:
-        found.append(invalid(f"{at.rpartition('.')[0]}.name", name, f"must not already exist in {other_field}"))
+        errors.append(invalid(f"{at.rpartition('.')[0]}.name", name, f"must not already exist in {other_field}"))
     if path in other_paths:
-        found.append(invalid(at, path, f"must not already exist as a path in {other_field}"))
-    return found
+        errors.append(invalid(at, path, f"must not already exist as a path in {other_field}"))
+    return errors
 
 
 def _validate_options(mount: ReadOnlyObject, at: str, here: str, container: ReadOnlyObject) -> list[FieldError]:
-    """Judge the rarer fields of a mount; most complaints are, as upstream's, about the list."""
-    found: list[FieldError] = []
+    """Validate the rarer fields of a mount; most complaints are, as upstream's, about the list."""
+    errors: list[FieldError] = []
     if path := mount.get("subPath"):
-        found += validate_descending_path(path, f"{at}.subPath")
+        errors += validate_descending_path(path, f"{at}.subPath")
     if expression := mount.get("subPathExpr"):
         if mount.get("subPath"):
             text = "subPathExpr and subPath are mutually exclusive"
-            found.append(invalid(f"{here}.subPathExpr", expression, text))
-        found += validate_descending_path(expression, f"{at}.subPathExpr")
+            errors.append(invalid(f"{here}.subPathExpr", expression, text))
+        errors += validate_descending_path(expression, f"{at}.subPathExpr")
     if "mountPropagation" in mount:
-        found += _validate_propagation(mount["mountPropagation"], f"{at}.mountPropagation", container)
+        errors += _validate_propagation(mount["mountPropagation"], f"{at}.mountPropagation", container)
     if "recursiveReadOnly" in mount:
-        found += _validate_recursive(mount, f"{at}.recursiveReadOnly")
-    return found
+        errors += _validate_recursive(mount, f"{at}.recursiveReadOnly")
+    return errors
 
 
 def _validate_propagation(propagation: str, at: str, container: ReadOnlyObject) -> list[FieldError]:
@@ -83,50 +83,50 @@ def _validate_recursive(mount: ReadOnlyObject, at: str) -> list[FieldError]:
         return [not_supported(at, value, _RECURSIVE)]
     if value == "Disabled":
         return []
-    found = []
+    errors = []
     if not mount.get("readOnly"):
-        found.append(forbidden(at, "may only be specified when readOnly is true"))
+        errors.append(forbidden(at, "may only be specified when readOnly is true"))
     if mount.get("mountPropagation", "None") != "None":
-        found.append(forbidden(at, "may only be specified when mountPropagation is None or not specified"))
-    return found
+        errors.append(forbidden(at, "may only be specified when mountPropagation is None or not specified"))
+    return errors
 
 
 def validate_volume_devices(
     devices: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
 ) -> list[FieldError]:
-    """Judge the raw devices of a container against the pod's volumes and the container's mounts."""
+    """Validate the raw devices of a container against the pod's volumes and the container's mounts."""
     mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     mount_paths = set(mounts.values())
     seen_names: set[str] = set()
     seen_paths: set[str] = set()
     for i, device in enumerate(devices):
         here, name, path = f"{at}[{i}]", device.get("name", ""), device.get("devicePath", "")
-        found += _validate_device_name(name, here, volumes, seen_names)
+        errors += _validate_device_name(name, here, volumes, seen_names)
         if not path:
-            found.append(required(f"{here}.devicePath"))
+            errors.append(required(f"{here}.devicePath"))
         if path in seen_paths:
-            found.append(invalid(f"{here}.devicePath", path, "must be unique"))
+            errors.append(invalid(f"{here}.devicePath", path, "must be unique"))
         if validate_no_backsteps(path, here):
-            found.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
+            errors.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
         else:
             seen_paths.add(path)
-        found += _validate_against(mounts, mount_paths, name, path, f"{here}.devicePath", "volumeMounts")
+        errors += _validate_against(mounts, mount_paths, name, path, f"{here}.devicePath", "volumeMounts")
         if name:
             seen_names.add(name)
-    return found
+    return errors
 
 
 def _validate_device_name(name: str, at: str, volumes: Volumes, seen: set[str]) -> list[FieldError]:
-    found = []
+    errors = []
     if not name:
-        found.append(required(f"{at}.name"))
+        errors.append(required(f"{at}.name"))
     if name in seen:
-        found.append(invalid(f"{at}.name", name, "must be unique"))
+        errors.append(invalid(f"{at}.name", name, "must be unique"))
     volume = volumes.get(name)
     if volume is None:
-        found.append(not_found(f"{at}.name", name))
+        errors.append(not_found(f"{at}.name", name))
     elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
         text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        found.append(invalid(f"{at}.name", name, text))
-    return found
+        errors.append(invalid(f"{at}.name", name, text))
+    return errors

@@ -33,21 +33,21 @@ class HandlerRules:
 
 
 def validate_probes(container: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
-    """Judge the probes of a container."""
-    found: list[FieldError] = []
+    """Validate the probes of a container."""
+    errors: list[FieldError] = []
     if probe := container.get("livenessProbe"):
-        found += _validate_probe(probe, f"{at}.livenessProbe", rules)
-        found += _validate_single_success(probe, f"{at}.livenessProbe")
+        errors += _validate_probe(probe, f"{at}.livenessProbe", rules)
+        errors += _validate_single_success(probe, f"{at}.livenessProbe")
     if probe := container.get("readinessProbe"):
-        found += _validate_probe(probe, f"{at}.readinessProbe", rules)
+        errors += _validate_probe(probe, f"{at}.readinessProbe", rules)
         seconds = probe.get("terminationGracePeriodSeconds")
         if seconds is not None:
             here = f"{at}.readinessProbe.terminationGracePeriodSeconds"
-            found.append(invalid(here, seconds, "must not be set for readinessProbes"))
+            errors.append(invalid(here, seconds, "must not be set for readinessProbes"))
     if probe := container.get("startupProbe"):
-        found += _validate_probe(probe, f"{at}.startupProbe", rules)
-        found += _validate_single_success(probe, f"{at}.startupProbe")
-    return found
+        errors += _validate_probe(probe, f"{at}.startupProbe", rules)
+        errors += _validate_single_success(probe, f"{at}.startupProbe")
+    return errors
 
 
 def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -56,23 +56,23 @@ def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]
 
 
 def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
-    found = _validate_handler(probe, at, _PROBE_HANDLERS, rules)
-    found += [invalid(f"{at}.{name}", probe[name], _NEGATIVE) for name in _COUNTS if probe.get(name, 0) < 0]
+    errors = _validate_handler(probe, at, _PROBE_HANDLERS, rules)
+    errors += [invalid(f"{at}.{name}", probe[name], _NEGATIVE) for name in _COUNTS if probe.get(name, 0) < 0]
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
-        found.append(invalid(f"{at}.terminationGracePeriodSeconds", seconds, "must be greater than 0"))
-    return found
+        errors.append(invalid(f"{at}.terminationGracePeriodSeconds", seconds, "must be greater than 0"))
+    return errors
 
 
 def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
-    """Judge what happens after the start and before the end of a container."""
-    found: list[FieldError] = []
+    """Validate what happens after the start and before the end of a container."""
+    errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if name in lifecycle:
-            found += _validate_handler(lifecycle[name], f"{at}.{name}", _LIFECYCLE_HANDLERS, rules)
+            errors += _validate_handler(lifecycle[name], f"{at}.{name}", _LIFECYCLE_HANDLERS, rules)
     if "stopSignal" in lifecycle:
-        found += _validate_signal(lifecycle["stopSignal"], f"{at}.stopSignal", rules.os)
-    return found
+        errors += _validate_signal(lifecycle["stopSignal"], f"{at}.stopSignal", rules.os)
+    return errors
 
 
 def _validate_signal(signal: str, at: str, os: str | None) -> list[FieldError]:
@@ -88,8 +88,8 @@ def _validate_handler(
     given = [kind for kind in kinds if kind in handler]
     if not given:
         return [required(at, "must specify a handler type")]
-    found = _validate_action(given[0], handler[given[0]], f"{at}.{given[0]}", rules)
-    return found + [forbidden(f"{at}.{kind}", "may not specify more than 1 handler type") for kind in given[1:]]
+    errors = _validate_action(given[0], handler[given[0]], f"{at}.{given[0]}", rules)
+    return errors + [forbidden(f"{at}.{kind}", "may not specify more than 1 handler type") for kind in given[1:]]
 
 
 def _validate_action(kind: str, action: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
@@ -105,18 +105,18 @@ def _validate_action(kind: str, action: ReadOnlyObject, at: str, rules: HandlerR
 
 
 def _validate_http(action: ReadOnlyObject, at: str) -> list[FieldError]:
-    found = [] if action.get("path") else [required(f"{at}.path")]
-    found += validate_port(action.get("port", 0), f"{at}.port")
+    errors = [] if action.get("path") else [required(f"{at}.path")]
+    errors += validate_port(action.get("port", 0), f"{at}.port")
     if action.get("scheme") not in _SCHEMES:
-        found.append(not_supported(f"{at}.scheme", action.get("scheme", ""), _SCHEMES))
+        errors.append(not_supported(f"{at}.scheme", action.get("scheme", ""), _SCHEMES))
     for header in action.get("httpHeaders", ()):
         name = header.get("name", "")
-        found += [invalid(f"{at}.httpHeaders", name, text) for text in names.http_header_name(name)]
-    return found
+        errors += [invalid(f"{at}.httpHeaders", name, text) for text in names.http_header_name(name)]
+    return errors
 
 
 def validate_port(port: int | str, at: str) -> list[FieldError]:
-    """Judge a port given by number or by name."""
+    """Validate a port given by number or by name."""
     texts = names.port_name(port) if isinstance(port, str) else names.port_number(port)
     return [invalid(at, port, text) for text in texts]
 

@@ -23,26 +23,26 @@ _SECCOMP_DEFAULTS: Final = (_RUNTIME_DEFAULT, "docker/default")
 
 
 def validate_seccomp_profile(profile: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a seccomp profile given as a field."""
+    """Validate a seccomp profile given as a field."""
     kind, path = profile.get("type", ""), profile.get("localhostProfile")
-    found = []
+    errors = []
     if not kind:
-        found.append(required(f"{at}.type", "type is required when seccompProfile is set"))
+        errors.append(required(f"{at}.type", "type is required when seccompProfile is set"))
     elif kind not in _TYPES:
-        found.append(not_supported(f"{at}.type", kind, _TYPES))
+        errors.append(not_supported(f"{at}.type", kind, _TYPES))
     if kind == "Localhost":
         if path is None:
             text = "must be set when seccomp type is Localhost"
-            return [*found, required(f"{at}.localhostProfile", text)]
-        return found + validate_descending_path(path, f"{at}.localhostProfile")
+            return [*errors, required(f"{at}.localhostProfile", text)]
+        return errors + validate_descending_path(path, f"{at}.localhostProfile")
     if path is not None:
         text = "can only be set when seccomp type is Localhost"
-        found.append(invalid(f"{at}.localhostProfile", internal_form("SeccompProfile", profile), text))
-    return found
+        errors.append(invalid(f"{at}.localhostProfile", internal_form("SeccompProfile", profile), text))
+    return errors
 
 
 def validate_app_armor_profile(profile: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge an AppArmor profile given as a field."""
+    """Validate an AppArmor profile given as a field."""
     kind, path = profile.get("type", ""), profile.get("localhostProfile")
     match kind:
         case "Localhost":
@@ -59,28 +59,28 @@ def validate_app_armor_profile(profile: ReadOnlyObject, at: str) -> list[FieldEr
 def _validate_local_app_armor(path: str | None, at: str) -> list[FieldError]:
     if path is None:
         return [required(at, "must be set when AppArmor type is Localhost")]
-    found = []
+    errors = []
     if path.strip() != path:
-        found.append(invalid(at, path, "must not be padded with whitespace"))
+        errors.append(invalid(at, path, "must not be padded with whitespace"))
     elif not path:
-        found.append(required(at, "must be set when AppArmor type is Localhost"))
+        errors.append(required(at, "must be set when AppArmor type is Localhost"))
     if names.byte_length(path) > _PATH_BYTES_MAX:
-        found.append(too_long(at, _PATH_BYTES_MAX))
-    return found
+        errors.append(too_long(at, _PATH_BYTES_MAX))
+    return errors
 
 
 def validate_profile_annotations(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge profiles given as annotations."""
-    found: list[FieldError] = []
+    """Validate profiles given as annotations."""
+    errors: list[FieldError] = []
     if SECCOMP_POD in annotations:
-        found += _validate_seccomp_text(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
+        errors += _validate_seccomp_text(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
     for key, value in annotations.items():
         if key.startswith(SECCOMP_CONTAINER):
-            found += _validate_seccomp_text(value, f"{at}.{key}")
+            errors += _validate_seccomp_text(value, f"{at}.{key}")
     for key, value in annotations.items():
         if key.startswith(APP_ARMOR):
-            found += _validate_app_armor_text(key, value, spec, at)
-    return found
+            errors += _validate_app_armor_text(key, value, spec, at)
+    return errors
 
 
 def _validate_seccomp_text(profile: str, at: str) -> list[FieldError]:
@@ -93,44 +93,44 @@ def _validate_seccomp_text(profile: str, at: str) -> list[FieldError]:
 
 def _validate_app_armor_text(key: str, profile: str, spec: ReadOnlyObject, at: str) -> list[FieldError]:
     name = key.removeprefix(APP_ARMOR)
-    found = []
+    errors = []
     if all(container.get("name", "") != name for container in all_containers(spec)):
-        found.append(invalid(f"{at}[{key}]", name, "container not found"))
+        errors.append(invalid(f"{at}[{key}]", name, "container not found"))
     if profile not in ("", _RUNTIME_DEFAULT, "unconfined") and not profile.startswith(_LOCALHOST):
-        found.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quoted(profile)}"))
-    return found
+        errors.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quoted(profile)}"))
+    return errors
 
 
 def validate_profiles_agree(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse annotations that say something else than the fields do; `at` is the path of the spec."""
+    """Reject annotations that say something else than the fields do; `at` is the path of the spec."""
     if not any("security" in key for key in annotations):
         return []
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     pod = spec.get("securityContext", {})
     if SECCOMP_POD in annotations and "seccompProfile" in pod:
         profile, here = pod["seccompProfile"], f"{at}.securityContext.seccompProfile"
-        found += _compare(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
+        errors += _compare(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
     for container, path in containers_with_paths(spec, at):
         profile = container.get("securityContext", {}).get("seccompProfile")
         annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.seccompProfile"
-            found += _compare(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
-    return found + _validate_app_armor_agrees(annotations, spec, at)
+            errors += _compare(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
+    return errors + _validate_app_armor_agrees(annotations, spec, at)
 
 
 def _validate_app_armor_agrees(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
     if spec.get("os", {}).get("name") == "windows":
         return []
     common = spec.get("securityContext", {}).get("appArmorProfile")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for container, path in containers_with_paths(spec, at):
         profile = container.get("securityContext", {}).get("appArmorProfile", common)
         annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.appArmorProfile"
-            found += _compare(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
-    return found
+            errors += _compare(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
+    return errors
 
 
 def _compare(

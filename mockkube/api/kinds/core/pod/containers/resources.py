@@ -41,79 +41,79 @@ NameRule = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Whether the resource is Kubernetes' own: no domain, or Kubernetes' domain."""
+    """Return whether the resource is Kubernetes' own: no domain, or Kubernetes' domain."""
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
 def is_extended(name: str) -> bool:
-    """Whether the resource belongs to somebody else and may stand in a quota too."""
+    """Return whether the resource belongs to somebody else and may stand in a quota too."""
     return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
 
 
 def comes_in_pieces(name: str) -> bool:
-    """Whether amounts of the resource are whole numbers."""
+    """Return whether amounts of the resource are whole numbers."""
     return name in _INTEGER_RESOURCES or is_extended(name)
 
 
 def allows_overcommit(name: str) -> bool:
-    """Whether limits may exceed requests."""
+    """Return whether limits may exceed requests."""
     return is_native(name) and not name.startswith(HUGE_PAGES)
 
 
 def is_standard(name: str) -> bool:
-    """Whether the name without a domain is one Kubernetes knows."""
+    """Return whether the name without a domain is one Kubernetes knows."""
     return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
 
 
 def validate_resource_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of any resource."""
-    found = [invalid(at, Word(name), text) for text in names.qualified_name(name)]
-    if not found and "/" not in name and not is_standard(name):
-        found.append(invalid(at, Word(name), "must be a standard resource type or fully qualified"))
-    return found
+    """Validate the name of any resource."""
+    errors = [invalid(at, Word(name), text) for text in names.qualified_name(name)]
+    if not errors and "/" not in name and not is_standard(name):
+        errors.append(invalid(at, Word(name), "must be a standard resource type or fully qualified"))
+    return errors
 
 
 def _validate_container_resource(name: str, at: str) -> list[FieldError]:
     if name in _CONTAINER_RESOURCES:
         return []
-    found = validate_resource_name(name, at)
+    errors = validate_resource_name(name, at)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES):
-            found.append(invalid(at, Word(name), "must be a standard resource for containers"))
+            errors.append(invalid(at, Word(name), "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
-        found.append(invalid(at, Word(name), "doesn't follow extended resource name standard"))
-    return found
+        errors.append(invalid(at, Word(name), "doesn't follow extended resource name standard"))
+    return errors
 
 
 def _validate_pod_resource(name: str, at: str) -> list[FieldError]:
-    found = validate_resource_name(name, at)
-    if not found and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
+    errors = validate_resource_name(name, at)
+    if not errors and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
         return [not_supported(at, name, _POD_LEVEL)]
-    return found
+    return errors
 
 
 def validate_quantity(name: str, amount: str, at: str) -> list[FieldError]:
-    """Judge an amount of a resource: not negative, and whole for what comes in pieces."""
+    """Validate an amount of a resource: not negative, and whole for what comes in pieces."""
     quantity = parse(amount)
-    found = []
+    errors = []
     if quantity.sign < 0:
-        found.append(invalid(at, amount, "must be greater than or equal to 0"))
+        errors.append(invalid(at, amount, "must be greater than or equal to 0"))
     if name not in _CONTAINER_RESOURCES and comes_in_pieces(name) and quantity.milli() % 1000:
-        found.append(invalid(at, amount, "must be an integer"))
-    return found
+        errors.append(invalid(at, amount, "must be an integer"))
+    return errors
 
 
 def validate_container_resources(
     resources: ReadOnlyObject, at: str, claim_names: Collection[str], *, allow_indivisible: bool = False
 ) -> list[FieldError]:
-    """Judge requests, limits and claims of a container."""
+    """Validate requests, limits and claims of a container."""
     return _validate_requirements(resources, at, claim_names, _validate_container_resource, allow_indivisible)
 
 
 def validate_pod_resources(
     resources: ReadOnlyObject, at: str, claim_names: Collection[str], *, allow_indivisible: bool = False
 ) -> list[FieldError]:
-    """Judge requests and limits of a pod as a whole."""
+    """Validate requests and limits of a pod as a whole."""
     return _validate_requirements(resources, at, claim_names, _validate_pod_resource, allow_indivisible)
 
 
@@ -122,20 +122,20 @@ def _validate_requirements(
     resources: ReadOnlyObject, at: str, claim_names: Collection[str], check_name: NameRule, allow_indivisible: bool
 ) -> list[FieldError]:
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, amount in limits.items():
-        found += _validate_amount(name, amount, f"{at}.limits[{name}]", check_name, allow_indivisible)
+        errors += _validate_amount(name, amount, f"{at}.limits[{name}]", check_name, allow_indivisible)
     for name, amount in requests.items():
         here = f"{at}.requests[{name}]"
-        found += check_name(name, here)
-        found += validate_quantity(name, amount, here)
-        found += _validate_overcommit(name, amount, limits, at)
-        found += _validate_huge_pages(name, amount, here, allow_indivisible)
+        errors += check_name(name, here)
+        errors += validate_quantity(name, amount, here)
+        errors += _validate_overcommit(name, amount, limits, at)
+        errors += _validate_huge_pages(name, amount, here, allow_indivisible)
     if _lacks_compute({**limits, **requests}):
-        found.append(forbidden(at, "HugePages require cpu or memory"))
+        errors.append(forbidden(at, "HugePages require cpu or memory"))
     if claims := resources.get("claims"):
-        found += _validate_claims(claims, f"{at}.claims", claim_names)
-    return found
+        errors += _validate_claims(claims, f"{at}.claims", claim_names)
+    return errors
 
 
 def _lacks_compute(amounts: Mapping[str, str]) -> bool:
@@ -146,9 +146,9 @@ def _lacks_compute(amounts: Mapping[str, str]) -> bool:
 def _validate_amount(
     name: str, amount: str, at: str, check_name: NameRule, allow_indivisible: bool
 ) -> list[FieldError]:
-    found = check_name(name, at)
-    found += validate_quantity(name, amount, at)
-    return found + _validate_huge_pages(name, amount, at, allow_indivisible)
+    errors = check_name(name, at)
+    errors += validate_quantity(name, amount, at)
+    return errors + _validate_huge_pages(name, amount, at, allow_indivisible)
 
 
 def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: str) -> list[FieldError]:
@@ -172,7 +172,7 @@ def _validate_huge_pages(name: str, amount: str, at: str, allow_indivisible: boo
 
 
 def huge_pages_divide(name: str, amount: str) -> bool:
-    """Whether the amount is a whole number of pages of the size the resource is named for."""
+    """Return whether the amount is a whole number of pages of the size the resource is named for."""
     try:
         page = parse(name.removeprefix(HUGE_PAGES))
     except ValueError:
@@ -181,35 +181,35 @@ def huge_pages_divide(name: str, amount: str) -> bool:
 
 
 def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Collection[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen = Counter[str]()
     known = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
     for i, claim in enumerate(claims):
         here, name = f"{at}[{i}]", claim.get("name", "")
         if not name:
-            found.append(required(here))
+            errors.append(required(here))
             continue
-        found += _validate_claim_request(claim, here, seen)
+        errors += _validate_claim_request(claim, here, seen)
         if name not in claim_names:
-            found.append(not_found(here, name, _NO_CLAIMS + known))
-    return found
+            errors.append(not_found(here, name, _NO_CLAIMS + known))
+    return errors
 
 
 def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: Counter[str]) -> list[FieldError]:
-    """Judge a request of a claim, and remember it: a claim is used as a whole or in parts, each once."""
+    """Validate a request of a claim, and remember it: a claim is used as a whole or in parts, each once."""
     name, request = claim["name"], claim.get("request")
     if name in seen:
         return [duplicate(at, name)]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     key = name
     if request:
-        found = [invalid(f"{at}.request", request, text) for text in names.dns_label(request)]
+        errors = [invalid(f"{at}.request", request, text) for text in names.dns_label(request)]
         key = f"{name}/{request}"
     if key in seen:
-        found.append(duplicate(at, key))
+        errors.append(duplicate(at, key))
     elif not request:
-        found += repeat(duplicate(at, name), seen[f"{name}/"])
+        errors += repeat(duplicate(at, name), seen[f"{name}/"])
     if request and key not in seen:
         seen[f"{name}/"] += 1  # how many parts of the claim are used
     seen[key] += 1
-    return found
+    return errors

@@ -29,19 +29,19 @@ _WINDOWS_TEXT: Final = "cannot be set for a windows pod"
 
 
 def validate_security_context(context: ReadOnlyObject, at: str, *, host_users: bool) -> list[FieldError]:
-    """Judge the security context of a container; `host_users`: the pod has no user namespace of its own."""
-    found = _validate_ids(context, at, ("runAsUser", "runAsGroup"))
+    """Validate the security context of a container; `host_users`: the pod has no user namespace of its own."""
+    errors = _validate_ids(context, at, ("runAsUser", "runAsGroup"))
     if "procMount" in context:
-        found += _validate_proc_mount(context["procMount"], f"{at}.procMount", host_users)
+        errors += _validate_proc_mount(context["procMount"], f"{at}.procMount", host_users)
     if "seccompProfile" in context:
-        found += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
+        errors += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
-        found += _validate_no_escalation(context, at)
+        errors += _validate_no_escalation(context, at)
     if "windowsOptions" in context:
-        found += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
+        errors += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
     if "appArmorProfile" in context:
-        found += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
-    return found
+        errors += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
+    return errors
 
 
 def _validate_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
@@ -71,49 +71,49 @@ def _validate_no_escalation(context: ReadOnlyObject, at: str) -> list[FieldError
 def validate_pod_security_context(
     spec: ReadOnlyObject, at: str, *, only_recursive_labels: bool, allow_host_sysctls: bool
 ) -> list[FieldError]:
-    """Judge the security context of a pod; `at` is its path."""
+    """Validate the security context of a pod; `at` is its path."""
     context = spec.get("securityContext", {})
-    found = _validate_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
+    errors = _validate_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
     for i, group in enumerate(context.get("supplementalGroups", ())):
-        found += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
+        errors += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        found.append(invalid(f"{at}.shareProcessNamespace", True, text))
+        errors.append(invalid(f"{at}.shareProcessNamespace", True, text))
     if "sysctls" in context:
-        found += _validate_sysctls(spec, f"{at}.sysctls", allow_host_sysctls)
+        errors += _validate_sysctls(spec, f"{at}.sysctls", allow_host_sysctls)
     if context.get("fsGroupChangePolicy", "Always") not in _GROUP_CHANGES:
-        found.append(not_supported(f"{at}.fsGroupChangePolicy", context["fsGroupChangePolicy"], _GROUP_CHANGES))
+        errors.append(not_supported(f"{at}.fsGroupChangePolicy", context["fsGroupChangePolicy"], _GROUP_CHANGES))
     if "seccompProfile" in context:
-        found += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
+        errors += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
     if "windowsOptions" in context:
-        found += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
+        errors += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
     if "appArmorProfile" in context:
-        found += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
+        errors += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
     if context.get("supplementalGroupsPolicy", "Merge") not in _GROUP_POLICIES:
         policy = context["supplementalGroupsPolicy"]
-        found.append(not_supported(f"{at}.supplementalGroupsPolicy", policy, _GROUP_POLICIES))
+        errors.append(not_supported(f"{at}.supplementalGroupsPolicy", policy, _GROUP_POLICIES))
     known = ("Recursive",) if only_recursive_labels else _LABEL_CHANGES
     if context.get("seLinuxChangePolicy", "Recursive") not in known:
-        found.append(not_supported(f"{at}.seLinuxChangePolicy", context["seLinuxChangePolicy"], known))
-    return found
+        errors.append(not_supported(f"{at}.seLinuxChangePolicy", context["seLinuxChangePolicy"], known))
+    return errors
 
 
 def _validate_sysctls(spec: ReadOnlyObject, at: str, allow_host_sysctls: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for i, sysctl in enumerate(spec["securityContext"]["sysctls"]):
         here, name = f"{at}[{i}].name", sysctl.get("name", "")
         if not name:
-            found.append(required(here))
+            errors.append(required(here))
         elif names.byte_length(name) > _SYSCTL_LENGTH_MAX or not _SYSCTL_RE.fullmatch(name):
             text = f"must have at most {_SYSCTL_LENGTH_MAX} characters and match regex ^{_SYSCTL}$"
-            found.append(invalid(here, name, text))
+            errors.append(invalid(here, name, text))
         elif name in seen:
-            found.append(duplicate(here, name))
+            errors.append(duplicate(here, name))
         seen.add(name)
         if not allow_host_sysctls and (text := _host_sysctl_error(name, spec)):
-            found.append(invalid(here, name, text))
-    return found
+            errors.append(invalid(here, name, text))
+    return errors
 
 
 def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
@@ -134,7 +134,7 @@ def _normalized(name: str) -> str:
 
 
 def uses_host_sysctls(spec: ReadOnlyObject) -> bool:
-    """Whether a stored pod changes the host's namespaces, so that its successor may."""
+    """Return whether a stored pod changes the host's namespaces, so that its successor may."""
     sysctls = spec.get("securityContext", {}).get("sysctls", ())
     return any(_host_sysctl_error(sysctl.get("name", ""), spec) for sysctl in sysctls)
 
@@ -171,7 +171,7 @@ _WINDOWS_CONTAINER: Final = (
 
 
 def validate_os(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the operating system a pod is for, and that it asks for nothing of another."""
+    """Validate the operating system a pod is for, and that it asks for nothing of another."""
     name = spec["os"].get("name", "")
     match name:
         case "linux":
@@ -196,14 +196,14 @@ def _validate_linux(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_windows(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     context = spec.get("securityContext", {})
-    found = [
+    errors = [
         forbidden(f"{at}.{path}", _WINDOWS_TEXT)
         for path in _WINDOWS_POD
         if (path.removeprefix("securityContext.") in context if "." in path else path in spec)
     ]
     for container, path in containers_with_paths(spec, at):
         own = container.get("securityContext", {})
-        found += [
+        errors += [
             forbidden(f"{path}.securityContext.{name}", _WINDOWS_TEXT) for name in _WINDOWS_CONTAINER if name in own
         ]
-    return found
+    return errors

@@ -22,17 +22,17 @@ _DOTS_AND_SPACES: Final = re.compile(r"[. ]+")
 
 
 def validate_windows_options(options: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge the Windows options of a pod or container."""
-    found: list[FieldError] = []
+    """Validate the Windows options of a pod or container."""
+    errors: list[FieldError] = []
     if "gmsaCredentialSpecName" in options:
         name = options["gmsaCredentialSpecName"]
-        found += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.dns_subdomain(name)]
+        errors += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.dns_subdomain(name)]
     if "gmsaCredentialSpec" in options:
-        found += _validate_credential(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
+        errors += _validate_credential(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
     if "runAsUserName" in options:
         name = options["runAsUserName"]
-        found += [invalid(f"{at}.runAsUserName", name, text) for text in _user_name_errors(name)]
-    return found
+        errors += [invalid(f"{at}.runAsUserName", name, text) for text in _user_name_errors(name)]
+    return errors
 
 
 def _validate_credential(credential: str, at: str) -> list[FieldError]:
@@ -73,24 +73,24 @@ def _user_errors(user: str) -> list[str]:
 
 
 def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a pod of host processes: all of its containers are, and it uses the host's network."""
+    """Validate a pod of host processes: all of its containers are, and it uses the host's network."""
     common = _host_process(spec)
-    found = []
+    errors = []
     total = processes = 0
     for container, path in containers_with_paths(spec, at):
         own = _host_process(container)
         if None not in (common, own) and common != own:
             text = f"pod hostProcess value must be identical if both are specified, was {str(common).lower()}"
-            found.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))
+            errors.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))
         total += 1
         processes += bool(common if own is None else own)
     if processes and processes != total:
         text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        found.append(invalid(at, "", text))
+        errors.append(invalid(at, "", text))
     if processes and not spec.get("hostNetwork"):
         text = "hostNetwork must be true if pod contains any hostProcess containers"
-        found.append(invalid(f"{at}.hostNetwork", False, text))
-    return found
+        errors.append(invalid(f"{at}.hostNetwork", False, text))
+    return errors
 
 
 def _host_process(holder: ReadOnlyObject) -> bool | None:

@@ -31,50 +31,50 @@ _CONFLICT: Final = "conflicting duplicate paths"
 
 
 def check_downward_api(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge files made of the pod's fields; complaints about a file are, as upstream's, about the source."""
-    found = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
+    """Validate files made of the pod's fields; complaints about a file are, as upstream's, about the source."""
+    errors = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
     for file in source.get("items", ()):
-        found += _check_file(file, at)
-    return found
+        errors += _check_file(file, at)
+    return errors
 
 
 def _check_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
     path = file.get("path", "")
-    found = [] if path else [required(f"{at}.path")]
-    found += validate_free_path(path, f"{at}.path")
+    errors = [] if path else [required(f"{at}.path")]
+    errors += validate_free_path(path, f"{at}.path")
     if "fieldRef" in file:
-        found += validate_field_reference(file["fieldRef"], f"{at}.fieldRef", _FIELDS)
+        errors += validate_field_reference(file["fieldRef"], f"{at}.fieldRef", _FIELDS)
         if "resourceFieldRef" in file:
             text = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            found.append(invalid(at, "resource", text))
+            errors.append(invalid(at, "resource", text))
     elif "resourceFieldRef" in file:
-        found += validate_resource_reference(file["resourceFieldRef"], f"{at}.resourceFieldRef", named=True)
+        errors += validate_resource_reference(file["resourceFieldRef"], f"{at}.resourceFieldRef", named=True)
     else:
-        found.append(required(at, "one of fieldRef and resourceFieldRef is required"))
-    return found + validate_file_mode(file.get("mode"), f"{at}.mode")
+        errors.append(required(at, "one of fieldRef and resourceFieldRef is required"))
+    return errors + validate_file_mode(file.get("mode"), f"{at}.mode")
 
 
 def validate_projected(volume: ReadOnlyObject, at: str, *, allow_any_token_path: bool) -> list[FieldError]:
-    """Judge a projected volume; `allow_any_token_path` is for a pod stored with such a path before."""
-    found = validate_file_mode(volume.get("defaultMode"), f"{at}.defaultMode")
+    """Validate a projected volume; `allow_any_token_path` is for a pod stored with such a path before."""
+    errors = validate_file_mode(volume.get("defaultMode"), f"{at}.defaultMode")
     taken: set[str] = set()
     for i, source in enumerate(volume.get("sources") or ()):
         here = f"{at}.sources[{i}]"
         for kind in ("secret", "configMap"):
             if kind in source:
-                found += _check_items(source[kind], f"{here}.{kind}", at, taken)
+                errors += _check_items(source[kind], f"{here}.{kind}", at, taken)
         if "downwardAPI" in source:
-            found += _check_files(source["downwardAPI"].get("items", ()), f"{here}.downwardAPI", at, taken)
+            errors += _check_files(source["downwardAPI"].get("items", ()), f"{here}.downwardAPI", at, taken)
         if "serviceAccountToken" in source:
             token = source["serviceAccountToken"]
-            found += _check_token(token, f"{here}.serviceAccountToken", at, allow_any_token_path)
+            errors += _check_token(token, f"{here}.serviceAccountToken", at, allow_any_token_path)
         if "clusterTrustBundle" in source:
-            found += _check_bundle(source["clusterTrustBundle"], f"{here}.clusterTrustBundle", at, taken)
+            errors += _check_bundle(source["clusterTrustBundle"], f"{here}.clusterTrustBundle", at, taken)
         if "podCertificate" in source:
-            found += _check_certificate(source["podCertificate"], f"{here}.podCertificate", at, taken)
+            errors += _check_certificate(source["podCertificate"], f"{here}.podCertificate", at, taken)
         if sum(1 for kind in source if kind in _KINDS) > 1:
-            found.append(forbidden(here, "may not specify more than 1 volume type per source"))
-    return found
+            errors.append(forbidden(here, "may not specify more than 1 volume type per source"))
+    return errors
 
 
 _KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
@@ -89,87 +89,87 @@ def _take(path: str, taken: set[str], at: str, shown: str) -> list[FieldError]:
 
 def _check_items(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     name = source.get("name", "")
-    found = [] if name else [required(f"{at}.name")]
+    errors = [] if name else [required(f"{at}.name")]
     for i, item in enumerate(source.get("items", ())):
-        found += check_key_to_path(item, f"{at}.items[{i}]")
+        errors += check_key_to_path(item, f"{at}.items[{i}]")
         if path := item.get("path"):
-            found += _take(path, taken, volume_at, name)
-    return found
+            errors += _take(path, taken, volume_at, name)
+    return errors
 
 
 def _check_files(files: Sequence[ReadOnlyObject], at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for file in files:
-        found += _check_file(file, at)
+        errors += _check_file(file, at)
         if path := file.get("path"):
-            found += _take(path, taken, volume_at, path)
-    return found
+            errors += _take(path, taken, volume_at, path)
+    return errors
 
 
 def _check_token(source: ReadOnlyObject, at: str, volume_at: str, allow_any_path: bool) -> list[FieldError]:
     seconds, path = source.get("expirationSeconds", 0), source.get("path", "")
     here = f"{at}.expirationSeconds"
-    found = []
+    errors = []
     if seconds < _TOKEN_SECONDS_MIN:
-        found.append(invalid(here, seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(invalid(here, seconds, "may not specify a duration less than 10 minutes"))
     if seconds > _TOKEN_SECONDS_MAX:
-        found.append(invalid(here, seconds, "may not specify a duration larger than 2^32 seconds"))
+        errors.append(invalid(here, seconds, "may not specify a duration larger than 2^32 seconds"))
     if not path:
-        found.append(required(f"{volume_at}.path"))
+        errors.append(required(f"{volume_at}.path"))
     elif not allow_any_path:
-        found += validate_free_path(path, f"{volume_at}.path")
-    return found
+        errors += validate_free_path(path, f"{volume_at}.path")
+    return errors
 
 
 def _check_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     name, signer = source.get("name"), source.get("signerName")
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if name is not None and signer is not None:
         shown = internal_form("ClusterTrustBundleProjection", source)
-        found.append(invalid(at, shown, "only one of name and signerName may be used"))
+        errors.append(invalid(at, shown, "only one of name and signerName may be used"))
     elif name is not None:
-        found += _check_bundle_name(source, at)
+        errors += _check_bundle_name(source, at)
     elif signer is not None:
         if not signer:
-            found.append(required(f"{at}.signerName", "must be a valid signer name"))
-        found += validate_signer_name(signer, f"{at}.signerName")
-        found += validate_label_selector(source.get("labelSelector"), f"{at}.labelSelector")
+            errors.append(required(f"{at}.signerName", "must be a valid signer name"))
+        errors += validate_signer_name(signer, f"{at}.signerName")
+        errors += validate_label_selector(source.get("labelSelector"), f"{at}.labelSelector")
     else:
-        found.append(required(at, "either name or signerName must be specified"))
+        errors.append(required(at, "either name or signerName must be specified"))
     path = source.get("path", "")
     if not path:
-        found.append(required(f"{at}.path"))
-    found += validate_free_path(path, f"{at}.path")
-    return found + _take(path, taken, volume_at, path)
+        errors.append(required(f"{at}.path"))
+    errors += validate_free_path(path, f"{at}.path")
+    return errors + _take(path, taken, volume_at, path)
 
 
 def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = source["name"]
-    found = [] if name else [required(f"{at}.name", "must be a valid object name")]
+    errors = [] if name else [required(f"{at}.name", "must be a valid object name")]
     texts = [f"not a valid clustertrustbundlename: {text}" for text in trust_bundle_name(name)]
-    found += [invalid(f"{at}.name", name, text) for text in texts]
+    errors += [invalid(f"{at}.name", name, text) for text in texts]
     if "labelSelector" in source:
         text = "labelSelector must be unset if name is specified"
-        found.append(invalid(f"{at}.labelSelector", selector_form(source["labelSelector"]), text))
-    return found
+        errors.append(invalid(f"{at}.labelSelector", selector_form(source["labelSelector"]), text))
+    return errors
 
 
 def _check_certificate(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     signer, key_type = source.get("signerName", ""), source.get("keyType", "")
-    found = validate_signer_name(signer, f"{at}.signerName")
+    errors = validate_signer_name(signer, f"{at}.signerName")
     if "userAnnotations" in source:
-        found += validate_user_annotations(source["userAnnotations"], f"{at}.userAnnotations")
+        errors += validate_user_annotations(source["userAnnotations"], f"{at}.userAnnotations")
     if key_type not in _KEY_TYPES:
-        found.append(not_supported(f"{at}.keyType", key_type, _KEY_TYPES))
-    found += _check_lifetime(source.get("maxExpirationSeconds"), f"{at}.maxExpirationSeconds", signer)
+        errors.append(not_supported(f"{at}.keyType", key_type, _KEY_TYPES))
+    errors += _check_lifetime(source.get("maxExpirationSeconds"), f"{at}.maxExpirationSeconds", signer)
     paths = {field: source[field] for field in _CERTIFICATE_PATHS if source.get(field)}
     for field, path in paths.items():
-        found += validate_free_path(path, f"{at}.{field}")
-        found += _take(path, taken, volume_at, path)
+        errors += validate_free_path(path, f"{at}.{field}")
+        errors += _take(path, taken, volume_at, path)
     if not paths:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
-        found.append(required(at, text))
-    return found
+        errors.append(required(at, text))
+    return errors
 
 
 def _check_lifetime(seconds: int | None, at: str, signer: str) -> list[FieldError]:
@@ -185,7 +185,7 @@ def _check_lifetime(seconds: int | None, at: str, signer: str) -> list[FieldErro
 
 
 def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
-    """Whether a stored pod puts a token at a path that does not descend, so that its successor may."""
+    """Return whether a stored pod puts a token at a path that does not descend, so that its successor may."""
     return any(
         validate_free_path(source["serviceAccountToken"].get("path", ""), "")
         for volume in volumes
@@ -195,7 +195,7 @@ def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
 
 
 def misses_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse tokens of a service account in a pod that has none."""
+    """Reject tokens of a service account in a pod that has none."""
     if spec.get("serviceAccountName"):
         return []
     text = "must not be specified when serviceAccountName is not set"

@@ -62,8 +62,8 @@ class Source:
 
 
 def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str) -> list[FieldError]:
-    """Judge the first source of a volume, and refuse any further one."""
-    found: list[FieldError] = []
+    """Validate the first source of a volume, and refuse any further one."""
+    errors: list[FieldError] = []
     given = 0
     for source in sources:
         value = holder.get(source.field)
@@ -71,10 +71,10 @@ def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str)
             continue
         given += 1
         if given == 1 or source.always:
-            found += source.check(value, f"{at}.{source.at or source.field}")
+            errors += source.check(value, f"{at}.{source.at or source.field}")
         else:
-            found.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE))
-    return found if given else [*found, required(at, "must specify a volume type")]
+            errors.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE))
+    return errors if given else [*errors, required(at, "must specify a volume type")]
 
 
 def demand(*fields: str) -> Check:
@@ -87,20 +87,20 @@ def demand(*fields: str) -> Check:
 
 
 def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a path on the node."""
+    """Validate a path on the node."""
     path = source.get("path")
     if not path:
         return [required(f"{at}.path")]
-    found = validate_no_backsteps(path, f"{at}.path")
+    errors = validate_no_backsteps(path, f"{at}.path")
     if source.get("type", "") not in _HOST_PATHS:
-        found.append(not_supported(f"{at}.type", source["type"], _HOST_PATHS))
-    return found
+        errors.append(not_supported(f"{at}.type", source["type"], _HOST_PATHS))
+    return errors
 
 
 def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a checkout of a repository."""
-    found = demand("repository")(source, at)
-    return found + validate_descending_path(source.get("directory", ""), f"{at}.directory")
+    """Validate a checkout of a repository."""
+    errors = demand("repository")(source, at)
+    return errors + validate_descending_path(source.get("directory", ""), f"{at}.directory")
 
 
 def _disk(name: str) -> Check:
@@ -119,40 +119,40 @@ check_aws: Final = _disk("volumeID")
 
 
 def check_secret(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Secret as files."""
+    """Validate a Secret as files."""
     return demand("secretName")(source, at) + _check_files(source, at)
 
 
 def check_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a ConfigMap as files."""
+    """Validate a ConfigMap as files."""
     return demand("name")(source, at) + _check_files(source, at)
 
 
 def _check_files(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    found = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
+    errors = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
     for i, item in enumerate(source.get("items", ())):
-        found += check_key_to_path(item, f"{at}.items[{i}]")
-    return found
+        errors += check_key_to_path(item, f"{at}.items[{i}]")
+    return errors
 
 
 def check_key_to_path(item: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a key that becomes a file."""
-    found = demand("key", "path")(item, at)
-    found += validate_free_path(item.get("path", ""), f"{at}.path")
-    return found + validate_file_mode(item.get("mode"), f"{at}.mode")
+    """Validate a key that becomes a file."""
+    errors = demand("key", "path")(item, at)
+    errors += validate_free_path(item.get("path", ""), f"{at}.path")
+    return errors + validate_file_mode(item.get("mode"), f"{at}.mode")
 
 
 def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a path of an NFS server."""
-    found = demand("server", "path")(source, at)
+    """Validate a path of an NFS server."""
+    errors = demand("server", "path")(source, at)
     path = source.get("path", "")
     if not path.startswith("/"):
-        found.append(invalid(f"{at}.path", path, "must be an absolute path"))
-    return found
+        errors.append(invalid(f"{at}.path", path, "must be an absolute path"))
+    return errors
 
 
 def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge an iSCSI disk of a pod."""
+    """Validate an iSCSI disk of a pod."""
     named = "must be valid format starting with iqn, eui, or naa"
     return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, named)
 
@@ -182,18 +182,18 @@ def iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
 
 def _check_iscsi_disk(source: ReadOnlyObject, at: str, unknown_text: str) -> list[FieldError]:
     name = source.get("iqn", "")
-    found = _check_qualifier(name, f"{at}.iqn", unknown_text) if name else [required(f"{at}.iqn")]
+    errors = _check_qualifier(name, f"{at}.iqn", unknown_text) if name else [required(f"{at}.iqn")]
     lun = source.get("lun", 0)
     if not 0 <= lun <= 255:
-        found.append(invalid(f"{at}.lun", lun, _LUN))
+        errors.append(invalid(f"{at}.lun", lun, _LUN))
     secret = source.get("secretRef")
     if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
-        found.append(required(f"{at}.secretRef"))
+        errors.append(required(f"{at}.secretRef"))
     if unknown_text == "must be valid format" and secret is not None and not secret.get("name"):
-        found.append(required(f"{at}.secretRef.name"))
+        errors.append(required(f"{at}.secretRef.name"))
     if "initiatorName" in source:
-        found += _check_qualifier(source["initiatorName"], f"{at}.initiatorname", unknown_text)
-    return found
+        errors += _check_qualifier(source["initiatorName"], f"{at}.initiatorname", unknown_text)
+    return errors
 
 
 def _check_qualifier(name: str, at: str, unknown_text: str) -> list[FieldError]:
@@ -204,86 +204,86 @@ def _check_qualifier(name: str, at: str, unknown_text: str) -> list[FieldError]:
 
 
 def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a GlusterFS volume of a persistent volume."""
-    found = demand("endpoints", "path")(source, at)
+    """Validate a GlusterFS volume of a persistent volume."""
+    errors = demand("endpoints", "path")(source, at)
     namespace = source.get("endpointsNamespace")
     if namespace is None:
-        return found
+        return errors
     here = f"{at}.endpointsNamespace"
     if not namespace:
         text = "if the endpointnamespace is set, it must be a valid namespace name"
-        return [*found, invalid(here, namespace, text)]
-    return found + [invalid(here, namespace, text) for text in names.dns_label(namespace)]
+        return [*errors, invalid(here, namespace, text)]
+    return errors + [invalid(here, namespace, text) for text in names.dns_label(namespace)]
 
 
 def check_flocker(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Flocker dataset."""
+    """Validate a Flocker dataset."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    found = []
+    errors = []
     if not name and not uuid:
-        found.append(required(at, "one of datasetName and datasetUUID is required"))
+        errors.append(required(at, "one of datasetName and datasetUUID is required"))
     if name and uuid:
         text = "datasetName and datasetUUID can not be specified simultaneously"
-        found.append(invalid(at, "resource", text))
+        errors.append(invalid(at, "resource", text))
     if "/" in name:
-        found.append(invalid(f"{at}.datasetName", name, "must not contain '/'"))
-    return found
+        errors.append(invalid(f"{at}.datasetName", name, "must not contain '/'"))
+    return errors
 
 
 def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Quobyte volume."""
+    """Validate a Quobyte volume."""
     registry = source.get("registry", "")
-    found = []
+    errors = []
     if not registry:
-        found.append(required(f"{at}.registry", _HOST_PORT))
+        errors.append(required(f"{at}.registry", _HOST_PORT))
     elif names.byte_length(source.get("tenant", "")) > _TENANT_LENGTH_MAX:
         text = f"must be a UUID and may not exceed a length of {_TENANT_LENGTH_MAX} characters"
-        found.append(required(f"{at}.tenant", text))
+        errors.append(required(f"{at}.tenant", text))
     else:
         pairs = registry.split(",")
-        found += [
+        errors += [
             invalid(f"{at}.registry", registry, _HOST_PORT) for pair in pairs if not _HOST_PORT_RE.fullmatch(pair)
         ]
-    return found + demand("volume")(source, at)
+    return errors + demand("volume")(source, at)
 
 
 def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Fibre Channel disk."""
+    """Validate a Fibre Channel disk."""
     targets, lun = source.get("targetWWNs", ()), source.get("lun")
-    found = []
+    errors = []
     if not targets and not source.get("wwids"):
-        found.append(required(f"{at}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+        errors.append(required(f"{at}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
         text = "targetWWNs and wwids can not be specified simultaneously"
-        found.append(invalid(f"{at}.targetWWNs", targets, text))
+        errors.append(invalid(f"{at}.targetWWNs", targets, text))
     if not targets:
-        return found
+        return errors
     if lun is None:
-        found.append(required(f"{at}.lun", "lun is required if targetWWNs is specified"))
+        errors.append(required(f"{at}.lun", "lun is required if targetWWNs is specified"))
     elif not 0 <= lun <= 255:
-        found.append(invalid(f"{at}.lun", lun, _LUN))
-    return found
+        errors.append(invalid(f"{at}.lun", lun, _LUN))
+    return errors
 
 
 def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a FlexVolume: its options are not Kubernetes' own."""
-    found = demand("driver")(source, at)
+    """Validate a FlexVolume: its options are not Kubernetes' own."""
+    errors = demand("driver")(source, at)
     options: Mapping[str, str] = source.get("options", {})
     for key in options:
         namespace = f".{key.partition('/')[0].lower()}"
         if namespace.endswith((".kubernetes.io", ".k8s.io")):
             text = "kubernetes.io and k8s.io namespaces are reserved"
-            found.append(invalid(f"{at}.options[{key}]", key, text))
-    return found
+            errors.append(invalid(f"{at}.options[{key}]", key, text))
+    return errors
 
 
 def check_cinder(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Cinder disk of a pod."""
+    """Validate a Cinder disk of a pod."""
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
 
 
 def check_cinder_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a Cinder disk of a persistent volume."""
+    """Validate a Cinder disk of a persistent volume."""
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
 
@@ -293,74 +293,74 @@ def _check_secret_ref(source: ReadOnlyObject, at: str, fields: Sequence[str]) ->
 
 
 def check_azure_file_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge an Azure share of a persistent volume."""
-    found = demand("secretName", "shareName")(source, at)
+    """Validate an Azure share of a persistent volume."""
+    errors = demand("secretName", "shareName")(source, at)
     if source.get("secretNamespace") == "":
-        found.append(required(f"{at}.secretNamespace"))
-    return found
+        errors.append(required(f"{at}.secretNamespace"))
+    return errors
 
 
 def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge an Azure disk."""
-    found = demand("diskName", "diskURI")(source, at)
+    """Validate an Azure disk."""
+    errors = demand("diskName", "diskURI")(source, at)
     caching = ("None", "ReadOnly", "ReadWrite")
     if source.get("cachingMode", "None") not in caching:
-        found.append(not_supported(f"{at}.cachingMode", source["cachingMode"], caching))
+        errors.append(not_supported(f"{at}.cachingMode", source["cachingMode"], caching))
     kind, uri = source.get("kind"), source.get("diskURI", "")
     kinds = ("Dedicated", "Managed", "Shared")
     if kind is not None and kind not in kinds:
-        found.append(not_supported(f"{at}.kind", kind, kinds))
+        errors.append(not_supported(f"{at}.kind", kind, kinds))
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        found.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED,)))
+        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED,)))
     if kind not in (None, "Managed") and not uri.startswith("https://"):
-        found.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB,)))
-    return found
+        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB,)))
+    return errors
 
 
 def check_local(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a disk of a node."""
+    """Validate a disk of a node."""
     path = source.get("path")
     return validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")]
 
 
 def check_storage_os(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a StorageOS volume of a pod."""
+    """Validate a StorageOS volume of a pod."""
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name",))
 
 
 def check_storage_os_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a StorageOS volume of a persistent volume."""
+    """Validate a StorageOS volume of a persistent volume."""
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
 
 def _check_storage_os_names(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    found = demand("volumeName")(source, at)
+    errors = demand("volumeName")(source, at)
     for field in ("volumeName", "volumeNamespace"):
         if name := source.get(field):
-            found += [invalid(f"{at}.{field}", name, text) for text in names.dns_label(name)]
-    return found
+            errors += [invalid(f"{at}.{field}", name, text) for text in names.dns_label(name)]
+    return errors
 
 
 def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge an inline CSI volume of a pod."""
-    found = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
+    """Validate an inline CSI volume of a pod."""
+    errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
     secret = source.get("nodePublishSecretRef")
     if secret is None:
-        return found
+        return errors
     name = secret.get("name")
     if not name:
-        return [*found, required(f"{at}.nodePublishSecretRef.name")]
-    return found + [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+        return [*errors, required(f"{at}.nodePublishSecretRef.name")]
+    return errors + [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
 
 
 def check_csi_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge a CSI volume of a persistent volume."""
-    found = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
-    found += demand("volumeHandle")(source, at)
+    """Validate a CSI volume of a persistent volume."""
+    errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
+    errors += demand("volumeHandle")(source, at)
     for field in _CSI_SECRETS:
         if field in source:
-            found += _check_secret_reference(source[field], f"{at}.{field}")
-    return found
+            errors += _check_secret_reference(source[field], f"{at}.{field}")
+    return errors
 
 
 _CSI_SECRETS: Final = (
@@ -372,10 +372,10 @@ _CSI_SECRETS: Final = (
 
 
 def _check_secret_reference(secret: ReadOnlyObject, at: str) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for field, check in (("name", names.dns_subdomain), ("namespace", names.dns_label)):
         if value := secret.get(field):
-            found += [invalid(f"{at}.{field}", value, text) for text in check(value)]
+            errors += [invalid(f"{at}.{field}", value, text) for text in check(value)]
         else:
-            found.append(required(f"{at}.{field}"))
-    return found
+            errors.append(required(f"{at}.{field}"))
+    return errors

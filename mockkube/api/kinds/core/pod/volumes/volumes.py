@@ -59,7 +59,7 @@ _NO_VOLUMES: Final[Sequence[ReadOnlyObject]] = ()
 
 
 def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> Volumes:
-    """Judge volumes; with the name of the pod, those it would create are known by name."""
+    """Validate volumes; with the name of the pod, those it would create are known by name."""
     volumes = spec.get("volumes", _NO_VOLUMES)
     result = Volumes({}, [])
     if not volumes:
@@ -90,16 +90,16 @@ def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: Volu
     if len(volume) == 2 and "name" in volume:
         # The usual volume is a name and one source: look that up instead of asking for each kind.
         source = next((sources[name] for name in volume if name in sources), None)
-        found = [] if source is None else source.check(volume[source.field], f"{at}.{source.at or source.field}")
+        errors = [] if source is None else source.check(volume[source.field], f"{at}.{source.at or source.field}")
         if source is None:
-            found.append(required(at, "must specify a volume type"))
+            errors.append(required(at, "must specify a volume type"))
     else:
-        found = validate_sources(volume, sources.values(), at)
+        errors = validate_sources(volume, sources.values(), at)
     if "iscsi" in volume and (text := iscsi_name_error(volume["iscsi"], volume.get("name", ""))):
-        found.append(invalid(f"{at}.name", volume.get("name", ""), text))
+        errors.append(invalid(f"{at}.name", volume.get("name", ""), text))
     if "ephemeral" in volume:
-        found += _validate_claim_name(volume, at, pod_name)
-    return found
+        errors += _validate_claim_name(volume, at, pod_name)
+    return errors
 
 
 def _validate_claim_name(volume: ReadOnlyObject, at: str, pod_name: str) -> list[FieldError]:

@@ -28,7 +28,7 @@ _GONE: Final = {
 
 
 def volume_warnings(volumes: Sequence[ReadOnlyObject], at: str, judge: Judge) -> Iterator[str]:
-    """Warn of sources that are deprecated."""
+    """Warn about sources that are deprecated."""
     for i, volume in enumerate(volumes):
         for field in volume:
             if field in _GONE:
@@ -47,7 +47,7 @@ def _source_warnings(field: str, volume: ReadOnlyObject, at: str, judge: Judge) 
 
 
 def claim_spec_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
-    """Warn of parts of bytes in a claim."""
+    """Warn about parts of bytes in a claim."""
     for kind in ("requests", "limits"):
         amount = spec.get("resources", {}).get(kind, {}).get("storage")
         if amount is not None and parse(amount).milli() % 1000:
@@ -65,7 +65,7 @@ class _File:
 
 
 def overlap_warnings(volumes: Sequence[ReadOnlyObject]) -> Iterator[str]:
-    """Warn of files in one volume that hide one another."""
+    """Warn about files in one volume that hide one another."""
     for volume in volumes:
         name = volume.get("name", "")
         for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret")):
