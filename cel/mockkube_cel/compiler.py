@@ -1,4 +1,4 @@
-"""Compiler: takes an expression through all stages to a program.
+"""Compiler: turns the text of an expression into a program.
 
 `parser` (with `macros`) builds a tree, `checker` types it, `validators` reject constants that can only fail,
 `planner` turns it into closures, `estimator` bounds its cost.
@@ -28,7 +28,7 @@ _MACROS: Final = {**macros.STANDARD, **macros.OPTIONAL, **macros.TWO_VARIABLES, 
 
 
 class Compiler:
-    """Compiles expressions over the variables of one schema."""
+    """Compiler of expressions over the variables of one schema."""
 
     def __init__(
         self, schema: Schema, sizes: Mapping[Path, Size], functions: Mapping[str, Function], *, bindings: bool
@@ -40,6 +40,7 @@ class Compiler:
 
     def compile(self, text: str, *, boolean: bool, estimate: bool = True) -> Compiled:
         """Compile an expression; with `boolean`, an expression of another type is an error."""
+        # Parser, checker and planner recurse over the tree; a caller deep in the stack would leave them too few frames.
         with room_for(2 * DEPTH_MAX):
             return self._compile(text, boolean=boolean, estimates=estimate)
 
@@ -68,6 +69,7 @@ class Compiler:
             return None, _render(source, parser.issues)
         checker = Checker(self._schema, self._functions)
         checker.check(tree)
+        # Validators read types, so they run only on a tree that type-checks, as in cel-go.
         issues = checker.issues or validate(tree)
         return (None, _render(source, issues)) if issues else (tree, "")
 

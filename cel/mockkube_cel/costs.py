@@ -1,4 +1,4 @@
-"""Costs of calls: estimates from sizes, charges from values.
+"""Cost functions of calls: estimates from operand sizes, charges from actual values.
 
 upstream 1.36: cel-go checker/cost.go and interpreter/runtimecost.go, apiserver/pkg/cel/library/cost.go
 """
@@ -11,11 +11,12 @@ from mockkube_cel.declarations import CallEstimate, Charge, Estimate, Sized
 from mockkube_cel.sizes import LARGEST, ONE, REGEX_FACTOR, TRAVERSAL_FACTOR, Cost, Interval
 from mockkube_cel.values import size_of
 
+# Charged for nearly every call on a string: a look-up is cheaper than a multiplication of floats and a ceiling.
 _TABLE: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
 
 
 def traversal(length: int) -> int:
-    """Return the cost of reading so many characters."""
+    """Return the cost of reading that many characters."""
     return _TABLE[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
 
 
@@ -33,7 +34,7 @@ def charge_unit(args: Sequence[Any], result: Any) -> int:
 
 
 def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = False) -> Estimate:
-    """Estimate `factor` reads of an operand; with `keeps_size` the result is as large as the operand."""
+    """Estimate `walks` reads of an operand; with `keeps_size` the result is as large as the operand."""
     factor = walks * TRAVERSAL_FACTOR
 
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
@@ -44,45 +45,46 @@ def estimate_traversal(index: int = 0, walks: int = 1, *, keeps_size: bool = Fal
 
 
 def charge_traversal(index: int = 0, walks: int = 1) -> Charge:
-    """Charge `factor` reads of an operand."""
+    """Charge `walks` reads of an operand."""
     if walks == 1:
         return lambda args, result: traversal(size_of(args[index]))
     return lambda args, result: math.ceil(size_of(args[index]) * walks * TRAVERSAL_FACTOR)
 
 
 def _pattern_cost(subject: Interval, pattern: Interval) -> Cost:
+    # One is added so that matching the empty string does not multiply the cost by zero.
     return (subject + ONE).scale_by(TRAVERSAL_FACTOR) * pattern.scale_by(REGEX_FACTOR)
 
 
 def estimate_match(operands: Sequence[Sized]) -> CallEstimate:
-    """Estimate a search with a pattern."""
+    """Estimate `matches`: the size of the string times the size of the pattern."""
     return CallEstimate(_pattern_cost(operands[0].size, operands[1].size))
 
 
 def estimate_find(operands: Sequence[Sized]) -> CallEstimate:
-    """Estimate a search that returns what it finds."""
+    """Estimate `find`: as `matches`, with a result at most as large as the string."""
     cost = _pattern_cost(operands[0].size, operands[1].size)
     return CallEstimate(cost, Interval(0, operands[0].size.max))
 
 
 def charge_match(args: Sequence[Any], result: Any) -> int:
-    """Charge a search with a pattern."""
+    """Charge `matches`: the size of the string times the size of the pattern."""
     return pattern_charge(size_of(args[0]), size_of(args[1]))
 
 
 def pattern_charge(subject: int, pattern: int) -> int:
-    """Charge for a pattern of this length on a subject of that."""
+    """Return the charge for matching a string of one length with a pattern of another."""
     return traversal(subject + 1) * math.ceil(pattern * REGEX_FACTOR)
 
 
 def estimate_smaller(operands: Sequence[Sized]) -> CallEstimate:
-    """Estimate a comparison: a walk over the smaller of two operands."""
+    """Estimate a comparison: reading the smaller of two operands."""
     least = min(operands[0].size.max, operands[1].size.max)
     return CallEstimate(Interval(1 if least > 0 else 0, least).scale_by(TRAVERSAL_FACTOR))
 
 
 def charge_smaller(args: Sequence[Any], result: Any) -> int:
-    """Charge a comparison: a walk over the smaller of two operands."""
+    """Charge a comparison: reading the smaller of two operands."""
     return traversal(min(size_of(args[0]), size_of(args[1])))
 
 

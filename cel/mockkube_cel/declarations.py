@@ -1,4 +1,4 @@
-"""Declarations of functions: overloads, implementations and costs, as libraries list them."""
+"""Declarations of functions: overloads, implementations and cost functions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mockkube_cel.types import CelType
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """An operand in a cost estimate: its type, its size if known, its value if constant."""
+    """An operand in a cost estimate: its type, its size, its value if it is a constant."""
 
     type: CelType
     size: Size
@@ -25,12 +25,12 @@ class CallEstimate:
     result: Size | None = None
 
 
+# Estimates a call from its operands, the target first.
 Estimate = Callable[[Sequence[Sized]], CallEstimate]
-"""Estimates a call from its operands, the target first."""
+# Returns the actual cost of a call, from its operands and its result.
 Charge = Callable[[Sequence[Any], Any], int]
-"""Returns the actual cost of a call, from its operands and its result."""
+# Computes a call. It never sees an error as operand, unless it is lenient, and returns a `CelError` for failure.
 Implementation = Callable[..., Any]
-"""Computes a call. It never sees an error as operand, unless it is lenient, and returns a `CelError` for failure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +53,7 @@ class Overload:
 
     def __post_init__(self) -> None:
         names = {name for given in (*self.args, self.result) for name in _parameters(given)}
+        # Computed once: the checker instantiates these parameters anew for every call of the function.
         object.__setattr__(self, "params", frozenset(names))
 
 
@@ -64,7 +65,7 @@ def _parameters(given: CelType) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A function: its overloads, in the order they are tried.
+    """A function and its overloads, in the order in which they are tried.
 
     With `run` all overloads share one implementation, which checks the types itself. `guarded` means that an
     overload's own implementation is only called with values of its types. `charge` and `estimate` apply to all
@@ -93,14 +94,14 @@ class Function:
 def global_overload(
     overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation | None = None
 ) -> Overload:
-    """Declare a signature called as `f(x)`."""
+    """Declare an overload called as `f(x)`."""
     return Overload(overload_id, tuple(args), result, run)
 
 
 def member_overload(
     overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation | None = None
 ) -> Overload:
-    """Declare a signature called as `x.f(y)`; the target is the first of `args`."""
+    """Declare an overload called as `x.f(y)`; the target is the first of `args`."""
     return Overload(overload_id, tuple(args), result, run, member=True)
 
 

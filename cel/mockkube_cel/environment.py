@@ -1,4 +1,4 @@
-"""Environments: the variables and functions that expressions may use.
+"""Environments: which variables and functions expressions may use.
 
 This module is light. The `compiler` with its stages and libraries is imported when the first expression is compiled:
 many programs never compile one.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Compiled:
     """A compiled expression: its program, or the error that prevented one.
 
-    `type` is set once the expression type-checks, `estimate` once there is a program and if asked for. `is_internal`
+    `type` is set once the expression type-checks, `estimate` once there is a program, if requested. `is_internal`
     marks errors that upstream reports as its own rather than the expression's.
     """
 
@@ -34,12 +34,12 @@ class Compiled:
     error: str | None = None
     is_internal: bool = False
     estimate: Cost | None = None
+    # Names that the program refers to.
     names: frozenset[str] = frozenset()
-    """Names that the program refers to."""
 
 
 def standard_functions() -> Mapping[str, Function]:
-    """Return the functions of CEL and its extension libraries; Kubernetes' own are not among them."""
+    """Return the functions of CEL and its extension libraries, without those of Kubernetes."""
     from mockkube_cel.libraries import catalogue
 
     return catalogue.functions()
@@ -68,7 +68,7 @@ class Environment:
     def compile(self, text: str, *, boolean: bool = True, estimate: bool = True) -> Compiled:
         """Compile an expression; with `boolean`, an expression of another type is an error.
 
-        Without `estimate` nobody estimates what it costs: who only evaluates does not depend on the estimator.
+        Without `estimate` no cost is estimated: only API servers limit it, evaluation does not need it.
         """
         return self._compiler.compile(text, boolean=boolean, estimate=estimate)
 

@@ -1,19 +1,19 @@
-"""Complaints about an expression, printed as cel-go does: position, message, the line and a caret under it."""
+"""Errors in an expression, rendered as cel-go does: position, message, source line and caret."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+# Number of issues that are printed; of the others only their number is.
 ISSUES_MAX: Final = 100
-"""How many issues are printed; of the rest only the number is."""
 _SNIPPET_BYTES_MAX: Final = 16384
+# Offset of an issue with the expression as a whole.
 NOWHERE: Final = -1
-"""The offset of an issue with the expression as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint at one place, given as an offset in characters."""
+    """One error at an offset in characters."""
 
     offset: int
     message: str
@@ -21,7 +21,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One complaint at a line (from 1) and column (from 0)."""
+    """One error at a line (from 1) and column (from 0)."""
 
     line: int
     column: int
@@ -44,7 +44,7 @@ class Source:
         return Located(line + 1, len(before) - (before.rfind("\n") + 1), issue.message)
 
     def render(self, issues: Iterable[Located]) -> str:
-        """Print issues in the order of their places."""
+        """Print issues in the order of their positions."""
         ordered = sorted(issues, key=lambda issue: (issue.line, issue.column))
         texts = [self._render(issue) for issue in ordered[:ISSUES_MAX]]
         if len(ordered) > ISSUES_MAX:
@@ -59,6 +59,7 @@ class Source:
         if len(line.encode(errors="surrogatepass")) > _SNIPPET_BYTES_MAX:
             return text
         line = line.replace("\t", " ")
+        # Wide characters get a wide dot and caret, so that the caret stays below the column in question.
         dots = "".join("." if letter.isascii() else "．" for letter in line[: issue.column])
         at_caret = line[issue.column : issue.column + 1]
         return f"{text}\n | {line}\n | {dots}{'^' if at_caret.isascii() else '＾'}"

@@ -1,7 +1,7 @@
-"""Objects and patches that expressions write out: `Object{...}`, `Object.spec{...}` and `JSONPatch{...}`.
+"""Object and patch literals: `Object{...}`, `Object.spec{...}` and `JSONPatch{...}`.
 
-Nothing is known of an object's fields while an expression is checked: any name will do, and any value. What is wrong
-with the names of types is found out afterwards, by `misnamed`.
+The checker does not know the fields of an object: it accepts every name and every value. Type names that do not match
+their path are found after evaluation, by `type_name_errors`.
 
 upstream 1.36: apiserver/pkg/cel/mutation
 """
@@ -34,7 +34,7 @@ _PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.
 
 
 class NotJson(Exception):
-    """The value has no JSON form; the message names its type."""
+    """Value without a JSON form; the message names its type."""
 
 
 def is_object_type(name: str) -> bool:
@@ -43,7 +43,7 @@ def is_object_type(name: str) -> bool:
 
 
 def fields(name: str) -> Mapping[str, CelType]:
-    """Return the fields of such a type."""
+    """Return the fields of an object or patch type."""
     return _PATCH_FIELDS if name == PATCH.name else _ANY_FIELD
 
 

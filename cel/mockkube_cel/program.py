@@ -12,11 +12,11 @@ from mockkube_cel.values import CelError, InternalError
 
 
 class CostExceeded(Exception):
-    """The evaluation exceeded its cost limit."""
+    """Evaluation that exceeded its cost limit."""
 
 
 class Unset:
-    """The accumulator of a comprehension that no step has read yet."""
+    """Accumulator of a comprehension before its first read."""
 
 
 UNSET: Final = Unset()
@@ -24,7 +24,7 @@ _CANCELLED: Final = CelError("operation cancelled: actual cost limit exceeded")
 
 
 class Frame:
-    """One evaluation: variables, bound names, and the cost so far."""
+    """One evaluation: variables, slots of bound names, and the cost so far."""
 
     __slots__ = ("backwards", "cost", "limit", "slots", "variables")
 
@@ -33,17 +33,17 @@ class Frame:
         self.slots: list[Any] = [UNSET] * slots
         self.cost = 0
         self.limit = limit
+        # Upstream's order of map keys is random: evaluating in both directions shows whether a cost depends on it.
         self.backwards = False
-        """Iterate over maps from the end: upstream's order of map keys is random."""
 
     def step_over(self) -> CostExceeded:
-        """Record that single steps exceeded the limit, and return the exception to raise."""
+        """Record that attribute steps exceeded the limit; return the exception to raise."""
         self.cost = self.limit + 1
         return CostExceeded()
 
 
+# Evaluates a part of an expression and charges for it.
 Run = Callable[[Frame], Any]
-"""Evaluates a part of an expression and charges for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Program:
         frame = Frame(variables, self.slots, cost_max)
         frame.backwards = backwards
         try:
+            # Raising the recursion limit costs more than a small expression; few nest deeper than this.
             if self.height > DEEP:
                 with room_for(self.height):
                     value = self.run(frame)

@@ -1,4 +1,4 @@
-"""Schemas: the variables, type names, messages and fields that an expression may use."""
+"""Schemas: which variables, type names, messages and fields an expression may use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,8 +36,8 @@ _TYPE_NAMES: Final[dict[str, CelType]] = {
         types.optional_of(types.DYN), types.opaque("net.IP"), types.opaque("net.CIDR"),
     )
 }  # fmt: skip
+# Names of enum constants.
 CONSTANTS: Final = {"google.protobuf.NullValue.NULL_VALUE": 0}
-"""Names of enum constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,12 @@ class Schema:
 
     variables: Mapping[str, CelType] = field(default_factory=dict)
     messages: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
+    # True if expressions may construct objects and patches.
     builds: bool = False
-    """True if expressions may construct objects and patches."""
 
     def find(self, name: str) -> CelType | None:
-        """Return the type of a name: of a variable, or of a type name."""
+        """Return the type of a variable or type name; None if it is undeclared."""
+        # Variables come first: one called `int` hides the type of that name.
         if name in self.variables:
             return self.variables[name]
         if name in self.messages:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 LARGEST: Final = 2**64 - 1
+# Cost per character of a string.
 TRAVERSAL_FACTOR: Final = 0.1
-"""Cost per character of a string."""
+# Cost per character of a pattern.
 REGEX_FACTOR: Final = 0.25
-"""Cost per character of a pattern."""
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 STRUCT_COST: Final = 40
@@ -41,8 +41,8 @@ class Interval:
 
 Size = Interval
 Cost = Interval
+# Names from a variable to a part of it.
 Path = tuple[str, ...]
-"""Names from a variable to a part of it."""
 
 
 def fixed(number: int) -> Interval:
@@ -56,6 +56,7 @@ UNKNOWN: Final = Interval(0, LARGEST)
 
 
 def _scale(number: int, factor: float) -> int:
+    # Go computes in float64: large sizes lose their last digits there, and must lose the same here.
     exact = float(number)
     if exact > 0 and factor > 0 and exact > LARGEST / factor:
         return LARGEST

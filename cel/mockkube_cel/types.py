@@ -158,7 +158,7 @@ def unwrap_optional(given: CelType) -> tuple[CelType, bool]:
 
 
 def type_text(given: CelType) -> str:
-    """Print a type as error messages do."""
+    """Print a type as error messages do (cel-go: FormatCELType)."""
     if name := _SPECIAL_NAMES.get(given.kind):
         return name
     if not given.parameters or given.kind is Kind.PARAM:
@@ -167,6 +167,6 @@ def type_text(given: CelType) -> str:
 
 
 def call_text(args: list[CelType], *, member: bool) -> str:
-    """Print the types a function is applied to: `string.(int, bool)` or `(int, bool)`."""
+    """Print the types that a function is applied to: `string.(int, bool)` or `(int, bool)`."""
     target = f"{type_text(args[0])}." if member else ""
     return f"{target}({', '.join(type_text(arg) for arg in args[member:])})"

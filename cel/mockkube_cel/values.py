@@ -1,4 +1,4 @@
-"""Values at run time.
+"""Values of expressions at run time.
 
 Booleans, ints, doubles, strings, bytes, null and lists are Python's own. A map is a dict whose keys went through
 `to_key`, because Python treats True as 1. An error is a value too: operators pass it on until one absorbs it.
@@ -33,6 +33,7 @@ class Timestamp:
     offset_seconds: int = 0
 
     def __eq__(self, other: object) -> bool:
+        # The same moment in two zones is one value.
         return isinstance(other, Timestamp) and self.nanos == other.nanos
 
     def __hash__(self) -> int:
@@ -52,7 +53,7 @@ class CelError:
 
 
 class InternalError(Exception):
-    """Upstream panics here: evaluation ends immediately with this message."""
+    """A panic of upstream: evaluation ends immediately with this message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ KEYS: Final = {True: BoolKey(True), False: BoolKey(False)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentityKey:
-    """A list, map or optional as map key: upstream finds it again only as the very same object."""
+    """A list, map or optional as map key: upstream finds it again only as the identical object."""
 
     value: Any
 
@@ -123,7 +124,7 @@ _BY_IDENTITY: Final = (list, dict, Optional)
 
 
 def to_key(value: Any) -> Any:
-    """Return the form of a value as map key."""
+    """Return the form in which a value is a key of a map."""
     if value is True or value is False:
         return KEYS[value]
     if isinstance(value, _BY_IDENTITY):
@@ -134,13 +135,13 @@ def to_key(value: Any) -> Any:
 
 
 def from_key(key: Any) -> Any:
-    """Return the value of a map key."""
+    """Return the value that a key of a map was made from."""
     return key.value if type(key) in (BoolKey, IdentityKey) else key
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Type, equality and Go name of values that a library adds."""
+    """Type, equality and Go name of the values of a library's own type."""
 
     type: CelType
     go_name: str
@@ -191,7 +192,7 @@ def register(python_type: type, opaque: Opaque) -> None:
 
 
 def is_opaque(value: Any) -> bool:
-    """Return whether the value is of a type that a library adds."""
+    """Return whether the value is of a type that a library registered."""
     return type(value) in _OPAQUES
 
 
@@ -206,7 +207,7 @@ def go_type_name(value: Any) -> str:
 
 
 def error_or_no_overload(value: Any) -> CelError:
-    """Return the value if it is an error, else that no overload fits."""
+    """Return the value if it is an error, else the error that no overload matches."""
     return value if type(value) is CelError else NO_OVERLOAD
 
 
@@ -214,7 +215,7 @@ _NUMBERS: Final = (int, UInt, float)
 
 
 def equal(left: Any, right: Any) -> bool | CelError:
-    """Compare two values as `==` does; an error where their types refuse to be compared."""
+    """Compare two values as `==` does; return an error if their types cannot be compared."""
     kind, other = type(left), type(right)
     if kind is other and kind in _PLAIN:
         return bool(left == right)
@@ -280,6 +281,7 @@ def has_type(expected: CelType, value: Any) -> bool:
         return True
     if not (expected.is_dyn or expected.kind is Kind.PARAM or expected.name == type_of(value).name):
         return False
+    # Only the first element is checked, as cel-go does: checking all would make every call linear.
     if expected.kind is Kind.LIST and value:
         return has_type(expected.parameters[0], value[0])
     if expected.kind is Kind.MAP and value:

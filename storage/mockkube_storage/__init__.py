@@ -1,4 +1,4 @@
-"""A revisioned key-value store (the model of etcd). It knows nothing of Kubernetes. Read store.py first.
+"""Revisioned key-value store with the data model of etcd. It knows nothing of Kubernetes.
 
-Open one with `mockkube_storage.engines.catalogue.open_store`.
+Read store.py first. Open a store with `mockkube_storage.engines.catalogue.open_store`.
 """

@@ -1,4 +1,4 @@
-"""The current entries, in memory, in key order."""
+"""Current entries of a store, in memory and in key order."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from mockkube_storage.model import Entry, Event, EventType, Page
 
 
 class Current:
-    """The entries of the newest revision; a store applies its events to it as they commit."""
+    """Entries at the newest revision; a store applies its events to them as they commit."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries = {entry.key: entry for entry in entries}
@@ -17,23 +17,24 @@ class Current:
         return iter(self._entries.values())
 
     def get(self, key: str) -> Entry | None:
-        """Return the entry of a key."""
+        """Return the entry of a key, None if it has none."""
         return self._entries.get(key)
 
     def page(self, prefix: str, *, start: str, limit: int, revision: int) -> Page:
-        """Return the entries of a prefix; `revision` is what to call the present."""
+        """Return the entries of a prefix; `revision` is the store's current one, which the page names."""
         keys = self._keys.between(prefix, start)
-        shown = keys[:limit] if limit else keys
+        page_keys = keys[:limit] if limit else keys
         entries = self._entries
-        return Page(tuple([entries[key] for key in shown]), revision, len(keys) - len(shown))
+        return Page(tuple([entries[key] for key in page_keys]), revision, len(keys) - len(page_keys))
 
     def apply(self, event: Event) -> None:
-        """Bring the entries to the revision of this event."""
+        """Change the entries to those at the revision of an event, which directly follows theirs."""
         key = event.entry.key
         if event.type is EventType.DELETE:
             del self._entries[key]
             self._keys.remove(key)
             return
+        # An update leaves the set of keys unchanged, so the sorted keys are touched by creations and deletions only.
         if event.previous is None:
             self._keys.add(key)
         self._entries[key] = event.entry

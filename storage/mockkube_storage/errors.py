@@ -1,4 +1,4 @@
-"""The answers of a store that are not the wished-for one: a class per thing a caller can do about it.
+"""Errors of a store: one class for each reaction that a caller can have.
 
 They carry data; `str()` is one line for a log or a terminal.
 """
@@ -9,11 +9,11 @@ from mockkube_storage.model import Entry
 
 
 class StoreError(Exception):
-    """The root of the tree."""
+    """Base class of all errors of a store."""
 
 
 class Conflict(StoreError):
-    """The key is not in the state the write expected; `current` is the state it is in, None if absent."""
+    """Key that is not in the state that the write expected; `current` is its entry, None if absent."""
 
     def __init__(self, key: str, current: Entry | None) -> None:
         self.key = key
@@ -23,7 +23,7 @@ class Conflict(StoreError):
 
 
 class Compacted(StoreError):
-    """The revision asked for is gone; `oldest` is the oldest that can still be read or watched from."""
+    """Requested revision that is compacted; `oldest` is the oldest to read or watch from."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         self.asked = asked
@@ -32,7 +32,7 @@ class Compacted(StoreError):
 
 
 class FutureRevision(StoreError):
-    """The revision asked for has not been reached; `current` is the newest."""
+    """Requested revision that does not exist yet; `current` is the newest."""
 
     def __init__(self, asked: int, current: int) -> None:
         self.asked = asked
@@ -41,7 +41,7 @@ class FutureRevision(StoreError):
 
 
 class Lagged(StoreError):
-    """A watcher did not keep up and was ended; it may watch again from `revision`, the last handed out."""
+    """Watcher that was ended because it did not keep up; it may resume after `revision`."""
 
     def __init__(self, revision: int, events_max: int) -> None:
         self.revision = revision
@@ -50,7 +50,7 @@ class Lagged(StoreError):
 
 
 class InvalidKey(StoreError, ValueError):
-    """The key is empty, contains NUL or is not Unicode text."""
+    """Key that is empty, contains NUL or is not Unicode text."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -58,7 +58,7 @@ class InvalidKey(StoreError, ValueError):
 
 
 class UnknownEngine(StoreError, ValueError):
-    """No engine serves such a URL."""
+    """URL that no engine serves."""
 
     def __init__(self, url: str, known: str) -> None:
         self.url = re.sub(r"(://[^:@/]*):[^@]*@", r"\1:***@", url)  # a password is not for logs
@@ -66,7 +66,7 @@ class UnknownEngine(StoreError, ValueError):
 
 
 class Unavailable(StoreError):
-    """The store cannot serve: not started, closed, or its database cannot be reached, read or written."""
+    """Store that cannot serve: not started, closed, or its database cannot be reached, read or written."""
 
     def __init__(self, where: str, cause: str) -> None:
         self.where = where
@@ -75,11 +75,11 @@ class Unavailable(StoreError):
 
 
 class Locked(Unavailable):
-    """Another process has the database open."""
+    """Database that another process has open."""
 
 
 class FormatTooNew(Unavailable):
-    """The database was written by a newer version of this program; it has not been touched."""
+    """Database that a newer version of this program wrote; it has not been changed."""
 
     def __init__(self, where: str, found: int, known: int) -> None:
         self.found = found

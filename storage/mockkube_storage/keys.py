@@ -1,4 +1,4 @@
-"""The order of keys: prefixes as ranges, and a sorted set of keys.
+"""Order of keys: prefixes as ranges, and a sorted set of keys.
 
 Keys are ordered by the bytes of their UTF-8, which is the order of code points, hence that of `str`.
 """
@@ -23,17 +23,17 @@ def check_key(key: str) -> None:
 
 def prefix_end(prefix: str) -> str | None:
     """Return the least text greater than all that start with `prefix`; None if there is none."""
-    kept = prefix.rstrip(chr(_CODE_POINT_MAX))
-    if not kept:
+    stem = prefix.rstrip(chr(_CODE_POINT_MAX))
+    if not stem:
         return None
-    following = ord(kept[-1]) + 1
+    following = ord(stem[-1]) + 1
     if following in _SURROGATES:  # no key holds one, and no database takes one
         following = _SURROGATES.stop
-    return kept[:-1] + chr(following)
+    return stem[:-1] + chr(following)
 
 
 class SortedKeys:
-    """A set of keys that knows their order; adding moves pointers, so it suits some 100,000 keys."""
+    """Set of keys in order; adding one moves pointers, which is fast enough for some 100,000 keys."""
 
     __slots__ = ("_keys",)
 
@@ -41,20 +41,21 @@ class SortedKeys:
         self._keys = sorted(keys)
 
     def add(self, key: str) -> None:
-        """Insert a key that is not there."""
+        """Insert a key that is not in the set."""
+        # Events and generated names mostly sort last: appending moves nothing.
         if self._keys and key > self._keys[-1]:
             self._keys.append(key)
         else:
             insort(self._keys, key)
 
     def remove(self, key: str) -> None:
-        """Remove a key that is there."""
+        """Remove a key that is in the set."""
         index = bisect_left(self._keys, key)
         assert self._keys[index] == key
         del self._keys[index]
 
     def between(self, prefix: str, start: str) -> list[str]:
-        """The keys that begin with `prefix`, from `start` on."""
+        """Return the keys that begin with `prefix`, from `start` on."""
         end = prefix_end(prefix)
         low = bisect_left(self._keys, max(prefix, start))
         high = len(self._keys) if end is None else bisect_left(self._keys, end)

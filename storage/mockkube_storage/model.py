@@ -1,18 +1,18 @@
-"""What the store keeps and hands out: entries, the events that made them, pages of them.
+"""Data model of the store: entries, the events that changed them, pages of entries.
 
-Everything here is immutable and shared between readers.
+All of it is immutable and shared between readers.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+# Revision of an empty store, as in etcd; the first write has the next one. Arguments use 0 for "the current one".
 REVISION_FIRST: Final = 1
-"""The revision of a store nobody has written to; the first write is the next one. 0 always means "now"."""
 
 
 class EventType(StrEnum):
-    """What a write did to its key."""
+    """Type of a change: a key was written or deleted."""
 
     PUT = "PUT"
     DELETE = "DELETE"
@@ -20,10 +20,9 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key at one revision.
+    """Value of a key at one revision.
 
-    `create_revision` is that of the write that brought the key into being; a key that is deleted and
-    created again has a new one.
+    `create_revision` is that of the write that created the key; a key that is deleted and created again has a new one.
     """
 
     key: str
@@ -56,16 +55,16 @@ class Page:
 
     @property
     def more(self) -> bool:
-        """Whether another page follows."""
+        """True if another page follows."""
         return self.remaining > 0
 
 
 def put(entry: Entry, previous: Entry | None) -> Event:
-    """The event of a creation (no previous state) or an update."""
+    """Return the event of a creation (no previous entry) or an update."""
     return Event(EventType.PUT, entry.revision, entry, previous)
 
 
 def deletion(previous: Entry, revision: int) -> Event:
-    """The event of a deletion: the last value, at the revision of its end."""
+    """Return the event of a deletion: the last value, at the revision of the deletion."""
     last = Entry(previous.key, previous.value, previous.create_revision, revision)
     return Event(EventType.DELETE, revision, last, previous)

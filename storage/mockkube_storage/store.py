@@ -1,6 +1,6 @@
-"""The protocol of a store: a map of keys to values in which every state of the past has a number.
+"""Protocol of a store: a map of keys to values whose every past state has a revision.
 
-Engines live in `engines/`; `engines/catalogue.py` opens one by URL. A store belongs to one event loop.
+Engines are in `engines/`; `engines/catalogue.py` opens one by URL. A store belongs to one event loop.
 """
 
 from types import TracebackType
@@ -11,41 +11,40 @@ from mockkube_storage.watch import EVENTS_MAX, Watch
 
 
 class Store(Protocol):
-    """A revisioned key-value store.
+    """Revisioned key-value store.
 
     Order. Each write has a revision of its own, greater than that of any write before it, in this
     process or another; numbers may be missing, none is used twice. An empty store is at REVISION_FIRST.
-    Writes take effect in revision order, and watchers see them in that order.
+    Writes take effect in revision order, and watchers receive them in that order.
 
     Durability. When a write returns, it survives the end of the process, and it has been queued for
-    every watcher of this process. No event leaves before its write is durable.
+    every watcher of this process. No event is published before its write is durable.
 
     Errors. `Unavailable` from any method when the store is not started, closed, or its database fails;
-    a write that fails so is not done, unless the connection broke while it was being committed: then
+    such a write is not done, unless the connection broke while it was being committed: then
     it may turn out to be done, and its event follows as soon as the database answers. `InvalidKey`
     for a key that is empty, contains NUL or is not Unicode text.
 
     Cancellation. A cancelled read leaves nothing behind. A cancelled write is done as a whole or not at
-    all; which of the two, a later read tells.
+    all; a later read shows which.
 
-    There are no timers: somebody outside calls `compact`, and `poll` where several processes share a
-    database.
+    A store has no timers: its owner calls `compact`, and `poll` if several processes share a database.
     """
 
     @property
     def revision(self) -> int:
-        """The newest revision this process has seen committed; its events are in the watchers' queues."""
+        """Newest revision that this process has published; its events are in the watchers' queues."""
 
     @property
     def problem(self) -> str:
-        """Why nothing that is written now would be kept; empty if all is well. It costs little to ask."""
+        """Reason why nothing written now would be kept; empty if there is none. Cheap to read."""
         return ""
 
     async def start(self) -> None:
         """Open the database. Raises Locked, FormatTooNew or Unavailable, and then holds nothing open."""
 
     async def close(self) -> None:
-        """Finish the writes in hand, end the watchers, let go of the database. Nothing runs afterwards.
+        """Finish writes in progress, end the watchers, close the database; nothing runs afterwards.
 
         Writes that are still waiting raise Unavailable, as do watchers once they have read their queue.
         """
@@ -62,14 +61,14 @@ class Store(Protocol):
     async def current_revision(self) -> int:
         """Return a revision no older than any write acknowledged, by any process, before this call.
 
-        When it returns, `revision` is at least as new. It costs nothing where no other process can write.
+        When it returns, `revision` is at least as new. It costs nothing if no other process can write.
         """
 
     async def poll(self) -> None:
-        """Fetch and publish what other processes have committed; does nothing where there are none."""
+        """Fetch and publish what other processes have committed; does nothing if there are none."""
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Return the entry of a key, None if it has none, at a revision (0: the current one).
+        """Return the entry of a key at a revision (0: the current one); None if it has none.
 
         Raises Compacted or FutureRevision.
         """
@@ -77,18 +76,18 @@ class Store(Protocol):
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """Return the entries whose key begins with `prefix`, from `start` (inclusive), in byte order of the key.
 
-        All are of one revision (0: the current one), which the page names. A `limit` of 0 is none; else
+        All are of one revision (0: the current one), which the page names. A `limit` of 0 means no limit; otherwise
         the page says how many keys remain. Raises Compacted or FutureRevision.
         """
 
     async def create(self, key: str, value: bytes) -> Entry:
-        """Write a key that does not exist. Raises Conflict, with the current entry, if it does."""
+        """Create a key. Raises Conflict, with the current entry, if it exists."""
 
     async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
         """Replace the entry whose revision is `expected`. Raises Conflict, with the current entry or None."""
 
     async def delete(self, key: str, *, expected: int) -> Entry:
-        """Remove the entry whose revision is `expected`; return its last value at the revision of the deletion.
+        """Delete the entry whose revision is `expected`; return its last value at the revision of the deletion.
 
         Raises Conflict, with the current entry or None.
         """
@@ -96,9 +95,9 @@ class Store(Protocol):
     def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
         """Watch the keys that begin with `prefix`: every event after a revision.
 
-        Ordered: events come in revision order. Unique: none comes twice. Reliable: none is left out,
-        history and live are one stream. Atomic: the events of a commit come as one tuple. Resumable:
-        watching again after the last revision seen goes on without a gap. `after` may lie in the future.
+        Ordered: events come in revision order. Unique: none comes twice. Reliable: none is missing,
+        history and live events are one stream. Atomic: the events of a commit come as one tuple. Resumable:
+        a watch after the last revision received continues without a gap. `after` may lie in the future.
 
         A read raises Compacted when `after` is before the compacted revision, or falls behind it while
         still reading history; Lagged when more than `events_max` live events wait to be read (the
@@ -109,6 +108,6 @@ class Store(Protocol):
         """Forget what was replaced or deleted up to and including a revision.
 
         Later reads and watches from before it raise Compacted; those at or after it are not affected.
-        Compacting to an older revision than before does nothing. Writers are not held up for long.
+        Compacting to an older revision than before does nothing. Writers are not delayed for long.
         Raises FutureRevision.
         """

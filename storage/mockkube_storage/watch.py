@@ -1,8 +1,8 @@
-"""Watching: one fan-out per store, one bounded queue per watcher.
+"""Watching: one hub per store hands events to watchers, each with a bounded queue.
 
-The fan-out keeps the recent events. A watcher whose start is among them is fed live from the first
-moment; one that starts earlier first reads history in chunks at its own pace and is attached when it
-has caught up, without a gap, because attaching never awaits.
+The hub keeps recent events. A watcher that starts among them receives live events immediately. One that starts
+earlier first reads history in parts, at its own pace, and is attached when it has caught up; no event is lost in
+between, because attaching never awaits.
 """
 
 from asyncio import Future, get_running_loop
@@ -15,19 +15,19 @@ from typing import Final, Protocol, Self
 from mockkube_storage.errors import Lagged, StoreError
 from mockkube_storage.model import REVISION_FIRST, Event
 
+# Default bound on the events that wait for one watcher.
 EVENTS_MAX: Final = 16_384
-"""How many events a watcher may have waiting, unless told otherwise."""
+# Bound on the values of the commits that wait for one watcher; the oldest of them does not count.
 BYTES_MAX: Final = 256 * 1024 * 1024
-"""How large the values of the commits may be that wait for a watcher, beside the oldest of them."""
+# Bound on the values of the recent events of a hub whose number of events is bounded as well.
 RECENT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""How large the values of the remembered events may be where their number has a limit, too."""
 
 
 class History(Protocol):
-    """Where a watcher reads what the fan-out no longer remembers."""
+    """Source of the events that the hub no longer holds."""
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """Return the next events after a revision, in order, and up to which revision that is all of them.
+        """Return the next events after a revision, in order, and the revision up to which they are complete.
 
         The answer may be a part, but always makes progress. Raises Compacted when `after` is before
         the compacted revision, and Unavailable.
@@ -35,7 +35,7 @@ class History(Protocol):
 
 
 class FanOut:
-    """Remembers the newest events and hands each commit to every watcher whose prefix it touches."""
+    """Hub that holds recent events and hands each commit to the watchers of its keys."""
 
     def __init__(
         self, revision: int, *, recent_max: int | None = None, recent_bytes_max: int = RECENT_BYTES_MAX
@@ -49,7 +49,7 @@ class FanOut:
         self._watchers: dict[Watch, None] = {}
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Take one commit: events in revision order, all newer than any before. Never waits."""
+        """Publish one commit: events in revision order, all newer than any before. Never waits."""
         assert events[0].revision > self.revision
         self._recent += events
         self._recent_bytes += bytes_of(events)
@@ -57,21 +57,23 @@ class FanOut:
         if self._recent_max is not None:
             self._forget_excess(self._recent_max)
         commit = tuple(events)
+        # A copy: a watcher that is too far behind detaches itself within `offer`.
         for watcher in tuple(self._watchers):
             watcher.offer(commit)
 
     def _forget_excess(self, recent_max: int) -> None:
-        """Drop the oldest events once there is twice as much as may be: one by one would move the rest each time."""
+        """Drop the oldest events if there are more than twice as many as the bounds allow."""
+        # Twice the bound, so that the list is shifted once per `recent_max` events and not for every one.
         if len(self._recent) <= 2 * recent_max and self._recent_bytes <= 2 * self._recent_bytes_max:
             return
-        kept, size = 0, 0
+        count, size = 0, 0
         for event in reversed(self._recent):
             size += len(event.entry.value)
-            if kept >= recent_max or (kept and size > self._recent_bytes_max):
+            if count >= recent_max or (count and size > self._recent_bytes_max):
                 break
-            kept += 1
-        if kept < len(self._recent):
-            self.forget(self._recent[-kept - 1].revision)
+            count += 1
+        if count < len(self._recent):
+            self.forget(self._recent[-count - 1].revision)
 
     def forget(self, revision: int) -> None:
         """Drop the events up to a revision from memory."""
@@ -82,32 +84,32 @@ class FanOut:
             self._floor = revision
 
     def jump(self, revision: int, reason: StoreError) -> None:
-        """Go on at a revision although the events up to it are lost; those who watch are ended."""
+        """Continue at a revision although events before it are lost; end all watchers."""
         self.end(reason)
         self._recent.clear()
         self._recent_bytes = 0
         self._floor = self.revision = revision
 
     def until(self, revision: int) -> Sequence[Event]:
-        """The remembered events up to and including a revision."""
+        """Return the events in memory up to and including a revision."""
         return self._recent[: self._index(revision)]
 
     def recent(self, after: int) -> Sequence[Event] | None:
-        """Every event after a revision, or None when memory does not reach back so far."""
+        """Return every event after a revision, or None if memory does not reach back that far."""
         if after < self._floor:
             return None
         return self._recent[self._index(after) :]
 
     def attach(self, watcher: "Watch") -> None:
-        """Feed this watcher every commit from now on."""
+        """Hand every commit to this watcher from now on."""
         self._watchers[watcher] = None
 
     def detach(self, watcher: "Watch") -> None:
-        """Stop feeding this watcher."""
+        """Stop handing commits to this watcher."""
         self._watchers.pop(watcher, None)
 
     def end(self, reason: StoreError) -> None:
-        """End every watcher with this error, after what is already queued for it."""
+        """End every watcher with this error, once its queue has been read."""
         for watcher in tuple(self._watchers):
             watcher.fail(reason)
 
@@ -118,10 +120,10 @@ class FanOut:
 
 
 class Watch:
-    """The events of a prefix after a revision: `async for events in watch` yields a tuple per commit.
+    """Events of a prefix after a revision: `async for events in watch` yields a tuple per commit.
 
     Close it when done: `async with store.watch(...) as watch`, or `aclosing`. One task reads it.
-    Cancelling a read loses nothing: the next read goes on where the last finished one ended.
+    Cancelling a read loses nothing: the next read continues after the last finished one.
     """
 
     __slots__ = (
@@ -158,13 +160,13 @@ class Watch:
 
     @property
     def revision(self) -> int:
-        """The newest revision up to which every event of the prefix has been handed out."""
+        """Newest revision up to which every event of the prefix has been delivered."""
         if self._attached and not self._backlog and not self._queue:
             return max(self._handed_out, self._fan_out.revision)
         return self._handed_out
 
     def ready(self) -> bool:
-        """Whether a read has something to do now: events, history to fetch, an error, or the end."""
+        """Return whether a read would not wait: events, history to fetch, an error, or the end."""
         return bool(self._backlog) or bool(self._queue) or not self._attached
 
     def __aiter__(self) -> Self:
@@ -203,29 +205,31 @@ class Watch:
         await self.aclose()
 
     def offer(self, commit: tuple[Event, ...]) -> None:
-        """Queue what of a commit is for this watcher, or end it when it holds too much already."""
-        mine = self._mine(commit)
-        if not mine:
+        """Queue the events of a commit that this watcher selects; end it if too many wait already."""
+        selected = self._mine(commit)
+        if not selected:
             return
-        size = bytes_of(mine)
+        size = bytes_of(selected)
+        # A single commit that exceeds the bound is still delivered: the watcher could never get past it otherwise.
         too_large = self._queued_bytes and self._queued_bytes + size > BYTES_MAX
-        if too_large or self._queued + len(mine) > self._events_max:
+        if too_large or self._queued + len(selected) > self._events_max:
             self._drop()
             self.fail(Lagged(self._handed_out, self._events_max))
             return
-        self._queue.append(mine)
-        self._queued += len(mine)
+        self._queue.append(selected)
+        self._queued += len(selected)
         self._queued_bytes += size
         self._wake()
 
     def fail(self, reason: StoreError) -> None:
-        """End the watch with an error, once what is queued has been read."""
+        """End the watch with an error, once its queue has been read."""
         self._error = reason
         self._detach()
 
     def _mine(self, commit: Sequence[Event]) -> tuple[Event, ...]:
-        """Select by prefix, and by revision for a watcher that starts in the future."""
+        """Return the events of the prefix that are newer than what was delivered."""
         prefix, after = self.prefix, self._handed_out
+        # A watch of all keys is the common one: an API server feeds all its caches from it.
         if not prefix and commit[0].revision > after:
             return tuple(commit)
         return tuple([event for event in commit if event.entry.key.startswith(prefix) and event.revision > after])
@@ -246,11 +250,12 @@ class Watch:
         self._queued = self._queued_bytes = 0
 
     def _attach(self) -> None:
-        """Go live if memory reaches back to what has been handed out."""
+        """Receive live events if memory reaches back to what was delivered."""
         recent = self._fan_out.recent(self._handed_out)
         if recent is None:
             return
         if recent:
+            # The backlog is not bounded: its events are in memory anyway, the watcher only refers to them.
             self._backlog = self._mine(recent)
         self._attached = True
         self._fan_out.attach(self)
@@ -262,6 +267,7 @@ class Watch:
         if events:
             self._backlog = events
             return
+        # History has no further events of the prefix up to there, so live ones can follow.
         self._handed_out = max(self._handed_out, up_to)
         self._attach()
 
@@ -283,7 +289,7 @@ class Watch:
 
 
 def bytes_of(events: Sequence[Event]) -> int:
-    """Add up the sizes of the values of some events."""
+    """Return the total size of the values of some events."""
     return sum([len(event.entry.value) for event in events])
 
 

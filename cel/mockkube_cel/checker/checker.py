@@ -1,4 +1,4 @@
-"""Type checker: gives every node its type, every name its meaning, every call its overloads.
+"""Type checker: resolves names and overloads, and gives every node its type.
 
 upstream 1.36: cel-go checker/checker.go
 """
@@ -28,7 +28,7 @@ from mockkube_cel.values import type_of
 
 
 class Checker:
-    """Checks one tree; use once. `issues` collects the errors."""
+    """Type checker of one tree; use once. `issues` collects the errors."""
 
     def __init__(self, schema: Schema, functions: Mapping[str, Function]) -> None:
         self.issues: list[Issue] = []
@@ -39,8 +39,10 @@ class Checker:
         self._parameters = 0
 
     def check(self, root: Node) -> None:
-        """Annotate the tree."""
+        """Set the type, resolved names and overloads of every node of the tree."""
         self._check(root)
+        # A later node may bind a type parameter of an earlier one, so types are substituted once the whole tree is
+        # checked.
         for node in descendants(root):
             node.type = unification.substitute(self._mapping, node.type, free_to_dyn=True)
 
@@ -67,13 +69,13 @@ class Checker:
                 self._check_comprehension(node)
 
     def _find(self, name: str) -> tuple[str, CelType] | None:
-        """Return the full name and type of what a name refers to."""
+        """Return the full name and type of a variable or type; None if it is undeclared."""
         name = name.removeprefix(".")
         for scope in reversed(self._scopes):
             if name in scope:
                 return name, scope[name]
-        found = self._schema.find(name)
-        return None if found is None else (name, found)
+        declared = self._schema.find(name)
+        return None if declared is None else (name, declared)
 
     def _find_function(self, name: str) -> Function | None:
         return self._functions.get(name.removeprefix("."))
@@ -83,16 +85,17 @@ class Checker:
         self._complain(node.offset, f"undeclared reference to '{name}' (in container '')")
 
     def _check_ident(self, node: Ident) -> None:
-        found = self._find(node.name)
-        if found is None:
+        declaration = self._find(node.name)
+        if declaration is None:
             self._report_undeclared(node, node.name)
             return
-        node.name, node.type = found
+        node.name, node.type = declaration
 
     def _check_select(self, node: Select) -> None:
+        # A dotted name is looked up as one variable first; only if there is none is it a field of its operand.
         name = qualified_name(node)
-        if name is not None and (found := self._find(name)):
-            node.ident, node.type = found
+        if name is not None and (declaration := self._find(name)):
+            node.ident, node.type = declaration
             return
         selected = self._select(node, node.operand, node.field, optional=False)
         node.type = types.BOOL if node.test_only else unification.substitute(self._mapping, selected)
@@ -107,6 +110,7 @@ class Checker:
         elif target.kind is Kind.STRUCT:
             result = self._field(node.offset, target.name, field)
         elif target.kind is Kind.PARAM:
+            # Binds the type parameter to dyn: a later use must not give the operand a type that may lack the field.
             self._fits([types.DYN], [target])
         elif not target.is_dyn and target.kind is not Kind.ERROR:
             self._complain(node.offset, f"type '{type_text(target)}' does not support field selection")
@@ -131,6 +135,7 @@ class Checker:
         if node.target is None:
             self._check_global_call(node)
             return
+        # `sets.contains(a, b)` is parsed as a call on a variable `sets`; the namespaced function takes precedence.
         prefix = qualified_name(node.target)
         function = self._find_function(f"{prefix}.{node.function}") if prefix is not None else None
         if function is not None:
@@ -178,6 +183,7 @@ class Checker:
             if result is None:
                 result = its_result
             elif not result.is_dyn and its_result != result:
+                # Values decide which overload runs, so the result may have either type.
                 result = types.DYN
         if result is None:
             given = [unification.substitute(self._mapping, each.type, free_to_dyn=True) for each in operands]
@@ -204,6 +210,7 @@ class Checker:
         return types.param(f"_var{self._parameters - 1}")
 
     def _fits(self, first: list[CelType], second: list[CelType]) -> bool:
+        """Unify types pairwise and keep the bindings if all of them match; return whether they do."""
         extended = unification.assignable(self._mapping, first, second)
         if extended is not None:
             self._mapping = extended
@@ -246,11 +253,11 @@ class Checker:
         node.type = types.map_of(key_type or self._fresh(), value_type or self._fresh())
 
     def _check_struct(self, node: StructNode) -> None:
-        found = self._find(node.type_name)
-        if found is None:
+        declaration = self._find(node.type_name)
+        if declaration is None:
             self._report_undeclared(node, node.type_name)
             return
-        node.type_name, declared = found
+        node.type_name, declared = declaration
         node.type = types.ERROR
         if declared.kind is not Kind.TYPE:
             if declared.kind is not Kind.ERROR:
@@ -259,6 +266,7 @@ class Checker:
             node.type = declared.parameters[0]
         else:
             self._complain(node.offset, f"'{declared.parameters[0].declared_name}' is not a message type")
+        # cel-go checks the fields even of what is no message type, and reports their errors too.
         for init in node.fields:
             self._check(init.value)
             expected = self._field(init.offset, node.type_name, init.name)
@@ -278,6 +286,7 @@ class Checker:
             if not self._fits([expected], [part.type]):
                 self._mismatch(part, expected, part.type)
         self._scopes.pop()
+        # The result refers to the accumulator, but loop variables are out of scope.
         self._check(node.result)
         self._scopes.pop()
         node.type = unification.substitute(self._mapping, node.result.type)
@@ -292,6 +301,7 @@ class Checker:
             case Kind.MAP:
                 first, second = range_type.parameters
             case Kind.DYN | Kind.ERROR | Kind.PARAM:
+                # Binds a type parameter to dyn: elements of the range have types that only the values show.
                 self._fits([types.DYN], [range_type])
             case _:
                 text = "cannot be range of a comprehension (must be list, map, or dynamic)"

@@ -45,7 +45,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A bound name: the path of its value, and its sizes as far as known."""
+    """A variable in scope: the path of its value, and its sizes as far as known."""
 
     path: Path | None
     size: Size | None
@@ -53,7 +53,7 @@ class _Local:
 
 
 class Estimator:
-    """Estimates one checked tree; `sizes` bounds paths such as `("taint", "key")`."""
+    """Cost estimator of one checked tree; `sizes` bounds paths such as `("taint", "key")`."""
 
     def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:
         self._functions = functions
@@ -64,7 +64,7 @@ class Estimator:
         self._locals: dict[str, list[_Local]] = {}
 
     def cost(self, node: Node) -> Cost:
-        """Return the cost of evaluating the node and everything in it."""
+        """Return the cost of evaluating the node and everything below it."""
         match node:
             case Literal():
                 return NOTHING
@@ -97,10 +97,11 @@ class Estimator:
 
     def _cost_select(self, node: Select) -> Cost:
         if node.ident:
-            # What turned out to be one qualified name costs like one.
+            # The checker resolved the selection to one variable, which costs as much as any other.
             self._paths[node] = (node.ident,)
             return ONE
         cost = self.cost(node.operand)
+        # `has(a.b)` costs what its operand costs: the interpreter does not count the field that is tested either.
         if node.test_only:
             return cost
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
@@ -122,6 +123,7 @@ class Estimator:
         return _total(costs) + fixed(MAP_COST)
 
     def _cost_binding(self, node: Comprehension) -> Cost:
+        # `cel.bind` is a comprehension over an empty range: condition and step never run, so they cost nothing.
         cost = self.cost(node.range) + self.cost(node.init)
         self._bind(node.accumulator, self._initial(node.init))
         cost += self.cost(node.result)
@@ -152,6 +154,7 @@ class Estimator:
             self._locals[name].pop()
         cost += self.cost(node.result)
         self._locals[node.accumulator].pop()
+        # A range without a known size counts as unbounded, which exceeds every cost limit upstream has.
         count = self._size_or_unknown(node.range)
         self._size_result(node, count)
         return cost + count * each
@@ -182,6 +185,7 @@ class Estimator:
             self._copy_sizes(node, node.args[0])
             return cost
         costs = [self.cost(arg) for arg in node.args]
+        # Without an overload the tree did not type-check; cel-go estimates such a call as free.
         if not node.overloads:
             return NOTHING
         cost = self.cost(node.target) if node.target is not None else NOTHING
@@ -201,7 +205,7 @@ class Estimator:
         return cost + (range_of_costs or NOTHING)
 
     def _index(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
-        """Record the path an index leads to; the result is as large as the operand's entries."""
+        """Record the path of an index expression; return the size of its operand's entries."""
         if overload.id not in ("index_list", "index_map"):
             return result
         entries = self._entries_of(node.args[0])
@@ -210,9 +214,10 @@ class Estimator:
         return entries.value if entries else None
 
     def _estimate(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
-        """Estimate a call with its arguments, without its target."""
+        """Estimate one overload with its arguments, without its target."""
         match overload.id:
             case "logical_and" | "logical_or":
+                # The left operand alone may decide the result, so the minimum leaves the right one out.
                 return CallEstimate(Interval(costs[0].min, (costs[0] + costs[1]).max))
             case "conditional":
                 self._join_entries(node, node.args[1], node.args[2])

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 from mockkube_cel.types import DYN, CelType, Kind
 
+# Types by which type parameters, and types in which they occur, are replaced (cel-go: mapping).
 Mapping = dict[CelType, CelType]
-"""Types by which type parameters (and types in which they occur) are replaced."""
 
 _NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
 _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 def assignable(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
-    """Return the mapping under which the types match pairwise, or None; the argument is not changed."""
+    """Return the substitutions with which types match pairwise, or None; `mapping` stays as it was."""
     if len(first) != len(second):
         return None
+    # On a copy: an overload that does not match must leave no bindings behind for the next one tried.
     extended = dict(mapping)
     for one, other in zip(first, second, strict=True):
         if not _assignable(extended, one, other):
@@ -55,6 +56,7 @@ def _assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
         return _takes_null(other)
     if other.kind is Kind.NULL:
         return _takes_null(one)
+    # A type is assignable to any other type: `type(a) == type(b)` checks for every a and b.
     if one.kind is Kind.TYPE:
         return other.kind is Kind.TYPE
     if one.kind in _COMPOSED:
@@ -80,6 +82,7 @@ def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tup
         if not _assignable(mapping, one, known):
             return False, True
         general = most_general(one, known)
+        # A type that contains the parameter itself would be substituted without end.
         if _free_of(mapping, parameter, general):
             mapping[parameter] = general
         return True, True

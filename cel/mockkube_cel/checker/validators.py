@@ -1,4 +1,4 @@
-"""Validators of a checked tree: constants that can only fail, literals of mixed types, bad formats.
+"""Validators of a checked tree: invalid constant arguments, mixed literals, bad format strings.
 
 upstream 1.36: cel-go cel/validator.go, ext/formatting.go
 """
@@ -17,7 +17,7 @@ from mockkube_cel.values import CelError, Duration, Timestamp
 
 
 def validate(root: Node) -> list[Issue]:
-    """Return the errors in the tree, in upstream's order of validators."""
+    """Return the errors in a checked tree, in upstream's order of validators."""
     nodes = list(descendants(root))
     return [
         *_homogeneous(root),
@@ -87,6 +87,7 @@ def _check_list(node: ListNode) -> Iterator[Issue]:
         if expected is None:
             expected = actual
         elif expected != actual:
+            # cel-go reports only the first mismatch of a list, but every one of a map.
             yield _mismatch(element, expected, actual)
             return
 
@@ -107,24 +108,25 @@ def _check_map(node: MapNode) -> Iterator[Issue]:
 
 def _check_format(node: Call) -> Issue | None:
     """Check a constant format string against a list literal."""
+    # Format strings and arguments that are computed are only checked when the expression is evaluated.
     if node.function != "format" or not isinstance(node.target, Literal) or type(node.target.value) is not str:
         return None
     if len(node.args) != 1 or not isinstance(node.args[0], ListNode):
         return None
     arguments = node.args[0].elements
-    blamed: list[Node] = []
+    offending: list[Node] = []
 
     def check(clause: str, precision: int | None, index: int) -> str:
         bad = _unformattable(clause, arguments[index])
         if bad is not None:
-            blamed.append(bad)
+            offending.append(bad)
             raise formatting.FormatError(formatting.clause_error(clause, bad.type))
         return ""
 
     try:
         _, used = formatting.read_clauses(node.target.value, len(arguments), check, checking=True)
     except formatting.FormatError as error:
-        return Issue(blamed[0].offset if blamed else node.offset, str(error))
+        return Issue(offending[0].offset if offending else node.offset, str(error))
     if len(arguments) > used:
         text = f"too many arguments supplied to string.format (expected {used}, got {len(arguments)})"
         return Issue(node.offset, text)

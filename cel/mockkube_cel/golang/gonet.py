@@ -11,7 +11,7 @@ _HEX: Final = re.compile("[0-9a-fA-F]*")
 
 
 class AddressError(ValueError):
-    """The text is no address or network; the message is Go's."""
+    """Text that is no IP address or network; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Address:
 
     @property
     def is_mapped(self) -> bool:
-        """True for an IPv4 address in IPv6 notation."""
+        """True for an IPv4 address in IPv6 notation (Go: Is4In6)."""
         return self.version == 6 and self.number >> 32 == 0xFFFF
 
     @property
@@ -111,6 +111,7 @@ class Prefix:
 
 def parse_address(text: str) -> Address:
     """Parse an address, with a zone if there is one."""
+    # As in Go's ParseAddr, the first dot, colon or percent sign decides the kind, and so the error text.
     for letter in text:
         if letter == ".":
             return Address(4, _parse_ipv4(text, text))
@@ -171,6 +172,7 @@ def _parse_ipv6(whole: str) -> Address:
         if not text:
             break
         text = _after_colon(whole, text)
+        # A second colon directly after the first: the ellipsis, which replaces groups of zeros.
         if text[0] == ":":
             if ellipsis is not None:
                 raise _wrong(whole, "multiple :: in address", text)
@@ -232,6 +234,7 @@ def parse_prefix(text: str) -> Prefix:
         raise AddressError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
     if address.zone:
         raise AddressError(f"netip.ParsePrefix({quoted(text)}): IPv6 zones cannot be present in a prefix")
+    # Longer numbers are no prefix length in any case; the bound keeps int() from parsing megabytes of digits.
     if not (bits.isascii() and bits.isdigit()) or (len(bits) > 1 and bits[0] == "0") or len(bits) > 18:
         raise AddressError(f"netip.ParsePrefix({quoted(text)}): bad bits after slash: {quoted(bits)}")
     if int(bits) > address.bits:

@@ -1,4 +1,4 @@
-"""Regular expressions in Go's dialect: parsed here for Go's error texts, matched by RE2.
+"""Regular expressions in Go's dialect: parsed for Go's error texts, matched by RE2.
 
 upstream 1.36: Go's regexp/syntax/parse.go
 """
@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # the package carries no types
 
+# Number of compiled patterns that are kept; the least recently used one is dropped.
 CACHE_MAX: Final = 1024
-"""Number of compiled patterns that are kept; the least recently used one is dropped."""
+# Go's limits on repetition counts and nesting: beyond them a pattern is rejected, whatever RE2 could do.
 _REPEAT_MAX: Final = 1000
 _HEIGHT_MAX: Final = 1000
+# RE2's default of 8 MiB refuses patterns that Go compiles.
 _MEMORY_BYTES_MAX: Final = 256 << 20
 _POSIX_CLASSES: Final = frozenset(
     [
@@ -33,6 +35,7 @@ _POSIX_CLASSES: Final = frozenset(
         "xdigit",
     ]
 )
+# Long names of Unicode categories, without spaces and underscores, as Go compares them.
 _CATEGORIES: Final = {
     "Letter": "L", "Uppercaseletter": "Lu", "Lowercaseletter": "Ll", "Titlecaseletter": "Lt", "Modifierletter": "Lm",
     "Otherletter": "Lo", "Mark": "M", "Combiningmark": "M", "Nonspacingmark": "Mn", "Spacingmark": "Mc",
@@ -43,11 +46,10 @@ _CATEGORIES: Final = {
     "Othersymbol": "So", "Separator": "Z", "Spaceseparator": "Zs", "Lineseparator": "Zl", "Paragraphseparator": "Zp",
     "Other": "C", "Control": "Cc", "Cntrl": "Cc", "Format": "Cf", "Privateuse": "Co",
 }  # fmt: skip
-"""Long names of Unicode categories, as Go compares them."""
 
 
 class RegexError(ValueError):
-    """The pattern is invalid; the message is Go's."""
+    """Invalid pattern; the message is Go's."""
 
     def __init__(self, code: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {code}: `{part}`")
@@ -90,6 +92,7 @@ def _unicode_class(name: str) -> str | None:
     if not name.isascii() or not name.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum():
         return None
     plain = name.replace("_", "").replace("-", "").replace(" ", "").capitalize()
+    # RE2 has the short names only; compiling a candidate is the one way to learn which of them it knows.
     for candidate in (name, plain, _CATEGORIES.get(plain)):
         if candidate and candidate.replace("_", "a").isalnum() and _compiles(rf"\p{{{candidate}}}"):
             return candidate
@@ -106,12 +109,12 @@ def _compiles(pattern: str) -> bool:
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: whether the item before the cursor can be repeated, and how deep repetitions nest."""
+    """An open group: whether the last item can be repeated, and how deep repetitions nest."""
 
     repeatable: bool = False
     height: int = 0
+    # Largest product of nested repetition counts so far.
     repeats: int = 1
-    """Largest product of nested repetition counts so far."""
     last_repeats: int = 1
     last_height: int = 0
 
@@ -124,7 +127,7 @@ class _Group:
 
 
 class _Parser:
-    """Parses one pattern and translates it for RE2."""
+    """Parser of one pattern, which it translates for RE2."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -133,7 +136,7 @@ class _Parser:
         self._groups = [_Group()]
 
     def translate(self) -> str:
-        """Return the pattern for RE2."""
+        """Return the pattern in RE2's dialect, or raise RegexError."""
         last_repeat: int | None = None
         while self._position < len(self._pattern):
             start = self._position
@@ -230,6 +233,7 @@ class _Parser:
     def _count(self, last_repeat: int | None) -> bool:
         parsed = _parse_count(self._rest)
         if parsed is None:
+            # Go takes a brace that begins no count literally; RE2 gets it escaped.
             self._emit(1, r"\{")
             self._groups[-1].push()
             return False
@@ -244,6 +248,7 @@ class _Parser:
         end = start + length
         if self._pattern[end : end + 1] == "?":
             end += 1
+        # Perl's dialect, which Go follows, rejects a repetition of a repetition: `a**`.
         if last_repeat is not None:
             raise RegexError("invalid nested repetition operator", self._pattern[last_repeat:end])
         group = self._groups[-1]
@@ -261,6 +266,7 @@ class _Parser:
         if kind in ("A", "b", "B", "z"):
             self._emit(2)
         elif kind == "C":
+            # RE2 knows `\C` (any byte); Go rejects it.
             raise RegexError("invalid escape sequence", rest[:2])
         elif kind == "Q":
             self._parse_quoted(rest)
@@ -296,6 +302,7 @@ class _Parser:
 
 
 def _escape(code: int) -> str:
+    # A code point in hexadecimal needs no further quoting, inside a class or outside.
     return rf"\x{{{code:X}}}"
 
 

@@ -15,21 +15,23 @@ _UNITS: Final = {
     "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
 }  # fmt: skip
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
+# Go's RFC 3339 layout also accepts hours of one digit and a comma before the fraction.
 _MOMENT: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# Range of timestamps in CEL: year 1 to year 9999.
 SECONDS_MIN: Final = -62135596800
 SECONDS_MAX: Final = 253402300799
 
 
 class ZoneError(ValueError):
-    """There is no such time zone."""
+    """Unknown or malformed time zone."""
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Parse `1h30m`; return None if the text is no duration."""
+    """Parse a duration such as `1h30m`; return None if the text is none."""
     negative = text[:1] == "-"
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
@@ -42,6 +44,7 @@ def parse_duration(text: str) -> Duration | None:
             return None
         total += nanos
         position = match.end()
+    # The least int64 has no positive counterpart, so a negative duration may be one larger.
     if not body or total > 2**63 - (0 if negative else 1):
         return None
     return Duration(-total if negative else total)
@@ -57,6 +60,7 @@ def _part_nanos(match: re.Match[str]) -> int | None:
     nanos = number * unit
     if fraction:
         numerator, scale = _leading_fraction(fraction)
+        # In float64 as in Go: decimal arithmetic would round some fractions to another nanosecond.
         nanos += int(float(numerator) * (unit / scale))
     return nanos if nanos <= 2**63 else None
 
@@ -126,6 +130,7 @@ def _days_before(year: int, month: int, day: int) -> int:
 
 def civil(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
     """Return year, month and day of a timestamp at an offset."""
+    # Not datetime: offsets can carry a timestamp before year 1 or beyond 9999, where datetime overflows.
     days = (moment.nanos // SECOND + offset_seconds) // 86400 + 719468
     era, day = divmod(days, 146097)
     of_era = (day - day // 1460 + day // 36524 - day // 146096) // 365
@@ -163,6 +168,7 @@ def zone_offset(moment: Timestamp, zone: str) -> int:
         except NumberError as error:
             raise ZoneError(str(error)) from None
         return (hour * 60 - minute if zone[0] == "-" else hour * 60 + minute) * 60
+    # Local is the zone of the API server's process, which is UTC in a container.
     if zone in ("", "UTC", "Local"):
         return 0
     if ".." in zone or zone[0] in "/\\":

@@ -21,11 +21,11 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 
 class UrlError(ValueError):
-    """The text is no URL; the message is Go's."""
+    """Text that is no URL; the message is Go's."""
 
 
 class Mode(Enum):
-    """Part of a URL; it decides which bytes must be escaped."""
+    """Part of a URL; it decides which bytes must be escaped (Go: encoding)."""
 
     PATH = auto()
     USER = auto()
@@ -58,6 +58,7 @@ def _valid(text: str, mode: Mode) -> bool:
 
 
 def _text(raw: bytes) -> str:
+    # Escapes may decode to bytes that are no UTF-8; surrogates keep them, as Go's strings do.
     return raw.decode(errors="surrogateescape")
 
 
@@ -66,7 +67,7 @@ def _raw(text: str) -> bytes:
 
 
 def escape(text: str, mode: Mode) -> str:
-    """Escape the bytes that the mode reserves, with capital digits."""
+    """Escape the bytes that the mode reserves, with uppercase digits."""
     return "".join(chr(byte) if _free(byte, mode) else f"%{byte:02X}" for byte in _raw(text))
 
 
@@ -93,6 +94,7 @@ def _escaped_byte(sequence: bytes, mode: Mode) -> int:
     if len(sequence) < 3 or not _HEX.issuperset(sequence[1:]):
         raise bad
     byte = int(sequence[1:], 16)
+    # Go allows an escaped percent sign in every mode: it introduces the zone of an IPv6 address.
     if sequence != b"%25":
         if mode is Mode.HOST and byte < 0x80:
             raise bad
@@ -132,7 +134,7 @@ class Url:
 
     @property
     def port(self) -> str:
-        """The port."""
+        """The port, empty if there is none."""
         return self._split_host()[1]
 
     def _split_host(self) -> tuple[str, str]:
@@ -141,8 +143,9 @@ class Url:
 
     def queries(self) -> dict[str, list[str]]:
         """Return the values of the query by name, leaving out parts that do not parse."""
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for part in self.query.split("&"):
+            # Go rejects semicolons as separators since 1.17 and drops the whole part.
             if not part or ";" in part:
                 continue
             name, _, value = part.partition("=")
@@ -150,8 +153,8 @@ class Url:
                 name, value = unescape(name, Mode.QUERY), unescape(value, Mode.QUERY)
             except UrlError:
                 continue
-            found.setdefault(name, []).append(value)
-        return found
+            values.setdefault(name, []).append(value)
+        return values
 
     def __str__(self) -> str:
         text = f"{self.scheme}:" if self.scheme else ""
@@ -162,6 +165,7 @@ class Url:
             path = self.escaped_path
             if path and path[0] != "/" and self.host:
                 text += "/"
+            # Without the prefix, the first segment would be read as a scheme (RFC 3986, section 4.2).
             if not text and ":" in path.partition("/")[0]:
                 text = "./"
             text += path
@@ -225,6 +229,7 @@ def _parse(text: str, *, request: bool) -> Url:
     match = _SCHEME.match(text)
     scheme = match[1].lower() if match else ""
     rest = text[match.end() :] if match else text
+    # Keeps a trailing question mark without a query when the URL is printed again.
     force_query = rest.endswith("?") and rest.count("?") == 1
     rest, _, query = rest.partition("?")
     if not rest.startswith("/"):

@@ -1,4 +1,4 @@
-"""Go's `strconv`: parse integers and quote strings, with the texts of its errors."""
+"""Go's strconv: parse integers and quote strings, with Go's error texts."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _ESCAPES: Final = {
 
 
 class NumberError(ValueError):
-    """The text is no number, or out of range."""
+    """Text that is no number, or a number out of range."""
 
 
 def parse_int64(text: str, *, function: str = "ParseInt") -> int:

@@ -1,4 +1,4 @@
-"""Operators on values: arithmetic, order and membership.
+"""Operators on values: arithmetic, ordering and membership.
 
 upstream 1.36: cel-go common/types
 """
@@ -21,12 +21,12 @@ _NOT_ORDERED: Final = CelError("NaN values cannot be ordered")
 
 
 def checked_int(number: int) -> Any:
-    """Return the number if it fits an int."""
+    """Return the number if it fits an int, else the overflow error."""
     return number if -(2**63) <= number < 2**63 else _INT_OVERFLOW
 
 
 def checked_uint(number: int) -> Any:
-    """Return the number if it fits a uint."""
+    """Return the number as a uint if it fits one, else the overflow error."""
     return UInt(number) if 0 <= number < 2**64 else _UINT_OVERFLOW
 
 
@@ -50,6 +50,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is MutableList:
         if not isinstance(right, list):
             return NO_OVERLOAD
+        # Only comprehensions hold a MutableList; copying it at every step would make them quadratic.
         left.extend(right)
         return left
     if kind is list:
@@ -104,6 +105,7 @@ def _divide_doubles(left: float, right: float) -> float:
 def _divide_ints(left: int, right: int) -> Any:
     if right == 0:
         return _DIVISION
+    # Go truncates towards zero, where Python's `//` rounds down.
     quotient = abs(left) // abs(right)
     return checked_int(quotient if (left < 0) is (right < 0) else -quotient)
 
@@ -113,6 +115,7 @@ def _modulo_ints(left: int, right: int) -> Any:
         return _MODULUS
     if left == -(2**63) and right == -1:
         return _INT_OVERFLOW
+    # The remainder has the sign of the dividend in Go, of the divisor in Python.
     return int(math.copysign(1, left)) * (abs(left) % abs(right))
 
 
@@ -168,7 +171,7 @@ def logical_not(value: Any) -> Any:
 
 
 def not_strictly_false(value: Any) -> bool:
-    """Return whether a comprehension may go on: on anything but false, errors included."""
+    """Return whether a comprehension continues: for anything but false, errors included."""
     return value is not False
 
 
@@ -192,7 +195,7 @@ def compare(left: Any, right: Any) -> Any:
 
 
 def ordering(function: str, accepts: frozenset[int]) -> Implementation:
-    """Return the function for one of `<`, `<=`, `>`, `>=`: true for these results of `compare`."""
+    """Return the implementation of `<`, `<=`, `>` or `>=`, which holds for these results of `compare`."""
 
     def run(left: Any, right: Any) -> Any:
         if type(left) not in _COMPARABLE:

@@ -1,4 +1,4 @@
-"""Attributes such as `a.b[c].?d`: resolution, and the cost of each step.
+"""Attributes such as `a.b[c].?d`: their resolution, and the cost of each qualifier.
 
 upstream 1.36: cel-go interpreter/attributes.go
 """
@@ -15,7 +15,7 @@ _MISSING: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Qualifier:
-    """One step of a path: a constant key, or `compute` for a key only known at run time."""
+    """One step of a path: a constant key, or `compute` for a key that is only known at run time."""
 
     key: Any = None
     compute: Run | None = None
@@ -23,22 +23,23 @@ class Qualifier:
     test_only: bool = False
 
     def apply(self, frame: Frame, value: Any, *, lenient: bool) -> Any:
-        """Return the value under the key, an error, or `_MISSING` where absence is allowed."""
+        """Return the value at the key, an error, or `_MISSING` if the key may be absent and is."""
         key = self.key
         if self.compute is not None:
             key = self.compute(frame)
-            found = key if type(key) is CelError else _checked_key(key)
+            result = key if type(key) is CelError else _checked_key(key)
         else:
-            found = None
-        if found is None:
-            found = find(value, key, lenient=lenient or self.test_only)
-        if found is not _MISSING or not lenient or self.test_only:
+            result = None
+        if result is None:
+            result = find(value, key, lenient=lenient or self.test_only)
+        # cel-go does not charge for an optional selection that finds nothing.
+        if result is not _MISSING or not lenient or self.test_only:
             frame.cost += 1
             if frame.cost > frame.limit:
                 raise frame.step_over()
-        if self.test_only and type(found) is not CelError:
-            return found is not _MISSING
-        return found
+        if self.test_only and type(result) is not CelError:
+            return result is not _MISSING
+        return result
 
 
 def _checked_key(key: Any) -> CelError | None:
@@ -58,7 +59,7 @@ def format_value(value: Any) -> str:
 
 
 def find(container: Any, key: Any, *, lenient: bool) -> Any:
-    """Return the value under a key or index, else an error, or with `lenient` `_MISSING`."""
+    """Return the value at a key or index, else an error, or `_MISSING` with `lenient`."""
     if isinstance(container, dict):
         found = container.get(to_key(key), _MISSING)
         if found is not _MISSING or lenient:
@@ -88,16 +89,16 @@ def _index(key: Any) -> Any:
 
 @dataclass(slots=True)
 class Path:
-    """A root and the steps from it; the cost of the root is charged by whoever evaluates it."""
+    """A root and the qualifiers to apply to it; the root is charged by the closure that evaluates it."""
 
     root: Run
+    # Name of the root if it is one of the expression's variables.
     variable: str = ""
-    """Name of the root if it is one of the expression's variables."""
     qualifiers: list[Qualifier] = field(default_factory=list)
     own_cost = 1
 
     def extend(self, qualifier: Qualifier) -> None:
-        """Append one step."""
+        """Append one qualifier."""
         self.qualifiers.append(qualifier)
 
     def resolver(self) -> Run:
@@ -108,6 +109,7 @@ class Path:
 
         def resolve(frame: Frame) -> Any:
             value = root(frame)
+            # A path from an optional root is optional as a whole: its value is wrapped again at the end.
             optional = type(value) is Optional
             if optional:
                 if not value.present:
@@ -127,7 +129,7 @@ class Path:
         return resolve
 
     def short(self) -> Run | None:
-        """Return a faster closure, cost included, for a path of a variable and one field."""
+        """Return a faster closure, charge included, for a variable and one field; else None."""
         if not self.variable or len(self.qualifiers) != 1:
             return None
         name, qualifier = self.variable, self.qualifiers[0]
@@ -146,7 +148,7 @@ class Path:
 
 @dataclass(slots=True)
 class Choice:
-    """A ternary of two paths; it costs nothing itself."""
+    """A ternary of two attributes, which can be qualified further; it costs nothing itself."""
 
     condition: Run
     truthy: "Path | Choice"
@@ -154,12 +156,12 @@ class Choice:
     own_cost = 0
 
     def extend(self, qualifier: Qualifier) -> None:
-        """Append one step to both paths."""
+        """Append one qualifier to both attributes."""
         self.truthy.extend(qualifier)
         self.falsy.extend(qualifier)
 
     def resolver(self) -> Run:
-        """Return a closure that picks a path and resolves it."""
+        """Return a closure that evaluates the condition and resolves one of the attributes."""
         condition, truthy, falsy = self.condition, self.truthy.resolver(), self.falsy.resolver()
 
         def resolve(frame: Frame) -> Any:
@@ -179,10 +181,11 @@ Attribute = Path | Choice
 
 
 def with_charge(attribute: Attribute, *, test_only: bool = False) -> Run:
-    """Return a closure that resolves the path and charges for it."""
+    """Return a closure that resolves the attribute and charges for it."""
     if not test_only and (short := attribute.short()):
         return short
     resolve = attribute.resolver()
+    # has() does not pay for the field it tests; its qualifier charges 1, which is taken back here.
     cost = attribute.own_cost - test_only
 
     def run(frame: Frame) -> Any:

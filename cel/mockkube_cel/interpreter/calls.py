@@ -15,7 +15,10 @@ from mockkube_cel.values import CelError, Optional, error_or_no_overload, type_o
 
 
 def logical(left: Run, right: Run, *, decisive: bool) -> Run:
-    """Return `&&` (decisive: False) or `||` (True): an error counts only if the other operand does not decide."""
+    """Return a closure of `&&` (decisive: False) or `||` (True).
+
+    An error counts only if the other operand does not decide the result.
+    """
 
     def run(frame: Frame) -> Any:
         first = left(frame)
@@ -32,7 +35,7 @@ def logical(left: Run, right: Run, *, decisive: bool) -> Run:
 
 
 def equality(left: Run, right: Run, *, negated: bool) -> Run:
-    """Return `==` or `!=`."""
+    """Return a closure of `==` or `!=`."""
 
     def run(frame: Frame) -> Any:  # hot: every comparison
         first, second = left(frame), right(frame)
@@ -42,8 +45,9 @@ def equality(left: Run, right: Run, *, negated: bool) -> Run:
             result: Any = (first == second) is not negated
         else:
             result = _compare(first, second, negated=negated)
-            own_price = not negated and values.is_opaque(first)
-            frame.cost += 1 if own_price else costs.traversal(min(values.size_of(first), values.size_of(second)))
+            # Kubernetes prices `==` of its own types at 1; `!=` is left to cel-go, which goes by their size.
+            has_unit_cost = not negated and values.is_opaque(first)
+            frame.cost += 1 if has_unit_cost else costs.traversal(min(values.size_of(first), values.size_of(second)))
         if frame.cost > frame.limit:
             raise CostExceeded
         return result
@@ -60,7 +64,7 @@ def _compare(first: Any, second: Any, *, negated: bool) -> Any:
 
 
 def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
-    """Return `or` and, with `unwrap`, `orValue`: free of charge."""
+    """Return a closure of `or` and, with `unwrap`, of `orValue`; both are free of charge."""
 
     def run(frame: Frame) -> Any:
         first = left(frame)
@@ -74,7 +78,7 @@ def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
 
 
 def call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
-    """Return a call of an implementation that takes its operands unchecked; without `charge` it costs 1."""
+    """Return a call of an implementation that does not check its operands; without `charge` it costs 1."""
     if eager or len(operands) not in (1, 2):
         return _eager(implementation, tuple(operands), charge or costs.charge_unit)
     if len(operands) == 1:
@@ -156,7 +160,7 @@ def with_type_check(function: str, overload: Overload, implementation: Implement
 
 
 def dispatch(function: Function) -> Implementation:
-    """Return an implementation that calls the first overload whose types fit."""
+    """Return an implementation that calls the first overload whose types match the values."""
 
     def run(*args: Any) -> Any:
         for overload in function.overloads:
@@ -171,7 +175,7 @@ def dispatch(function: Function) -> Implementation:
 
 
 def no_overload(function: str, args: Sequence[Any]) -> CelError:
-    """Return the error that no overload fits values of these types."""
+    """Return the error that no overload takes values of these types."""
     return CelError(f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})")
 
 

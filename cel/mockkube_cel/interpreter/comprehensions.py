@@ -21,6 +21,7 @@ def read_accumulator(slot: int, init: Run) -> Run:
 
     def read(frame: Frame) -> Any:
         value = frame.slots[slot]
+        # cel-go computes the initial value lazily: what `cel.bind` binds costs nothing if its body does not use it.
         if value is UNSET:
             value = _growing(init(frame))
             frame.slots[slot] = value
@@ -62,6 +63,7 @@ class Loop:
             if type(container) is CelError:
                 return container
             if isinstance(container, dict):
+                # One variable over a map iterates over its keys.
                 container = [from_key(key) for key in (reversed(container) if frame.backwards else container)]
             elif not isinstance(container, list):
                 return CelError(f"got '{go_type_name(container)}', expected iterable type")
@@ -98,6 +100,7 @@ class Loop:
 
     def _finish(self, frame: Frame) -> Any:
         value = self.result(frame)
+        # The result must not stay mutable: a later `+` with it would change it in place.
         if type(value) is MutableList:
             return list(value)
         return dict(value) if type(value) is MutableMap else value

@@ -64,6 +64,7 @@ def build_map(parts: Sequence[Run], optional: Sequence[bool]) -> Run:
                 if type(value) is not Optional:
                     return _not_optional(key, value)
                 if not value.present:
+                    # An absent optional value also removes an entry that an earlier duplicate key has set.
                     result.pop(to_key(key), None)
                     continue
                 value = value.value

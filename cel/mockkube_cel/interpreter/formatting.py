@@ -1,4 +1,4 @@
-"""The function `format`: a string with clauses like `%s` or `%.2f`, filled from a list.
+"""The function `format`: fills clauses such as `%s` or `%.2f` of a string from a list.
 
 Evaluation and the check of constant format strings parse clauses alike. Numbers are printed as in English: with
 thousands separated, and powers of ten as superscripts.
@@ -22,11 +22,11 @@ _BAD_PRECISION: Final = "%!(BADPREC)"
 
 
 class FormatError(Exception):
-    """A clause or its argument is wrong."""
+    """Malformed clause, or an argument that the clause cannot format."""
 
 
+# Formats a clause: its letter, its precision, the index of its argument.
 Writer = Callable[[str, int | None, int], str]
-"""Formats a clause: its letter, its precision, the index of its argument."""
 
 _COMPLAINTS: Final = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
@@ -57,12 +57,12 @@ _ACCEPTED: Final = {
 
 
 def accepts(clause: str, given: CelType) -> bool:
-    """Return whether a clause can format arguments of this type; text is accepted where `NaN` would be."""
+    """Return whether a clause formats arguments of this type; `f` and `e` accept strings such as `NaN`."""
     return given.kind is Kind.DYN or given.kind in _ACCEPTED[clause]
 
 
 def clause_error(clause: str, given: CelType) -> str:
-    """Return the error for a clause that cannot format arguments of this type."""
+    """Return the error text for a clause that cannot format arguments of this type."""
     return f"{_COMPLAINTS[clause]}, was given {given.name}"
 
 
@@ -168,6 +168,7 @@ def _floating(clause: str, precision: int, value: Any) -> str:
         return "NaN"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    # Go's fmt refuses such a precision with this marker and prints with the default one.
     if precision > _PRECISION_MAX:
         return _BAD_PRECISION + _floating(clause, _PRECISION, value)
     if clause == "f":
@@ -202,6 +203,7 @@ def _map_text(value: dict[Any, Any]) -> str:
         if type(key) not in (str, bool, int, UInt):
             raise FormatError(f"no formatting function for map key of type {type_of(key).name}")
         pairs.append((quoted(key) if type(key) is str else to_string(key), _as_literal(item)))
+    # Sorted by printed key: the order of a Go map is random, so upstream sorts as well.
     return "{" + ", ".join(f"{key}:{item}" for key, item in sorted(pairs, key=lambda pair: pair[0])) + "}"
 
 

@@ -60,7 +60,7 @@ def _nanos(fields: Fields) -> int:
 
 
 def build(name: str, fields: Fields) -> Any:
-    """Return the value of a message literal."""
+    """Return the value of a message literal, or the error that its type is unknown."""
     builder = _BUILDERS.get(name)
     if builder is None:
         return ObjectLiteral(name, fields) if is_object_type(name) else CelError(f"unknown type '{name}'")

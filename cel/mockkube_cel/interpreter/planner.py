@@ -1,4 +1,4 @@
-"""Planner: turns a checked tree into closures, folding constants and compiling constant patterns.
+"""Planner: turns a checked tree into closures, folds constants, compiles constant patterns.
 
 upstream 1.36: cel-go interpreter/planner.go, decorators.go
 """
@@ -38,12 +38,12 @@ _HASHABLE: Final = (bool, int, UInt, float, str)
 
 
 class PlanError(Exception):
-    """The expression can never be evaluated, because a constant in it fails."""
+    """Constant that fails, so that the expression can never be evaluated."""
 
 
 @dataclass(slots=True)
 class Step:
-    """A planned part: a constant, a path that can still be extended, or any other closure."""
+    """A planned node: a constant, an attribute that can still be qualified, or any other closure."""
 
     run: Run | None = None
     constant: Any = _NO_CONSTANT
@@ -52,11 +52,11 @@ class Step:
 
     @property
     def is_constant(self) -> bool:
-        """True if the value is known."""
+        """True if the value is known before evaluation."""
         return self.constant is not _NO_CONSTANT
 
     def closure(self) -> Run:
-        """Return the closure that evaluates this part, once its path is complete."""
+        """Return the closure that evaluates this node, once its attribute is complete."""
         if self.run is None:
             if self.attribute is not None:
                 self.run = with_charge(self.attribute, test_only=self.test_only)
@@ -66,12 +66,12 @@ class Step:
         return self.run
 
     def path(self) -> Attribute:
-        """Return the path to extend: its own, or one that starts at this part."""
+        """Return the attribute to qualify: its own, or one that starts at this node."""
         return self.attribute if self.attribute is not None else Path(self.closure())
 
 
 class Planner:
-    """Plans one tree; use once."""
+    """Planner of one tree; use once."""
 
     def __init__(self, schema: Schema, functions: Mapping[str, Function]) -> None:
         self._schema = schema
@@ -119,6 +119,7 @@ class Planner:
             return Step(run)
         try:
             return Step(constant=run(Frame({}, 0, 2**63)))
+        # A panic of upstream belongs to the evaluation: the program itself is valid.
         except InternalError:
             return Step(run)
 
@@ -184,8 +185,9 @@ class Planner:
         return Step(attribute=path)
 
     def _plan_membership(self, node: Call, runs: list[Run], elements: list[Any]) -> Step:
-        """Turn `x in [constants]` into a look-up."""
+        """Turn `x in [constants]` into a look-up in a set."""
         if not elements:
+            # As in cel-go, the operand of `x in []` is not evaluated, so it cannot fail either.
             return Step(constant=False)
         if not all(type(element) in _HASHABLE for element in elements):
             return self._plan_function(node, [], runs)
@@ -211,6 +213,7 @@ class Planner:
         overload = node.overloads[0] if len(node.overloads) == 1 else None
         implementation, eager = self._implementation(function, overload)
         charge = _charge(function, overload)
+        # cel-go replaces a call with a constant pattern by a variadic one, which stops at a failing operand.
         run = calls.call(implementation, runs, charge, eager=eager or pattern)
         if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
             return _convert(implementation, steps[0].constant)
@@ -228,6 +231,7 @@ class Planner:
         return overload.run, overload.eager
 
     def _plan_comprehension(self, node: Comprehension) -> Step:
+        # Nested comprehensions may use the same variable names; slots of their own keep them apart.
         accumulator, first, second = self._slots, self._slots + 1, self._slots + 2
         self._slots += 3
         init = self._plan(node.init).closure()
@@ -266,6 +270,7 @@ def _compile(pattern: Any) -> None:
 def _convert(implementation: Implementation, value: Any) -> Step:
     result = implementation(value)
     if type(result) is CelError:
+        # upstream folds constant conversions while it plans, so `int("a")` is an error before any evaluation.
         raise PlanError(result.message)
     return Step(constant=result)
 

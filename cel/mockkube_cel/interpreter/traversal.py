@@ -10,7 +10,7 @@ from mockkube_cel.values import from_key
 
 
 def traversal_charge(value: Any) -> int:
-    """Return the cost: strings by their bytes, rounded down, everything else 1 each."""
+    """Return the cost: strings by their bytes, rounded down; everything else 1 each."""
     if type(value) is str:
         return int(len(value.encode(errors="surrogatepass")) * TRAVERSAL_FACTOR)
     if type(value) is bytes:

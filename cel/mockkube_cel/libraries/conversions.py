@@ -1,4 +1,4 @@
-"""Conversions between types, and `type(x)`.
+"""Conversions between types, and the function `type`.
 
 upstream 1.36: cel-go common/stdlib/standard.go, common/types
 """
@@ -51,6 +51,7 @@ def _number_or(kind: CelType, read: Callable[[str], Any]) -> Implementation:
 
 
 def _double_to_int(number: float) -> Any:
+    # cel-go excludes both ends, although the least int64 would fit.
     return int(number) if -(2.0**63) < number < 2.0**63 else _INT_OVERFLOW
 
 
@@ -75,6 +76,7 @@ def _string_to_double(text: str) -> Any:
         number = float(text) if _DOUBLE.fullmatch(text) else math.inf
     except ValueError:
         number = math.inf
+    # Go's ParseFloat reports a number that overflows to infinity as out of range.
     return _conversion_error(DOUBLE) if math.isinf(number) else number
 
 
@@ -99,7 +101,7 @@ def _int_to_timestamp(number: int) -> Any:
 
 
 def to_timestamp(value: str | int) -> Any:
-    """Convert a text or seconds since 1970 to a moment as `timestamp(x)` does."""
+    """Convert a text or seconds since 1970 to a timestamp as `timestamp(x)` does."""
     return _string_to_timestamp(value) if isinstance(value, str) else _int_to_timestamp(value)
 
 
@@ -115,17 +117,17 @@ def _bytes_to_string(value: bytes) -> Any:
 
 
 def show_double(number: float) -> str:
-    """Print a double as Go's `%g` does: the shortest digits, with an exponent when it is far from one."""
+    """Print a double as Go's `%g` does: shortest digits, with an exponent if far from 1."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
         return "+Inf" if number > 0 else "-Inf"
     sign, digits, exponent = Decimal(repr(number)).as_tuple()
-    written = "".join(map(str, digits)).rstrip("0") or "0"
+    digits_text = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) - 1 + int(exponent)
     if number == 0 or -4 <= power < 6:
         return ("-" if sign else "") + gotime.plain_decimal(abs(number))
-    mantissa = written[0] + (f".{written[1:]}" if len(written) > 1 else "")
+    mantissa = digits_text[0] + (f".{digits_text[1:]}" if len(digits_text) > 1 else "")
     return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
 

@@ -1,4 +1,4 @@
-"""Lists: order, search, sums, slices, sorting.
+"""List functions: order, search, sums, slices, sorting.
 
 upstream 1.36: apiserver/pkg/cel/library/lists.go, cel-go ext/lists.go (version 3)
 """
@@ -42,8 +42,8 @@ _COMPARABLE: Final = {
 }  # fmt: skip
 _ZEROS: Final[dict[str, Any]] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 _ALLOCATION: Final = LIST_COST + 1
+# Longer than any cost limit allows.
 _RANGE_MAX: Final = 10_000_000
-"""Longer than any cost limit allows."""
 
 
 def is_sorted(elements: list[Any]) -> Any:
@@ -64,7 +64,7 @@ def _sum(zero: Any) -> Implementation:
 
 
 def _extreme(name: str, worse: int) -> Implementation:
-    """Return the function for `min` or `max`: it replaces what compares as `worse` to another element."""
+    """Return the implementation of `min` or `max`; an element that compares as `worse` is replaced."""
 
     def run(elements: list[Any]) -> Any:
         if not elements:
@@ -129,7 +129,7 @@ def sort(elements: Any) -> Any:
 
 
 def sort_by_keys(elements: Any, keys: Any) -> Any:
-    """Sort a list by the keys at the same places of another one."""
+    """Sort a list by the keys at the same indices of another list."""
     if not isinstance(elements, list):
         return arithmetic.unsupported_type("sort" if elements is keys else "@sortByAssociatedKeys", elements)
     if not elements:
@@ -139,6 +139,7 @@ def sort_by_keys(elements: Any, keys: Any) -> Any:
         return CelError("list elements must be comparable")
     if any(type_of(key).name != kind.name for key in keys):
         return CelError("list elements must have the same type")
+    # Indices are sorted, not pairs: elements without an order may be sorted by their keys.
     by_key = cmp_to_key(lambda one, other: _order(keys[one], keys[other]))
     return [elements[index] for index in sorted(range(len(elements)), key=by_key)]
 
@@ -185,6 +186,7 @@ def _constant(operand: Sized, default: int) -> int:
 def _estimate_slice(operands: Sequence[Sized]) -> CallEstimate:
     start = _constant(operands[1], 0)
     end = _constant(operands[2], operands[0].size.max)
+    # Upstream subtracts unsigned numbers: an end before the start wraps around to a huge cost.
     return _allocating(1, fixed((end - start) % (LARGEST + 1)))
 
 
@@ -217,6 +219,7 @@ def _charge_output(args: Sequence[Any], result: Any) -> int:
 def _charge_flatten(args: Sequence[Any], result: Any) -> int:
     depth = 1
     if len(args) == 2:
+        # Upstream asserts the Go type while it charges, and panics for any other.
         if type(args[1]) is not int:
             raise InternalError(f"interface conversion: ref.Val is {go_type_name(args[1])}, not types.Int")
         depth = args[1]
@@ -231,8 +234,9 @@ def _charge_comparisons(index: int) -> Charge:
                 f"interface conversion: {go_type_name(elements)} is not traits.Lister: missing method Add"
             )
         length = len(elements)
-        walked = length and type(elements[0]) in (str, bytes)
-        return int(length * length * (2 + TRAVERSAL_FACTOR if walked else 2.0)) + _ALLOCATION
+        # Comparing strings reads them; upstream takes the type of the first element for that of all.
+        has_text = length and type(elements[0]) in (str, bytes)
+        return int(length * length * (2 + TRAVERSAL_FACTOR if has_text else 2.0)) + _ALLOCATION
 
     return charge
 

@@ -1,4 +1,4 @@
-"""Insertion into a map: what the macros that build maps call.
+"""Map insertion, which the macros that build maps call.
 
 upstream 1.36: cel-go ext/comprehensions.go
 """
@@ -15,7 +15,7 @@ _MAP: Final = types.map_of(_K, _V)
 
 
 def insert(target: dict[Any, Any], key: Any, value: Any) -> Any:
-    """Return the map with one more entry; the accumulator of a comprehension is changed in place."""
+    """Return the map with one more entry; the accumulator of a comprehension changes in place."""
     key = to_key(key)
     if key in target:
         return CelError(f"insert failed: key {shown_key(key)} already exists")

@@ -1,4 +1,4 @@
-"""Addresses and networks.
+"""IP addresses and networks: functions of `net.IP` and `net.CIDR`.
 
 upstream 1.36: apiserver/pkg/cel/library/ip.go, cidr.go
 """
@@ -57,6 +57,7 @@ def parse_cidr(text: str) -> Any:
     try:
         prefix = parse_prefix(text)
     except AddressError as error:
+        # Upstream wraps the error twice in the same words.
         return CelError(f"{_CONVERSION}: {_CONVERSION}: {error}")
     if prefix.address.is_mapped:
         return CelError(f"{_CONVERSION}: IPv4-mapped IPv6 address {quoted(text)} is not allowed")
@@ -65,6 +66,7 @@ def parse_cidr(text: str) -> Any:
 
 def _contains_text(prefix: Prefix, text: str) -> Any:
     address = parse_ip(text)
+    # Upstream drops the parse error here, but passes on that of a CIDR below.
     return prefix.contains(address) if type(address) is Address else NO_OVERLOAD
 
 

@@ -1,4 +1,4 @@
-"""The operators: arithmetic, order, equality, logic, membership.
+"""Operators: declarations of arithmetic, ordering, equality, logic and membership.
 
 upstream 1.36: cel-go common/stdlib/standard.go
 """
@@ -32,6 +32,7 @@ _NAMES: Final = {
 
 def _estimate_equal(operands: Sequence[Sized]) -> CallEstimate:
     left, right = operands
+    # Types that Kubernetes adds have estimates of their own, for comparisons with their own type only.
     special = _EQUALITY.get(left.type.name) if left.type.name == right.type.name else None
     return special(right) if special else costs.estimate_smaller(operands)
 
@@ -73,7 +74,7 @@ def _estimate_choice(operands: Sequence[Sized]) -> CallEstimate:
 
 
 def _same_type_overloads(name: str, *kinds: CelType) -> tuple[Overload, ...]:
-    """Declare the signatures with two operands and a result of one type."""
+    """Declare overloads whose two operands and result have the same type."""
     return tuple(global_overload(f"{name}_{_NAMES[kind]}", (kind, kind), kind) for kind in kinds)
 
 
@@ -101,7 +102,8 @@ def _add_overloads() -> tuple[Overload, ...]:
 
 
 def _ordering_overloads(name: str) -> tuple[Overload, ...]:
-    """Declare the signatures of a comparison, numbers of different types included."""
+    """Declare the overloads of a comparison, numbers of different types included."""
+    # In cel-go's order: it shows in the overload that a call with dyn operands resolves to first.
     numbers = {INT: (INT, DOUBLE, UINT), UINT: (UINT, DOUBLE, INT), DOUBLE: (DOUBLE, INT, UINT)}
     plain = [(left, right) for left, rights in numbers.items() for right in rights]
     return (

@@ -1,5 +1,6 @@
-"""Optional values. The planner implements selection and choice (`?.`, `[?]`, `or`, `orValue`).
+"""Optional values: declarations and functions.
 
+The planner implements selection and choice (`?.`, `[?]`, `or`, `orValue`).
 upstream 1.36: cel-go cel/library.go
 """
 
@@ -17,6 +18,7 @@ _LIST: Final = types.list_of(_V)
 _MAP: Final = types.map_of(_K, _V)
 _OPTIONAL_LIST: Final = types.optional_of(_LIST)
 _OPTIONAL_MAP: Final = types.optional_of(_MAP)
+# The zero value of Go's time.Time.
 _YEAR_ONE_NANOS: Final = -62135596800 * 1_000_000_000
 
 

@@ -1,4 +1,4 @@
-"""Regular expressions: `find` and `findAll`.
+"""Regular expression functions `find` and `findAll`.
 
 upstream 1.36: apiserver/pkg/cel/library/regex.go
 """
@@ -27,6 +27,7 @@ def find(text: str, pattern: str) -> Any:
 def find_all(text: str, pattern: str, limit: int = -1) -> Any:
     """Compute `text.findAll(pattern, limit)`."""
     try:
+        # Before the search, so that a bad pattern is an error even if the limit is 0.
         compile_pattern(pattern)
     except RegexError as error:
         return CelError(f"Illegal regex: {error}")

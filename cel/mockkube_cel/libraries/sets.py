@@ -1,4 +1,4 @@
-"""Set functions on lists.
+"""Set functions on lists: `sets.contains`, `sets.equivalent`, `sets.intersects`.
 
 upstream 1.36: cel-go ext/sets.go
 """

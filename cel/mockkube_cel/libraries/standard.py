@@ -1,4 +1,4 @@
-"""Functions of the language itself: size, parts of strings, patterns, accessors of time.
+"""Standard functions: size, string search, patterns, accessors of timestamps and durations.
 
 upstream 1.36: cel-go common/stdlib/standard.go
 """
@@ -34,7 +34,7 @@ def size(value: Any) -> Any:
 
 
 def _on_strings(compute: Callable[[str, str], bool]) -> Implementation:
-    """Add a type check to a function that has no other."""
+    """Return the implementation behind a check that both operands are strings."""
     return lambda text, part: compute(text, part) if type(text) is str and type(part) is str else NO_OVERLOAD
 
 
@@ -62,6 +62,7 @@ def _charge_contains(args: Sequence[Any], result: Any) -> int:
 def _part_of_string(name: str, overload_id: str, compute: Callable[[str, str], bool]) -> Function:
     overload = Overload(
         overload_id, (STRING, STRING), BOOL, _on_strings(compute), member=True,
+        # cel-go estimates by the size of the affix, but charges for the whole string.
         estimate=costs.estimate_traversal(1), charge=costs.charge_traversal(0),
     )  # fmt: skip
     return Function(name, (overload,), guarded=False)
@@ -89,6 +90,7 @@ _READERS: Final[dict[str, _Reader]] = {
 
 
 def _truncate(nanos: int, unit: int) -> int:
+    # Towards zero, as Go's integer division.
     return nanos // unit if nanos >= 0 else -(-nanos // unit)
 
 

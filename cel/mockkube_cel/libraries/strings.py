@@ -1,4 +1,4 @@
-"""Strings: search, parts, replacement, splitting, joining, quoting.
+"""String functions: search, substrings, replacement, splitting, joining, quoting.
 
 upstream 1.36: cel-go ext/strings.go (version 2), apiserver/pkg/cel/library/cost.go
 """
@@ -16,10 +16,12 @@ from mockkube_cel.types import DYN, INT, STRING
 from mockkube_cel.values import CelError, size_of
 
 _STRINGS: Final = types.list_of(STRING)
+# Go's unicode.IsSpace; str.strip() without an argument would also remove U+001C to U+001F.
 _SPACES: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
+# ASCII only: str.lower() would change other letters, too.
 _LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _QUOTED: Final = {
@@ -47,6 +49,7 @@ def last_index_of(text: str, part: str) -> Any:
     """Compute `text.lastIndexOf(part)`."""
     if not part:
         return len(text)
+    # Upstream compares lengths in bytes here, but searches in characters.
     if len(text.encode(errors="surrogatepass")) < len(part.encode(errors="surrogatepass")):
         return -1
     return last_index_before(text, part, len(text) - 1)
@@ -176,7 +179,7 @@ def _estimate_quote(operands: Sequence[Sized]) -> CallEstimate:
 
 
 def _traversal_function(name: str, *overloads: Overload) -> Function:
-    """Declare a function that traverses its target and returns something of the same size."""
+    """Declare a function that traverses its target and returns a value of the same size."""
     estimate = costs.estimate_traversal(keeps_size=True)
     return Function(name, overloads, estimate=estimate, charge=costs.charge_traversal())
 
@@ -184,7 +187,7 @@ def _traversal_function(name: str, *overloads: Overload) -> Function:
 def _member(
     overload_id: str, args: tuple[types.CelType, ...], result: types.CelType, run: Implementation, **more: Any
 ) -> Overload:
-    """Declare a member with three operands or more, or with a binding that stops at the first failing operand."""
+    """Declare a member whose call stops at the first failing operand, as cel-go's variadic bindings do."""
     return Overload(overload_id, args, result, run, member=True, eager=True, **more)
 
 

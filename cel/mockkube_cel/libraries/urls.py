@@ -1,4 +1,4 @@
-"""URLs.
+"""URL functions: `url`, `isURL` and accessors of `kubernetes.URL`.
 
 upstream 1.36: apiserver/pkg/cel/library/urls.go
 """
@@ -21,6 +21,7 @@ values.register(gourl.Url, values.Opaque(_URL, "cel.URL", lambda one, other: str
 def parse(text: str) -> Any:
     """Compute `url(text)`."""
     try:
+        # Rejects relative URLs, as the OpenAPI format `uri` does; only the second parse splits off the fragment.
         gourl.parse_request(text)
         return gourl.parse(text)
     except gourl.UrlError as error:

@@ -1,7 +1,7 @@
 """Syntax errors in the words of cel-go's generated parser.
 
-The words follow from the internals of ANTLR, which the C++ engine shares with Go's, so the C++ parser is asked. Only
-expressions that our own parser rejects come here; see `docs/adr/0004-cel-engine.md`.
+The words follow from the internals of ANTLR, which the C++ engine shares with Go's, so the C++ parser produces them.
+It is called only for expressions that our own parser rejects; see `docs/adr/0004-cel-engine.md`.
 """
 
 import re
@@ -15,8 +15,8 @@ from mockkube_cel.issues import ISSUES_MAX, Located, Source
 
 _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
+# Replaces NUL, at which C++ would end the text.
 _STAND_IN: Final = "\x01"
-"""Replaces NUL, where C++ would end the text."""
 _QUESTION_MARK: Final = ("'\\u003F'", "'?'")
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 
@@ -37,7 +37,7 @@ def describe(source: Source) -> list[Located]:
     else:
         text = "ERROR: <input>:1:1: Syntax error"
     found = [issue for issue in _split(text) if "<<nil>> parsetree" not in issue.message]
-    # Go stops at the first complaint past the limit; C++ goes on, and counts.
+    # Go stops at the first error past the limit; C++ continues and counts them.
     return [_as_go(issue, source) for issue in found[: ISSUES_MAX + 1]]
 
 

@@ -21,6 +21,8 @@ _STRING: Final = "|".join(
     )
 )
 _EXPONENT: Final = r"[eE][+-]?[0-9]+"
+# The first alternative that matches wins: doubles come before the ints they begin with, and strings before identifiers,
+# because `r"` and `b"` begin like a name.
 _KINDS: Final = {
     "skip": r"[\t\n\r\f ]+|//[^\n]*",
     "float": rf"[0-9]+\.[0-9]+(?:{_EXPONENT})?|[0-9]+{_EXPONENT}|\.[0-9]+(?:{_EXPONENT})?",
@@ -37,12 +39,12 @@ _KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
 
 
 class BadSyntax(Exception):
-    """The expression does not parse; `syntax.errors` describes why."""
+    """Expression that does not parse; `syntax.errors` describes why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token; for operators and keywords the kind is the text itself."""
+    """A token; the kind of operators and keywords is their text."""
 
     kind: str
     text: str

@@ -1,4 +1,4 @@
-"""Values of literals.
+"""Literals: their values, with escapes resolved.
 
 upstream 1.36: cel-go parser/unescape.go
 """
@@ -15,11 +15,11 @@ _PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 
 
 class BadLiteral(ValueError):
-    """A literal that the grammar allows but that has no value."""
+    """Literal that the grammar allows but that has no value."""
 
 
 def read_int(text: str) -> int:
-    """Return the value of an int literal, with or without a minus."""
+    """Parse an int literal, with or without a minus."""
     number = _number(text)
     if number is None or not -(2**63) <= number < 2**63:
         raise BadLiteral("invalid int literal")
@@ -27,7 +27,7 @@ def read_int(text: str) -> int:
 
 
 def read_uint(text: str) -> UInt:
-    """Return the value of a uint literal."""
+    """Parse a uint literal."""
     number = _number(text[:-1])
     if number is None or number >= 2**64:
         raise BadLiteral("invalid uint literal")
@@ -44,7 +44,7 @@ def _number(text: str) -> int | None:
 
 
 def read_double(text: str) -> float:
-    """Return the value of a double literal."""
+    """Parse a double literal."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise BadLiteral("invalid double literal")
@@ -52,13 +52,13 @@ def read_double(text: str) -> float:
 
 
 def read_string(text: str) -> str:
-    """Return the value of a string literal."""
+    """Parse a string literal."""
     body, raw = _body(text)
     return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
 
 
 def read_bytes(text: str) -> bytes:
-    """Return the value of a bytes literal, its `b` included."""
+    """Parse a bytes literal, its `b` included."""
     body, raw = _body(text[1:])
     if raw or "\\" not in body:
         return body.encode(errors="surrogatepass")
@@ -89,6 +89,7 @@ def _character(match: re.Match[str]) -> str:
 def _byte(match: re.Match[str]) -> bytes:
     if plain := match["plain"]:
         return _PLAIN.get(plain, plain).encode(errors="surrogatepass")
+    # Code points make no sense in bytes: CEL allows only escapes of single bytes there.
     if match["short"] or match["long"]:
         raise BadLiteral("unable to unescape string")
     code = int(match["octal"], 8) if match["octal"] else int(match["byte"], 16)

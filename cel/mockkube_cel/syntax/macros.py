@@ -13,12 +13,12 @@ ACCUMULATOR: Final = "@result"
 _OLD_ACCUMULATOR: Final = "__result__"
 _SORT_INPUT: Final = "@__sortBy_input__"
 _UNUSED: Final = "#unused"
+# Largest tree that is copied: a chain of macros that copy their target doubles with each.
 _COPIED_NODES_MAX: Final = 20_000
-"""Largest tree that is copied: a chain of macros that copy their target doubles with each."""
 
 
 class MacroError(Exception):
-    """A macro was called wrongly: position and message."""
+    """Wrong call of a macro: position and message."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class MacroError(Exception):
 
 
 class Expansion:
-    """Creates the nodes of one expansion, all at the position of the macro call."""
+    """Creates the nodes of one macro expansion, all at the position of the macro call."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -75,8 +75,8 @@ class Expansion:
         )  # fmt: skip
 
 
+# Expands a call; None leaves the call unexpanded.
 Macro = Callable[[Expansion, Node | None, list[Node]], Node | None]
-"""Expands a call; None leaves the call as it is."""
 
 
 def _copy(node: Node, offset: int) -> Node:
@@ -90,6 +90,7 @@ def _copy(node: Node, offset: int) -> Node:
 def _variable(node: Node, complaint: str) -> str:
     if not isinstance(node, Ident):
         raise MacroError(node.offset, complaint)
+    # cel-go still refuses the accumulator's name of older versions.
     if node.name in (ACCUMULATOR, _OLD_ACCUMULATOR):
         raise MacroError(node.offset, "iteration variable overwrites accumulator variable")
     return node.name
@@ -126,6 +127,7 @@ def _quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, Node,
 
 
 def _all(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+    # An error does not end the loop: a later element may still be false, which decides the result.
     condition = make.call("@not_strictly_false", make.accumulator())
     step = make.call("_&&_", make.accumulator(), predicate)
     return make.literal(True), condition, step, make.accumulator()
@@ -193,6 +195,7 @@ def _optional_map(name: str, *, wrapped: bool) -> Macro:
         if not isinstance(args[0], Ident):
             raise MacroError(args[0].offset, f"{name}() variable name must be a simple identifier")
         has_value = make.member_call("hasValue", target)
+        # Checker and estimator keep what they know by node, so the target cannot occur twice in one tree.
         body = make.binding(args[0].name, make.member_call("value", _copy(target, make.offset)), args[1])
         if wrapped:
             body = make.call("optional.of", body)
@@ -206,6 +209,7 @@ def _sort_by(make: Expansion, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         raise MacroError(target.offset, message)
+    # The input is bound to a name because it is used twice: for the keys and for the elements.
     keys = _map(make, make.ident(_SORT_INPUT), args)
     call = make.member_call("@sortByAssociatedKeys", make.ident(_SORT_INPUT), keys)
     return make.binding(_SORT_INPUT, target, call)
@@ -220,6 +224,7 @@ def bind(make: Expansion, target: Node | None, args: list[Node]) -> Node | None:
     return make.binding(args[0].name, args[1], args[2])
 
 
+# Macros by name, number of arguments, and whether they are called as a member.
 STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
     ("has", 1, False): has,
     ("all", 2, True): _quantifier(1, _all),
@@ -229,7 +234,6 @@ STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,
 }
-"""Macros by name, number of arguments, and whether they are called as a member."""
 OPTIONAL: Final[dict[tuple[str, int, bool], Macro]] = {
     ("optMap", 2, True): _optional_map("optMap", wrapped=True),
     ("optFlatMap", 2, True): _optional_map("optFlatMap", wrapped=False),

@@ -1,4 +1,4 @@
-"""Parser: from text to syntax tree, macros expanded.
+"""Parser: turns text into a syntax tree and expands macros.
 
 Text that breaks the grammar raises `BadSyntax`; all other errors are collected in `issues`.
 upstream 1.36: cel-go parser/parser.go, parser/gen/CEL.g4
@@ -14,8 +14,8 @@ from mockkube_cel.syntax.lexer import BadSyntax, Token, tokenize
 from mockkube_cel.syntax.macros import Expansion, Macro, MacroError
 from mockkube_cel.syntax.tree import Call, Entry, FieldInit, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 
+# Maximum nesting of grammar rules and maximum depth of the tree.
 DEPTH_MAX: Final = 250
-"""Maximum nesting of grammar rules and maximum depth of the tree."""
 CHARACTERS_MAX: Final = 100_000
 _RESERVED: Final = frozenset(
     [
@@ -50,11 +50,11 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 
 
 class TooDeep(Exception):
-    """The expression nests too deep; carries the message."""
+    """Expression that nests too deep; carries the message."""
 
 
 class Parser:
-    """Parses one text; use once."""
+    """Parser of one text; use once."""
 
     def __init__(self, text: str, macros: Mapping[tuple[str, int, bool], Macro]) -> None:
         self.text = text
@@ -62,6 +62,7 @@ class Parser:
         self._macros = macros
         self._tokens: list[Token] = []
         self._position = 0
+        # cel-go's recursion listener counts the depth of each grammar rule apart; the limit holds for each.
         self._depths = {"expr": 0, "relation": 0, "calc": 0}
 
     def parse(self) -> Node:
@@ -109,6 +110,7 @@ class Parser:
         if self._depths[rule] > DEPTH_MAX:
             raise TooDeep(f"expression recursion limit exceeded: {DEPTH_MAX}")
         yield
+        # Not in a finally block: an exception ends the parsing, and with it the use of the counters.
         self._depths[rule] -= 1
 
     def _expr(self) -> Node:
@@ -167,6 +169,7 @@ class Parser:
 
     def _unary(self) -> Node:
         token = self._next
+        # A minus belongs to the number that follows: without it the least int64 could not be written.
         if token.kind == "-" and self._tokens[self._position + 1].kind in ("int", "float"):
             return self._member()
         if token.kind not in ("!", "-"):
@@ -175,6 +178,7 @@ class Parser:
         while self._accept(token.kind):
             count += 1
         operand = self._member()
+        # cel-go drops pairs of `!` or `-`.
         if count % 2 == 0:
             return operand
         node = Call(offset=token.offset, function=f"{token.kind}_", target=None, args=[operand])
@@ -204,6 +208,7 @@ class Parser:
             return self._parse_call(bracket.offset, name.text, operand, args, height)
         field = name.text
         if name.kind == "escaped":
+            # Kubernetes does not enable quoted field names.
             self._complain(name.offset, "unsupported syntax: '`'")
         if optional:
             key = Literal(offset=name.offset, value=field)
@@ -275,6 +280,7 @@ class Parser:
             return self._message(dot + ".".join(names))
         bracket = self._accept("(")
         args = self._arguments() if bracket else []
+        # Checked after the arguments, so that errors in them are reported first, as cel-go does.
         if name.text in _RESERVED:
             return self._complain(start.offset, f"reserved identifier: {name.text}")
         if bracket is None:

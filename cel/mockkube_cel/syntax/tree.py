@@ -1,4 +1,4 @@
-"""Syntax tree: built by the parser, annotated by the checker, read by planner and estimator."""
+"""Syntax tree: the parser builds it, the checker annotates it, planner and estimator read it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ class Node:
 
     offset: int
     type: CelType = ERROR
+    # How deep it nests, by the counting of the parser's limit.
     height: int = 0
-    """How deep it nests, counting what the parser's limit counts."""
 
     def children(self) -> Iterator["Node"]:
         """Yield the direct subexpressions, in order of evaluation."""
@@ -31,7 +31,7 @@ class Literal(Node):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Ident(Node):
-    """A name; after checking, the full name of what it refers to."""
+    """A name; the checker replaces it by the full name of its declaration."""
 
     name: str
 
@@ -43,8 +43,8 @@ class Select(Node):
     operand: Node
     field: str
     test_only: bool = False
+    # Qualified name, if the checker resolved the selection to a declaration.
     ident: str = ""
-    """Qualified name, if the selection turned out to be one."""
 
     def children(self) -> Iterator[Node]:
         """Yield the operand."""
@@ -100,7 +100,7 @@ class MapNode(Node):
     entries: list[Entry]
 
     def children(self) -> Iterator[Node]:
-        """Yield keys and values in turn."""
+        """Yield keys and values alternately."""
         for entry in self.entries:
             yield entry.key
             yield entry.value
@@ -124,7 +124,7 @@ class StructNode(Node):
     fields: list[FieldInit]
 
     def children(self) -> Iterator[Node]:
-        """Yield the values."""
+        """Yield the values of the fields."""
         for init in self.fields:
             yield init.value
 
@@ -152,7 +152,7 @@ class Comprehension(Node):
 
     @property
     def is_binding(self) -> bool:
-        """Return whether the comprehension only binds a name, as `cel.bind` does."""
+        """True if the comprehension only binds a name, as `cel.bind` does."""
         return (
             isinstance(self.range, ListNode)
             and not self.range.elements
@@ -162,7 +162,8 @@ class Comprehension(Node):
 
 
 def descendants(node: Node) -> Iterator[Node]:
-    """Yield the node and everything inside it, parents first."""
+    """Yield the node and all nodes below it, parents first."""
+    # A stack instead of recursion: every stage walks the tree, whatever its depth.
     stack = [node]
     while stack:
         current = stack.pop()
@@ -171,7 +172,7 @@ def descendants(node: Node) -> Iterator[Node]:
 
 
 def qualified_name(node: Node) -> str | None:
-    """Return `a.b.c` if the node is nothing but names, else None."""
+    """Return `a.b.c` if the node consists of names only, else None."""
     parts: list[str] = []
     while isinstance(node, Select):
         if node.test_only:

@@ -1,1 +1,1 @@
-"""Engines behind the Store protocol, listed in catalogue.py."""
+"""Engines that implement the Store protocol; catalogue.py lists them."""

@@ -1,6 +1,6 @@
-"""The engines, and how to open one by URL.
+"""Catalogue of storage engines, and opening a store by URL.
 
-Each is imported when it is opened: who keeps everything in memory does not pay for loading SQLAlchemy.
+Each engine is imported when a store of it is opened: a store in memory does not pay for loading SQLAlchemy.
 """
 
 import re
@@ -14,7 +14,7 @@ from mockkube_storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine: how its URLs begin, one of them as an example, and what opens them."""
+    """One engine: how its URLs begin, an example of one, and the function that opens them."""
 
     name: str
     prefixes: tuple[str, ...]

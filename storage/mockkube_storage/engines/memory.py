@@ -1,6 +1,6 @@
-"""The memory engine: the plain one, for fixtures, and the model the others are measured against.
+"""Memory engine: the simplest one, for tests, and the model that the others are compared with.
 
-It keeps every version until it is compacted, forgets all with the process, and runs no task.
+It keeps every version until it is compacted, loses everything with the process, and runs no task.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
 
 
 class MemoryStore(Store):
-    """A Store in memory. Closing it ends its watchers; starting it again finds the data still there."""
+    """Store in memory. Closing it ends its watchers; starting it again finds the data unchanged."""
 
     def __init__(self) -> None:
         self._open = False
@@ -30,25 +30,25 @@ class MemoryStore(Store):
         return self._fan_out.revision
 
     async def start(self) -> None:
-        """Begin to serve what is in memory, at first nothing."""
+        """Begin to serve; the first start finds an empty store."""
         self._open = True
 
     async def close(self) -> None:
-        """Stop serving; the data stays."""
+        """Stop serving and end the watchers; the data stays."""
         self._open = False
         self._fan_out.end(Unavailable("memory:", "it has been closed"))
 
     async def current_revision(self) -> int:
-        """Return `revision`: nobody else writes."""
+        """Return `revision`: no other process can write."""
         self._check_open()
         return self.revision
 
     async def poll(self) -> None:
-        """Do nothing: nobody else writes."""
+        """Do nothing: no other process can write."""
         self._check_open()
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Look the key up, in its versions for the past."""
+        """Return the current entry of a key, or its version at a revision."""
         self._check_open()
         if not revision:
             return self._current.get(key)
@@ -56,18 +56,18 @@ class MemoryStore(Store):
         return self._at(key, revision)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Slice the sorted keys."""
+        """Return a page of the sorted keys, with their versions at a revision."""
         self._check_open()
         if revision in (0, self.revision):
             return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
         self._check_readable(revision)
         keys = self._versioned_keys.between(prefix, start)
         entries = [entry for key in keys if (entry := self._at(key, revision)) is not None]
-        shown = entries[:limit] if limit else entries
-        return Page(tuple(shown), revision, len(entries) - len(shown))
+        page_entries = entries[:limit] if limit else entries
+        return Page(tuple(page_entries), revision, len(entries) - len(page_entries))
 
     async def create(self, key: str, value: bytes) -> Entry:
-        """Add the key."""
+        """Create the key, at the next revision."""
         self._check_open()
         check_key(key)
         if (current := self._current.get(key)) is not None:
@@ -81,29 +81,30 @@ class MemoryStore(Store):
         return self._commit(put(Entry(key, value, current.create_revision, self.revision + 1), current))
 
     async def delete(self, key: str, *, expected: int) -> Entry:
-        """Remove the entry."""
+        """Delete the entry."""
         current = self._expect(key, expected)
         return self._commit(deletion(current, self.revision + 1))
 
     def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
-        """Watch: all history is in the fan-out."""
+        """Watch a prefix; the hub keeps all events that are not compacted."""
         self._check_open()
         return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """The history of a watcher: the fan-out holds all there is, so what it lacks is compacted."""
+        """Raise Compacted: the hub holds all events there are, so any that it lacks are compacted."""
         self._check_open()
         raise Compacted(after, self._compacted)
 
     async def compact(self, revision: int) -> None:
-        """Drop the versions and events that are no longer needed."""
+        """Drop the versions and events that no read or watch may ask for any more."""
         self._check_open()
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         if revision <= self._compacted:
             return
-        touched = {event.entry.key: None for event in self._fan_out.until(revision)}
-        for key in touched:
+        # Only keys written since the last compaction can have versions to drop.
+        written_keys = {event.entry.key: None for event in self._fan_out.until(revision)}
+        for key in written_keys:
             self._forget_versions(key, revision)
         self._fan_out.forget(revision)
         self._compacted = revision
@@ -119,6 +120,7 @@ class MemoryStore(Store):
             raise Compacted(revision, self._compacted)
 
     def _expect(self, key: str, expected: int) -> Entry:
+        """Return the entry of a key; raise Conflict unless its revision is `expected`."""
         self._check_open()
         check_key(key)
         current = self._current.get(key)
@@ -144,9 +146,10 @@ class MemoryStore(Store):
         return event.entry
 
     def _forget_versions(self, key: str, revision: int) -> None:
-        """Keep the state at `revision` and what came later."""
+        """Drop the versions of a key that only reads before `revision` would need."""
         versions = self._versions[key]
         index = bisect_right(versions, revision, key=lambda event: event.revision) - 1
+        # A read at the revision finds no deleted key either way, so the deletion itself need not be kept.
         if versions[index].type is EventType.DELETE:
             index += 1
         del versions[:index]

@@ -1,7 +1,7 @@
-"""The PostgreSQL engine: several processes on one database, which decides.
+"""PostgreSQL engine: several processes share one database, which decides their conflicts.
 
 A writer holds one lock of the database to the end of its transaction, so commits happen in revision
-order, and whoever has the lock has seen everything before. Processes tell each other of commits by
+order, and the holder of the lock has read all commits before its own. Processes announce commits by
 NOTIFY; when the listening connection breaks, the next `poll` opens another and fetches what was missed.
 One store per database: the lock and the channel have fixed names.
 """
@@ -25,8 +25,11 @@ CHANNEL: Final = "store_commits"
 CONNECT_SECONDS_MAX: Final = 10
 COMMAND_SECONDS_MAX: Final = 60
 
+# An advisory lock does not block readers. The notification is sent with the commit, so it takes no round trip of its
+# own.
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(4711023), pg_notify(:channel, :sender)")
 _WHO_AM_I: Final = text("SELECT pg_backend_pid()")
+# ORDER BY previous uses the unique index on (key, previous): the highest `previous` belongs to the latest version.
 _HEADS: Final = text(
     """
     SELECT head.* FROM unnest(:keys) AS wanted(key) CROSS JOIN LATERAL (
@@ -40,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class PostgresqlStore(SqlStore):
-    """A Store in one PostgreSQL database, beside others on the same."""
+    """Store in one PostgreSQL database, which other processes may use at the same time."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -67,7 +70,7 @@ class PostgresqlStore(SqlStore):
         self._session.tasks.start(self._follow())
 
     async def close(self) -> None:
-        """Stop following, finish, let go."""
+        """Stop following other processes, finish the writes in progress, close the database."""
         self._stopping = True
         self._news.set()
         await super().close()
@@ -82,6 +85,7 @@ class PostgresqlStore(SqlStore):
         try:
             return create_async_engine(self._url, connect_args=limits)
         except ModuleNotFoundError as error:
+            # asyncpg is an optional dependency.
             raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
 
     def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
@@ -93,22 +97,23 @@ class PostgresqlStore(SqlStore):
     async def _record(self, writes: Sequence[Write]) -> Plan:
         async with self._transaction() as connection:
             await self._lock(connection)
-            head_of = await self._heads(connection, writes)
-            plan = plan_writes(writes, newest=self.revision, head_of=head_of)
+            latest_of = await self._heads(connection, writes)
+            plan = plan_writes(writes, newest=self.revision, head_of=latest_of)
             if plan.rows:
                 await connection.execute(tables.INSERT, plan.rows)
         return plan
 
     async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
-        """Return a look-up of the newest versions of these keys, having published all that is committed."""
+        """Publish all that is committed; return a look-up of the latest versions of these keys."""
         await self._refresh(connection)
+        # The lock is held: after the refresh, no process can commit before this transaction ends.
         keys = list({write.key: None for write in writes})
         rows = await connection.execute(_HEADS, {"keys": keys})
         heads = {row.key: Head(row.revision, tables.entry_of(row)) for row in rows}
         return lambda key: heads.get(key, _ABSENT)
 
     async def _follow(self) -> None:
-        """Poll whenever another process has announced a commit."""
+        """Poll when another process announces a commit."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -145,5 +150,6 @@ class PostgresqlStore(SqlStore):
             await listener.close()
 
     def _on_notify(self, _driver: object, _pid: int, _channel: str, sender: str) -> None:
+        # A store's own commits are published when they return; PostgreSQL notifies the sender as well.
         if sender != self._name:
             self._news.set()

@@ -1,6 +1,7 @@
-"""What the SQL engines share: reading, group commit, history, compaction. Each adds how it opens and decides.
+"""SQL engines: reads, group commit, watch history and compaction that they share.
 
-Reads run as tasks of the store, so that a caller who gives up never tears a driver out of a query.
+Each engine adds how it opens its database and how it decides a group of writes. Reads run as tasks of the store, so
+that cancelling a caller never interrupts a driver within a query.
 """
 
 from abc import abstractmethod
@@ -23,14 +24,14 @@ from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
 from mockkube_storage.store import Store
 from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
 
+# Events kept in memory for watchers that come back.
 RECENT_MAX: Final = 4_096
-"""Events kept in memory for watchers that come back."""
+# Events of one read of the watch history.
 HISTORY_MAX: Final = 1_000
-"""Events read from the database at once."""
+# Total size of the values of one such read, unless a single event exceeds it.
 HISTORY_BYTES_MAX: Final = 16 * 1024 * 1024
-"""How large the values of these events may be, where there is more than one."""
+# Revisions whose replaced versions one transaction of a compaction removes.
 SWEEP_MAX: Final = 500
-"""Revisions whose leftovers one transaction of a compaction removes."""
 
 _RAISE_COMPACTED: Final = (
     update(tables.META)
@@ -42,7 +43,7 @@ _RAISE_SWEPT: Final = update(tables.META).where(tables.META.c.name == "swept").v
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a store holds between its start and its close."""
+    """Resources that a store holds between its start and its close."""
 
     engine: AsyncEngine
     reading: AsyncEngine
@@ -51,7 +52,7 @@ class Session:
 
 
 class SqlStore(Store):
-    """A Store in the two tables of `sql_tables`."""
+    """Store in the two tables of `sql_tables`."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -67,37 +68,39 @@ class SqlStore(Store):
 
     @abstractmethod
     async def _open(self) -> AsyncEngine:
-        """Return the engine; may claim what `_release` lets go of. Changes nothing in the database."""
+        """Return the engine; what it acquires, `_release` frees. Changes nothing in the database."""
 
     async def _release(self) -> None:
-        """Let go of what `_open` claimed. Called once per start, whatever became of it."""
+        """Free what `_open` has acquired. Called once per start, even if the start failed."""
         return
 
     async def _load(self, connection: AsyncConnection) -> None:
-        """Read what the engine keeps in memory, at the store's revision."""
+        """Read the state that the engine keeps in memory, at the store's revision."""
 
     def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
-        """Return the same engine, set up for reading outside transactions."""
+        """Return the same engine, set up for reading outside of transactions."""
         return engine
 
     async def _lay_out(self, connection: AsyncConnection) -> None:
-        """Set the database up for speed and durability; it has been found to be ours."""
+        """Set up the database for speed and durability; it has been checked to be ours."""
 
     async def _lock(self, connection: AsyncConnection) -> None:
         """Keep other processes from writing until the end of the transaction."""
 
     @abstractmethod
     async def _record(self, writes: Sequence[Write]) -> Plan:
-        """Decide the writes on top of all that is committed, which has been published, and commit what they come to."""
+        """Publish all that is committed, decide the writes on top of it, and commit them."""
 
     def _apply(self, events: Sequence[Event]) -> None:
-        """Bring what the engine keeps in memory up to these events."""
+        """Apply events to the state that the engine keeps in memory."""
 
     async def start(self) -> None:
-        """Open the database, lay out its tables if it is empty, and begin to write."""
+        """Open the database, create its tables if it is empty, and begin to write."""
         assert self._open_session is None, "started twice"
         try:
             with self._translated():
+                # Two steps that fail apart: before the engine exists there is only the claim to free, afterwards the
+                # engine as well.
                 engine = await self._open()
         except BaseException:
             await self._release()
@@ -114,7 +117,7 @@ class SqlStore(Store):
         self._open_session = Session(engine, self._for_reading(engine), tasks, writer)
 
     async def close(self) -> None:
-        """Finish the transaction under way, then let go of the database."""
+        """Finish the transaction in progress, then close the database."""
         session, self._open_session = self._open_session, None
         if session is None:
             return
@@ -122,7 +125,7 @@ class SqlStore(Store):
         await session.tasks.close()
 
     async def current_revision(self) -> int:
-        """Return the newest revision of the database, after publishing what led to it."""
+        """Return the newest revision of the database, after publishing the events up to it."""
         await self.poll()
         return self.revision
 
@@ -131,21 +134,22 @@ class SqlStore(Store):
         await self._session.tasks.call(self._poll())
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Ask the database for the newest version up to a revision."""
+        """Read the latest version of a key up to a revision."""
         await self._check_readable(revision)
         return await self._session.tasks.call(self._read_entry(key, revision))
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Ask the database for the versions that were current at a revision."""
+        """Read the versions that were current at a revision."""
         await self._check_readable(revision)
         while True:
             at = revision or await self.current_revision()
             try:
                 return await self._session.tasks.call(self._read_page(prefix, start, limit, at))
             except Compacted:
+                # A list without a revision reads at the one that was newest when it began. That can be compacted while
+                # the read runs; the next attempt reads at a newer one.
                 if revision:
                     raise
-                # the present became the past, and was compacted, while we read it: once more
 
     async def create(self, key: str, value: bytes) -> Entry:
         """Write the first version of a key."""
@@ -160,16 +164,16 @@ class SqlStore(Store):
         return await self._write(Write(key, None, expected))
 
     def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
-        """Watch, from memory if it reaches back so far, else from the database first."""
+        """Watch a prefix; events that memory no longer holds are read from the database first."""
         assert self._session is not None
         return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
-        """The history of a watcher, a chunk at a time."""
+        """Return the next part of a watcher's history."""
         return await self._session.tasks.call(self._read_history(prefix, after))
 
     async def compact(self, revision: int) -> None:
-        """Refuse the past first, then remove it in small transactions, between those of writers."""
+        """Refuse reads of the past, then delete it in small transactions between those of writers."""
         if revision > self.revision and revision > (current := await self.current_revision()):
             raise FutureRevision(revision, current)
         swept = 0
@@ -194,7 +198,8 @@ class SqlStore(Store):
         return await self._session.writer.write(write)
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
-        """Decide and commit a group. When the outcome is in doubt, the next group finds it out first."""
+        """Decide and commit a group of writes."""
+        # The connection may have broken within the commit: only the database knows whether the last group is in it.
         if self._in_doubt:
             await self._poll()
             self._in_doubt = False
@@ -211,11 +216,11 @@ class SqlStore(Store):
             await self._refresh(connection)
 
     async def _refresh(self, connection: AsyncConnection) -> None:
-        """Publish every event after our revision; if some are compacted already, watchers must start over."""
-        full = await self._newest(connection) > self.revision
-        while full:
+        """Publish every event after our revision; end the watchers if some of them are compacted already."""
+        more = await self._newest(connection) > self.revision
+        while more:
             since = self.revision
-            rows, full = await _read_events(connection, "", since, tables.REVISION_MAX)
+            rows, more = await _read_events(connection, "", since, tables.REVISION_MAX)
             newest = await self._newest(connection)  # after the events: nothing was swept from among them
             if self._compacted > self.revision:
                 self._fan_out.jump(newest, Compacted(since, self._compacted))
@@ -223,14 +228,15 @@ class SqlStore(Store):
             self._publish(tables.events_of(rows))
 
     async def _newest(self, connection: AsyncConnection) -> int:
-        """Return the database's revision; learn what is compacted."""
+        """Return the revision of the database; record up to where it is compacted."""
         row = (await connection.execute(tables.NEWEST)).one()
         self._set_compacted(row.compacted)
         newest: int = max(REVISION_FIRST, row.newest or 0, row.compacted)
         return newest
 
     def _publish(self, events: Sequence[Event]) -> None:
-        """Hand on the events that no other reader of the database has handed on yet."""
+        """Publish the events that no other reader of the database has published yet."""
+        # A commit and a poll of the same process can read the same events.
         new = [event for event in events if event.revision > self.revision]
         if new:
             self._apply(new)
@@ -239,6 +245,7 @@ class SqlStore(Store):
     def _set_compacted(self, revision: int) -> None:
         if revision > self._compacted:
             self._compacted = revision
+            # Another process may have compacted beyond what this one has read.
             self._fan_out.forget(min(revision, self.revision))
 
     async def _check_readable(self, revision: int) -> None:
@@ -254,6 +261,7 @@ class SqlStore(Store):
         at = revision or tables.REVISION_MAX
         async with self._connection() as connection:
             row = (await connection.execute(tables.VERSION_AT, {"key": key, "at": at})).first()
+            # Read after the version: had a compaction removed it in between, the revision now counts as compacted.
             if revision:
                 await self._newest(connection)
         self._check_not_compacted(revision)
@@ -263,6 +271,7 @@ class SqlStore(Store):
         remaining = 0
         async with self._connection() as connection:
             rows = (await connection.execute(tables.page(prefix, start=start, limit=limit, at=at))).all()
+            # A page that is not full is the last one and needs no count.
             if limit and len(rows) == limit:
                 total = (await connection.execute(tables.count(prefix, start=start, at=at))).scalar_one()
                 remaining = total - len(rows)
@@ -281,10 +290,11 @@ class SqlStore(Store):
         return tables.events_of(rows), up_to
 
     async def _sweep(self, revision: int) -> int:
-        """Refuse reads before `revision`; remove one window of what they needed. Return how far that got."""
+        """Refuse reads before `revision`; delete one window of replaced versions. Return the window's end."""
         async with self._transaction() as connection:
             await self._lock(connection)
             await connection.execute(_RAISE_COMPACTED, {"to": revision})
+            # Read back rather than taken from the argument: another process may have compacted further.
             marks = await _read_marks(connection)
             swept = min(marks["swept"] + SWEEP_MAX, marks["compacted"])
             await connection.execute(tables.sweep(marks["swept"], swept))
@@ -306,15 +316,15 @@ class SqlStore(Store):
             await self._load(connection)
 
     async def _is_empty(self, connection: AsyncConnection) -> bool:
-        """Whether the database is for us to lay out; raise if it is not ours, or too new."""
-        found = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
+        """Return whether the database has no tables yet; raise if it is not ours, or too new."""
+        tables_found = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
         ours = set(tables.METADATA.tables)
-        if ours <= found and "format" in (marks := await _read_marks(connection)):
+        if ours <= tables_found and "format" in (marks := await _read_marks(connection)):
             if marks["format"] > tables.FORMAT:
                 raise FormatTooNew(self._where, marks["format"], tables.FORMAT)
             return False
-        if found - ours:
-            raise Unavailable(self._where, f"it holds a table of another program, {min(found - ours)}")
+        if tables_found - ours:
+            raise Unavailable(self._where, f"it holds a table of another program, {min(tables_found - ours)}")
         return True
 
     @asynccontextmanager
@@ -340,7 +350,8 @@ class SqlStore(Store):
 async def _read_events(
     connection: AsyncConnection, prefix: str, after: int, up_to: int
 ) -> tuple[Sequence[Row[Any]], bool]:
-    """Read the next rows of `history`, as many as the limits of one read allow; return whether more may follow."""
+    """Read the next rows of the history within the limits of one read; return whether more may follow."""
+    # Sizes are read first, so that rows beyond the limit on bytes are never loaded.
     statement = tables.history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
     sizes = (await connection.execute(statement)).all()
     count = total = 0
@@ -356,11 +367,11 @@ async def _read_events(
 
 
 def _cause(error: SQLAlchemyError | OSError) -> str:
-    """What the driver or the system said, in one line."""
+    """Return the error of the driver or of the operating system, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return str(said).partition("\n")[0]
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(cause).partition("\n")[0]
 
 
 async def _read_marks(connection: AsyncConnection) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""The file of a database while it is open: whether it is still there, the same, and changed by nobody else.
+"""Database file of an open SQLite store: detects its removal, replacement and foreign writes.
 
-SQLite writes on into a file that has been removed, and reads what it holds in memory of one that has been overwritten:
-it returns no error, and all is lost when the process ends.
+SQLite keeps writing into a file that has been removed, and reads from its cache when one has been overwritten: it
+returns no error, and all is lost when the process ends.
 """
 
 import os
@@ -11,12 +11,12 @@ from mockkube_storage.engines.sql_lock import FileLock
 
 
 class FileLost(Exception):
-    """What is written now would not be kept; the message says why."""
+    """Database file that would not keep what is written to it; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A file at some moment."""
+    """Identity, size and modification time of a file at some moment."""
 
     device: int
     inode: int
@@ -36,7 +36,7 @@ class _State:
 
 
 class DatabaseFile:
-    """A database file, its write-ahead log and its lock, as this process last left them."""
+    """Database file, write-ahead log and lock, in the state in which this process last left them."""
 
     def __init__(self, path: str, lock: FileLock) -> None:
         self._path = path
@@ -46,15 +46,15 @@ class DatabaseFile:
         self._log: _State | None = None
 
     def note(self) -> None:
-        """Take the present state as ours: after whatever we wrote."""
+        """Record the present state as ours: called after each write."""
         self._file, self._log = _State.of(self._path), _State.of(self._log_path)
 
     def forget_log(self) -> None:
-        """Expect another write-ahead log: whoever had it open has closed it."""
+        """Accept another write-ahead log: SQLite removes the log when its last connection closes."""
         self._log = None
 
     def check(self) -> None:
-        """Raise FileLost if the file is no longer the one that was opened, or is shorter than it was."""
+        """Raise FileLost if the file has been replaced, removed or truncated since it was opened."""
         if self._file is None:
             return
         now = _check_same(self._path, self._file)
@@ -66,10 +66,12 @@ class DatabaseFile:
             raise FileLost(f"{self._path}.lock, which keeps other processes out, has been removed or replaced")
 
     def is_changed(self) -> bool:
-        """Return whether somebody else has written to the file since `note`."""
+        """Return whether another process has written to the file since its state was recorded."""
         file, log = _State.of(self._path), _State.of(self._log_path)
         if self._file is not None and file is not None and file.changed != self._file.changed:
             return True
+        # The log grows with writes and is overwritten from its start after a checkpoint; only other processes make it
+        # shorter.
         return self._log is not None and log is not None and log.size < self._log.size
 
 

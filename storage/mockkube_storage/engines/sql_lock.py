@@ -1,6 +1,6 @@
-"""The claim of one process on a database file, by a locked file at its side.
+"""Lock of one process on a database file: an advisory lock on a file next to it.
 
-The system drops the lock with the process, however that ends, so the side file itself is never in the way.
+The operating system drops the lock with the process, however that ends, so the lock file itself never stays in the way.
 """
 
 import os
@@ -21,14 +21,14 @@ else:
 
 
 class FileLock:
-    """Held from `take` to `drop`, or to the end of the process."""
+    """Advisory lock, held from `take` to `drop` or to the end of the process."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor = -1
 
     def take(self) -> None:
-        """Claim the file. Raises Locked when somebody else has it, OSError when there can be no side file."""
+        """Acquire the lock. Raises Locked if another process has it, OSError if the file cannot be made."""
         descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _try_lock(descriptor)
@@ -36,20 +36,21 @@ class FileLock:
             holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
             os.close(descriptor)
             raise Locked(self._path, f"process {holder or 'unknown'} has it open") from None
+        # The process id is only for the error message of another process; the lock itself is the system's.
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
         self._descriptor = descriptor
 
     def is_held(self) -> bool:
-        """Return whether the locked file is the one at the side of the database: another would let others in."""
+        """Return whether the lock file is still the one that was locked; another would let others in."""
         try:
-            found, ours = os.stat(f"{self._path}.lock"), os.fstat(self._descriptor)
+            present, ours = os.stat(f"{self._path}.lock"), os.fstat(self._descriptor)
         except OSError:
             return False
-        return os.path.samestat(found, ours)
+        return os.path.samestat(present, ours)
 
     def drop(self) -> None:
-        """Let go of the file, if it is held."""
+        """Release the lock, if it is held."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

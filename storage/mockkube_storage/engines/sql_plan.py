@@ -1,6 +1,6 @@
-"""Deciding a group of writes: which take place, as which rows and events, and what each caller is told.
+"""Decision about a group of writes: which are committed, as which rows and events.
 
-Pure: the newest versions of the keys come in, the plan goes out; nothing is done until it is committed.
+Pure: the latest versions of the keys come in, the plan comes out; nothing changes until it is committed.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from mockkube_storage.model import Entry, Event, deletion, put
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write asked for: no value deletes; `expected` is the revision to follow, None for a creation."""
+    """One requested write. No value deletes; `expected` is the revision to replace, None to create."""
 
     key: str
     value: bytes | None
@@ -22,7 +22,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest version of a key, deletions included: 0 and None when there is none."""
+    """Latest version of a key, deletions included: 0 and None if there is none."""
 
     revision: int
     entry: Entry | None
@@ -30,7 +30,7 @@ class Head:
 
 @dataclass(slots=True)
 class Plan:
-    """What to commit, and the outcome of each write, in order."""
+    """Rows to commit, their events, and the outcome of each write in order."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -38,17 +38,19 @@ class Plan:
 
 
 def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], Head]) -> Plan:
-    """Decide the writes one after the other, each seeing those before it, on top of revision `newest`."""
+    """Decide the writes one after the other, each on top of those before it, after revision `newest`."""
     plan = Plan()
-    changed: dict[str, Head] = {}
+    changed_versions: dict[str, Head] = {}
     for write in writes:
-        head = changed.get(write.key) or head_of(write.key)
+        # A group may hold several writes to one key; the second follows the first although that is not committed yet.
+        head = changed_versions.get(write.key) or head_of(write.key)
         if not _meets(write, head.entry):
+            # A conflict uses no revision and does not affect the other writes of the group.
             plan.outcomes.append(Conflict(write.key, head.entry))
             continue
         newest += 1
         event = _event(write, head.entry, newest)
-        changed[write.key] = Head(newest, None if write.value is None else event.entry)
+        changed_versions[write.key] = Head(newest, None if write.value is None else event.entry)
         plan.rows.append(_row(write, event, head))
         plan.events.append(event)
         plan.outcomes.append(event.entry)

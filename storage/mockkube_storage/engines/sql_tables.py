@@ -1,8 +1,8 @@
-"""The two tables of an SQL database, and the statements every SQL engine sends to them.
+"""Tables of an SQL database, and the statements that every SQL engine sends.
 
 `entries` holds every version of every key until it is compacted. `previous` is the revision of the
-version it replaced, 0 for none, and `(key, previous)` is unique: of two writes that both mean to follow
-the same version the database refuses one, whatever the programs in front of it believe. A deletion is a
+version it replaced, 0 for none, and `(key, previous)` is unique: of two writes that both want to replace
+the same version the database refuses one, even if the processes writing to it disagree. A deletion is a
 version without a value. `meta` holds the format and how far compaction has come.
 """
 
@@ -33,11 +33,13 @@ from sqlalchemy import (
 from mockkube_storage.keys import prefix_end
 from mockkube_storage.model import Entry, Event, deletion, put
 
+# Format that this program writes; raise it when an older program could no longer read the result.
 FORMAT: Final = 1
-"""What this program writes; raise it when an older program could no longer read the result."""
 REVISION_MAX: Final = 2**63 - 1
 
+# In SQLite only a column of type INTEGER is an alias of the rowid, which saves an index.
 _Revision = BigInteger().with_variant(Integer, "sqlite")
+# The byte order that the Store protocol promises, not that of the database's locale.
 _Key = Text().with_variant(Text(collation="C"), "postgresql")
 
 METADATA: Final = MetaData()
@@ -64,6 +66,7 @@ _later = ENTRIES.alias("later")
 
 INSERT: Final = ENTRIES.insert()
 MARKS: Final = select(META.c.name, META.c.value)
+# A database whose entries are all compacted still has a revision: the caller takes the greater of the two.
 NEWEST: Final = select(
     select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
 ).where(META.c.name == "compacted")
@@ -75,6 +78,7 @@ LAST_VERSIONS: Final = (
 VERSION_AT: Final = (
     select(*_entry)
     .where(ENTRIES.c.key == bindparam("key"), ENTRIES.c.revision <= bindparam("at"))
+    # The same order as by revision, but served by the index on (key, previous).
     .order_by(ENTRIES.c.previous.desc())
     .limit(1)
 )
@@ -92,7 +96,7 @@ def count(prefix: str, *, start: str, at: int) -> Select[Any]:
 
 
 def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
-    """Select versions of a prefix in revision order, each beside the version it replaced."""
+    """Select versions of a prefix in revision order, each with the version it replaced."""
     return (
         select(ENTRIES, _before)
         .outerjoin(_before, and_(_before.c.revision == ENTRIES.c.previous, _before.c.value.is_not(None)))
@@ -113,9 +117,9 @@ def history_sizes(prefix: str, *, after: int, up_to: int, limit: int) -> Select[
 
 
 def sweep(after: int, up_to: int) -> Delete:
-    """Delete what the writes of these revisions replaced, and those of them that are deletions.
+    """Delete the versions that the writes of these revisions replaced, and deletions among the writes.
 
-    Nobody may still read at a revision before `up_to`; the sweeps before it must be done.
+    No read before `up_to` may be allowed any more, and the windows before this one must be swept.
     """
     window = and_(ENTRIES.c.revision > after, ENTRIES.c.revision <= up_to)
     replaced = select(ENTRIES.c.previous).where(window)
@@ -124,13 +128,13 @@ def sweep(after: int, up_to: int) -> Delete:
 
 
 def entry_of(row: Sequence[Any]) -> Entry | None:
-    """The entry of a row, None for a deletion."""
+    """Return the entry of a row, None for a deletion."""
     revision, key, create_revision, value = row
     return None if value is None else Entry(key, value, create_revision, revision)
 
 
 def events_of(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
-    """The events of the rows of `history`."""
+    """Return the events of the rows of `history`."""
     return tuple([_event_of(row) for row in rows])
 
 
@@ -150,7 +154,7 @@ def _in_prefix(prefix: str, start: str) -> ColumnElement[bool]:
 
 
 def _alive(at: int) -> ColumnElement[bool]:
-    """Whether a version is a current entry at a revision: written, not replaced, not a deletion."""
+    """Return the condition that a version is the current entry of its key at a revision."""
     replaced = exists().where(
         _later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision, _later.c.revision <= at
     )

@@ -1,4 +1,4 @@
-"""The tasks a store owns, from its start to its close."""
+"""Task group of a store, from its start to its close."""
 
 import asyncio
 from asyncio import CancelledError, Future, Task, TaskGroup, get_running_loop
@@ -33,15 +33,16 @@ class Tasks:
         self._group.create_task(work)
 
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what work returns. Cancelling the call leaves the work to finish: drivers hate half a read."""
+        """Run work and return its result; cancelling the call lets the work finish."""
+        # A driver that is cancelled within a query leaves its connection in an unknown state.
         answer: Future[T] = get_running_loop().create_future()
         self._group.create_task(_settle(work, answer))
         return await answer
 
     async def close(self) -> None:
-        """Wait until all work has ended, and then the end itself; a cancellation is raised only after that.
+        """Wait until all work has ended and `at_end` has run; raise a cancellation only after that.
 
-        Work ends by itself and soon; a driver torn out of a commit would go on behind our back.
+        Work ends soon without being cancelled; a driver interrupted within a commit might still commit afterwards.
         """
         assert self._host is not None
         self._closing.set()
@@ -66,7 +67,7 @@ class Tasks:
 async def _settle(work: Coroutine[Any, Any, T], answer: "Future[T]") -> None:
     try:
         result = await work
-    except Exception as error:  # whoever asked is told
+    except Exception as error:  # the caller of `call` handles it
         if not answer.done():
             answer.set_exception(error)
     except BaseException:

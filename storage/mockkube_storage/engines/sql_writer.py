@@ -1,6 +1,6 @@
-"""Group commit: the writes that come while one transaction runs make up the next.
+"""Group commit: writes that arrive while one transaction runs make up the next one.
 
-One task is the only writer of this process, so nothing here is ever rolled back over a conflict.
+One task is the only writer of this process, so nothing here is ever rolled back because of a conflict.
 """
 
 from asyncio import Event as Flag
@@ -20,7 +20,7 @@ Job = Callable[[], Awaitable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much one transaction takes, and how many writes may wait; one more is refused with Unavailable."""
+    """Limits of one transaction, and how many writes may wait; one more raises Unavailable."""
 
     group_writes_max: int = 512
     group_bytes_max: int = 8 * 1024 * 1024
@@ -31,7 +31,7 @@ DEFAULT_BOUNDS: Final = Bounds()
 
 
 class Writer:
-    """The queue of writes and the loop that commits them, with other jobs in between."""
+    """Queue of writes, and the loop that commits them and runs other jobs in between."""
 
     def __init__(self, where: str, commit: Commit, *, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self._bounds = bounds
@@ -43,7 +43,7 @@ class Writer:
         self._stopped = False
 
     async def write(self, write: Write) -> Entry:
-        """Commit a write; raise Conflict or Unavailable."""
+        """Queue a write and return its entry when it is committed; raise Conflict or Unavailable."""
         self._check_running()
         if len(self._writes) >= self._bounds.waiting_max:
             raise Unavailable(self._where, f"{self._bounds.waiting_max} writes are waiting already")
@@ -53,7 +53,7 @@ class Writer:
         return await answer
 
     async def between(self, job: Job) -> int:
-        """Return what a job returns, run between two groups, while no write is under way."""
+        """Run a job between two groups, while no write is in progress; return its result."""
         self._check_running()
         answer: Future[int] = get_running_loop().create_future()
         self._jobs.append((job, answer))
@@ -61,12 +61,12 @@ class Writer:
         return await answer
 
     def stop(self) -> None:
-        """Refuse what waits and what comes; the loop ends after what it has in hand."""
+        """Refuse waiting and new writes; the loop ends after the group or job in progress."""
         self._stopped = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Commit until stopped, a group and a job in turn, so that neither starves the other."""
+        """Commit until stopped: a group and a job in turn, so that neither starves the other."""
         try:
             while not self._stopped:
                 await self._wake.wait()
@@ -99,7 +99,7 @@ class Writer:
                 answer.set_result(outcome)
 
     def _take_group(self) -> list[tuple[Write, "Future[Entry]"]]:
-        """Take what waits, up to the bounds, without the writes nobody waits for any more."""
+        """Take waiting writes up to the bounds, without those whose caller was cancelled."""
         group: list[tuple[Write, Future[Entry]]] = []
         size = 0
         while self._writes and len(group) < self._bounds.group_writes_max and size < self._bounds.group_bytes_max:
@@ -125,6 +125,7 @@ class Writer:
                 answer.set_result(result)
 
     def _check_running(self) -> None:
+        # The loop also sets it when it ends by itself: a write queued after that would never return.
         if self._stopped:
             raise self._closed()
 
@@ -141,7 +142,7 @@ class Writer:
 
 
 def _copy(error: Exception) -> Exception:
-    """A fresh error for each caller: one that is raised in many tasks gathers all their tracebacks."""
+    """Return an error of its own for each caller: a shared one would gather the tracebacks of all."""
     return Unavailable(error.where, error.cause) if isinstance(error, Unavailable) else error
 
 

@@ -1,7 +1,7 @@
-"""The SQLite engine: durable, one process, the default of a server that is to survive its end.
+"""SQLite engine: durable, for one process; the default of a server that keeps its data.
 
-It is the only writer of its file, so it keeps the current entries in memory, decides there, and the
-database confirms.
+It is the only writer of its file, so it keeps the current entries in memory and decides writes on them; the unique
+index of the database confirms each decision.
 """
 
 import logging
@@ -28,8 +28,8 @@ from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
 
 _INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="qmark")))
+# Rows of one statement: older versions of SQLite accept at most 999 values in it.
 _ROWS_MAX: Final = 199
-"""Rows of one statement: older SQLites take 999 values."""
 _LAYOUT: Final = (
     "PRAGMA page_size = 8192",  # heeded by a new file only; three objects of 2 KB a page
     "PRAGMA journal_mode = WAL",
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class SqliteStore(SqlStore):
-    """A Store in one SQLite file."""
+    """Store in one SQLite file."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -48,37 +48,36 @@ class SqliteStore(SqlStore):
         self._full_path = os.path.abspath(path)
         self._file_lock = FileLock(path)
         self._file = DatabaseFile(path, self._file_lock)
-        self._damage = ""
-        """What is wrong with the content of the file; nothing is written any more."""
+        self._damage = ""  # what is wrong with the content of the file; nothing is written any more
         self._said = ""
         self._current = Current()
         self._writing: AsyncConnection | None = None  # the one that group commits go through
         self._graves: dict[str, int] = {}  # deletions the database still has, by key, oldest first
 
     async def start(self) -> None:
-        """Open the file; it is refused if its content is damaged."""
+        """Open the file; raise Unavailable if its content is damaged."""
         await super().start()
         self._file.note()
 
     @property
     def problem(self) -> str:
-        """Why nothing that is written now would be kept; empty if all is well."""
+        """Reason why nothing written now would be kept; empty if there is none."""
         return self._find_problem()
 
     async def poll(self) -> None:
-        """See that the file is still there: nobody else writes."""
+        """Check that the file is still there; no other process writes to it."""
         assert self._session is not None
         self._check_file()
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
-        """Answer from memory about the present."""
+        """Return the current entry from memory; read older versions from the database."""
         if not revision:
             assert self._session is not None
             return self._current.get(key)
         return await super().get(key, revision=revision)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """Answer from memory about the present."""
+        """Return current entries from memory; read older versions from the database."""
         if revision in (0, self.revision):
             assert self._session is not None
             return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
@@ -88,8 +87,8 @@ class SqliteStore(SqlStore):
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what is stored may be secret
         self._file_lock.take()
         # a connection that is opened later must not make a new file in the place of one that has been removed
-        place = f"file:{quote(self._full_path)}"
-        url = URL.create("sqlite+aiosqlite", database=place, query={"mode": "rw", "uri": "true"})
+        file_uri = f"file:{quote(self._full_path)}"
+        url = URL.create("sqlite+aiosqlite", database=file_uri, query={"mode": "rw", "uri": "true"})
         engine = create_async_engine(url, pool_reset_on_return=None)  # each use ends its own transaction
         event.listen(engine.sync_engine, "connect", _require_durability)
         return engine
@@ -106,6 +105,7 @@ class SqliteStore(SqlStore):
             raise Unavailable(self._path, damage)
         self._damage = self._said = ""
         entries = []
+        # A creation must follow the deletion before it in the unique index, as long as compaction has not removed that.
         self._graves = {}
         for row in await connection.execute(tables.LAST_VERSIONS):
             if (entry := tables.entry_of(row)) is None:
@@ -122,7 +122,7 @@ class SqliteStore(SqlStore):
         return self._damage
 
     def _check_file(self) -> None:
-        """Raise Unavailable if what is written would not be kept; say so in the log, once."""
+        """Raise Unavailable if writes would not be kept; log every change of that, once."""
         problem = self._find_problem()
         if problem != self._said:
             self._said = problem
@@ -134,7 +134,7 @@ class SqliteStore(SqlStore):
             raise Unavailable(self._path, problem)
 
     async def _verify(self) -> None:
-        """Look whether a file that somebody else has written to is still sound."""
+        """Check the content of a file that another process has written to."""
         async with self._connection() as connection:
             self._damage = await _find_damage(connection)
             if not self._damage and await self._newest(connection) < self.revision:
@@ -143,7 +143,7 @@ class SqliteStore(SqlStore):
         self._file.note()
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
-        """Refuse the group before anything is done if the file would not keep it."""
+        """Refuse the group before anything is written if the file would not keep it."""
         self._check_file()
         return await super()._commit(writes)
 
@@ -160,16 +160,17 @@ class SqliteStore(SqlStore):
         if plan.rows:
             with self._translated():
                 if self._writing is None:
-                    by_itself = self._session.engine.execution_options(isolation_level="AUTOCOMMIT")
-                    self._writing = await by_itself.connect()
+                    autocommit = self._session.engine.execution_options(isolation_level="AUTOCOMMIT")
+                    self._writing = await autocommit.connect()
                 driver = (await self._writing.get_raw_connection()).driver_connection
             await self._insert(driver, plan.rows)
         return plan
 
     async def _insert(self, driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Commit rows through aiosqlite itself: its thread is entered once, not four times, as one statement is enough.
+        """Commit rows through aiosqlite directly, in as few statements as possible.
 
-        In autocommit mode a statement is a transaction of its own; where it takes several, one is put around them.
+        Every statement enters the driver's thread once; through SQLAlchemy it would be four times. In autocommit mode a
+        statement is a transaction of its own; several statements get one around them.
         """
         try:
             if len(rows) <= _ROWS_MAX:
@@ -213,6 +214,7 @@ class SqliteStore(SqlStore):
         swept = await super()._sweep(revision)
         self._check_file()
         self._file.note()
+        # Ordered by revision, so the tombstones that the sweep has removed come first.
         for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
             del self._graves[key]
         return swept
@@ -222,12 +224,12 @@ async def _find_damage(connection: AsyncConnection) -> str:
     """Return what is wrong with the content of a database; empty if it is sound."""
     try:
         rows = await connection.exec_driver_sql("PRAGMA quick_check(1)")
-        found = str(rows.scalar_one())
+        message = str(rows.scalar_one())
     except DatabaseError as error:
-        found = str(error.orig)
-    if found == "ok":
+        message = str(error.orig)
+    if message == "ok":
         return ""
-    return f"its content is damaged ({found.splitlines()[-1]}); bring back a copy, or remove the file to begin anew"
+    return f"its content is damaged ({message.splitlines()[-1]}); restore a copy, or remove the file to start empty"
 
 
 async def _insert_some(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -236,13 +238,15 @@ async def _insert_some(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
 
 @lru_cache(maxsize=_ROWS_MAX)
 def _insert_of(count: int) -> str:
-    """One statement for all rows: the driver's thread waits for the interpreter after each statement, not each row."""
+    """Return one statement for that many rows."""
+    # The driver's thread waits for the interpreter after each statement, so one for all rows is faster than one per
+    # row.
     head, values, row = _INSERT.rpartition("(?")
     return head + ", ".join([values + row] * count)
 
 
 def _require_durability(connection: Any, _record: object) -> None:
-    """Have each commit wait for the disk; this is also the default, unless SQLite was built otherwise."""
+    """Make every commit wait for the disk: the default, unless SQLite was built otherwise."""
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.close()
