@@ -1,5 +1,5 @@
-"""kube-controller-manager: a package per controller, each a pure decision and the writes that follow from it.
+"""kube-controller-manager: one package per controller, each with pure decisions and the writes that follow from them.
 
-Semantics of taints and selectors are in `matching/` and `proposals/`, access to the API in `client/`. Read
+Semantics of taints and selectors are in `matching/` and `proposals/`, access to the API is in `client/`. Read
 `framework/controller.py` first.
 """

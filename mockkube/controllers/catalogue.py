@@ -1,6 +1,6 @@
-"""Every controller by the name `--controllers` knows it by: what builds it, which gates it asks for, whether it runs.
+"""Catalogue of controllers: name and alias of `--controllers`, constructor, feature gates, default.
 
-Names without a builder are upstream's too: they may be named in flags, and nothing here runs for them.
+Entries without a constructor exist upstream only: flags may name them, and nothing runs for them.
 upstream 1.36: cmd/kube-controller-manager/names/controller_names.go, app/controller_descriptor.go
 """
 
@@ -43,30 +43,32 @@ from mockkube.controllers.volume.protection import ClaimProtection, VolumeProtec
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 
+# Returns all queues that run under one controller name: usually one, for some controllers several.
 Builder = Callable[[Setting], Iterable[Controller]]
-"""Makes what runs under one name: usually one controller, sometimes several queues of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One controller."""
+    """Descriptor of one controller."""
 
     name: str
     alias: str = ""
     build: Builder | None = None
+    # Feature gates that must all be enabled.
     gates: tuple[str, ...] = ()
-    """All of these must be on."""
     by_default: bool = True
     since: Version = OLDEST
 
     def runs(self, chosen: Sequence[str], capabilities: Capabilities) -> bool:
-        """Whether it runs under a choice of controllers, at a version with these gates."""
+        """Return whether the controller runs with this `--controllers` list, version and gates."""
         if capabilities.version < self.since or not all(capabilities.enabled(gate) for gate in self.gates):
             return False
         return self._chosen(chosen)
 
     def _chosen(self, chosen: Sequence[str]) -> bool:
+        """Return whether a `--controllers` list selects the controller."""
         names = {self.name, self.alias} - {""}
+        # As upstream, the first entry that names the controller decides, wherever `*` stands.
         for choice in chosen:
             if choice in names:
                 return True
@@ -76,7 +78,7 @@ class Entry:
 
 
 def one(controller: Callable[[Setting], Controller]) -> Builder:
-    """Return what builds a name under which one controller runs."""
+    """Return a constructor for a name that has a single controller."""
     return lambda setting: (controller(setting),)
 
 
@@ -151,13 +153,13 @@ CONTROLLERS: Final = (
 
 
 def unknown(chosen: Sequence[str]) -> list[str]:
-    """Return what a choice names that is no controller, in its order."""
+    """Return the entries of a `--controllers` list that name no controller."""
     names = {"*"}.union(*({entry.name, entry.alias} for entry in CONTROLLERS)) - {""}
     return [choice for choice in chosen if choice not in names and choice.removeprefix("-") not in names]
 
 
 def build(setting: Setting) -> list[Controller]:
-    """Return the controllers that run: those chosen, whose gates are on, and that are here."""
+    """Return the controllers to run: selected, with their gates enabled, and implemented here."""
     chosen, capabilities = setting.options.controllers, setting.capabilities
     return [
         controller

@@ -1,4 +1,4 @@
-"""The controller manager as a part of a cluster: caches, one worker per queue, and the recorders of events."""
+"""Controller manager: informers, one worker per queue, and the event recorders."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from mockkube.runtime.steps import Worker
 
 
 class ControllerManager:
-    """All controllers that run at one version with one set of gates. Stopped, all they remembered is gone."""
+    """All controllers of one version with one set of gates; their memory is lost when it stops."""
 
     def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
         self._caches = Caches(context.client, context.clock, owner=context.component, board=context.loops)
@@ -43,18 +43,19 @@ class ControllerManager:
             every_kind=self._every_kind,
             log=context.log,
         )
+        # Last: constructors of controllers create the informers, recorders and monitors that become workers.
         self._workers = _assemble(setting, catalogue.build(setting))
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """The caches, the controllers, what they bring along, the recorders."""
+        """Informers, controllers, monitors of all kinds (if used), event recorders."""
         return self._workers
 
     async def start(self) -> None:
-        """Do nothing: the caches list and watch in their steps."""
+        """Do nothing: informers list and watch in their steps."""
 
     async def stop(self) -> None:
-        """Close the watches."""
+        """Close all watches."""
         await self._every_kind.close()
         await self._caches.close()
 
@@ -63,15 +64,17 @@ def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worke
     working = [ControllerWorker(setting.component, controller) for controller in controllers]
     return [
         *(
+            # Controllers wait only for their own informers, so one slow list does not delay all controllers.
             Following(cache, [worker.bell for worker in working if cache in worker.controller.caches])
             for cache in setting.caches.workers
         ),
         *working,
+        # Monitors watch every served kind, which only the garbage collector and the quota controller need.
         *([setting.every_kind] if setting.every_kind.used else []),
         *setting.recorders.workers,
     ]
 
 
 def build(context: Context[Client, Capabilities], options: Options | None = None) -> ControllerManager:
-    """Return the controller manager of a component; without options those of its version."""
+    """Return the controller manager of a component, by default with the options of its version."""
     return ControllerManager(context, options or Options.of(context.capabilities.version))

@@ -1,4 +1,4 @@
-"""What a set looked like: its templates as ControllerRevisions, numbered, the newest being the present one.
+"""History of a DaemonSet or StatefulSet: its pod templates as numbered ControllerRevisions.
 
 upstream 1.36: pkg/controller/daemon/update.go (constructHistory), pkg/controller/history/controller_history.go
 """
@@ -18,12 +18,12 @@ from mockkube.controllers.pods.template_hash import template_hash
 
 
 def data_of(owner: ReadOnlyObject) -> Object:
-    """Return what is kept of a set: the patch that brings its template back."""
+    """Return the patch that restores the present template of a set; it is the data of a revision."""
     return {"spec": {"template": {"$patch": "replace", **owner["spec"]["template"]}}}
 
 
 def mark_of(revision: ReadOnlyObject) -> str:
-    """Return the hash that marks the pods of a revision."""
+    """Return the hash label of a revision, which its pods carry too."""
     mark: str = (revision["metadata"].get("labels") or {}).get(HASH_LABEL, "")
     return mark
 
@@ -32,6 +32,7 @@ def by_number(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return revisions, the oldest first."""
 
     def rank(one: ReadOnlyObject) -> tuple[int, str, str]:
+        # Ties are broken by age and name, as in upstream's byRevision.
         return one.get("revision", 0), one["metadata"].get("creationTimestamp", ""), one["metadata"]["name"]
 
     return sorted(revisions, key=rank)
@@ -39,7 +40,7 @@ def by_number(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The present revision of a set, and those before it."""
+    """Current revision of a set, and its older revisions."""
 
     current: ReadOnlyObject
     old: Sequence[ReadOnlyObject]
@@ -47,10 +48,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Keeps the revisions of the sets of one kind."""
+    """Creates, adopts, renumbers and deletes the ControllerRevisions of sets of one kind."""
 
+    # Label of a revision that holds its hash.
     label: ClassVar[str] = HASH_LABEL
-    """The label in which a revision tells its hash."""
 
     client: Client
     revisions: ListWatch
@@ -58,7 +59,7 @@ class Archive:
     api_version: str = "apps/v1"
 
     async def claimed(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
-        """Return the revisions of a set; orphans that match are adopted."""
+        """Return the revisions of a set; matching orphans are adopted."""
         selector = selector_of(owner)
         claims = Claims(self.client, "ControllerRevision", owner, self.kind, self.api_version)
         return await claims.claim(
@@ -67,7 +68,7 @@ class Archive:
         )
 
     async def open(self, owner: ReadOnlyObject) -> History:
-        """Return the history of a set, with a revision for what it is now, made if it is new."""
+        """Return the history of a set; create a revision if the present template has none."""
         data = data_of(owner)
         claimed = [await self._marked(one) for one in await self.claimed(owner)]
         same = by_number(one for one in claimed if one.get("data") == data)
@@ -76,13 +77,16 @@ class Archive:
         if not same:
             return History(await self._make(owner, data, number), old)
         current = same[-1]
+        # Equal revisions appear when an orphan is adopted; the newest is kept.
         for duplicate in same[:-1]:
             await self._delete(duplicate)
+        # A rollback to an old template: its revision becomes the newest instead of being created again.
         if current.get("revision", 0) < number:
             current = await self.client.update("ControllerRevision", {**current, "revision": number})
         return History(current, old)
 
     async def _marked(self, revision: ReadOnlyObject) -> ReadOnlyObject:
+        """Return the revision with a hash label; revisions of old versions have none."""
         if mark_of(revision):
             return revision
         metadata = revision["metadata"]
@@ -90,13 +94,13 @@ class Archive:
         return await self.client.update("ControllerRevision", {**revision, "metadata": {**metadata, "labels": labels}})
 
     def mark(self, owner: ReadOnlyObject, data: Object) -> str:
-        """Return the hash that a new revision of a set is named by."""
+        """Return the hash that names a new revision of a set."""
         return template_hash(owner["spec"]["template"], (owner.get("status") or {}).get("collisionCount", 0))
 
     async def _make(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
         metadata, template = owner["metadata"], owner["spec"]["template"]
         mark = self.mark(owner, data)
-        made: Object = {
+        revision: Object = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {
@@ -110,18 +114,19 @@ class Archive:
             "revision": number,
         }
         try:
-            return await self.client.create("ControllerRevision", made)
+            return await self.client.create("ControllerRevision", revision)
         except AlreadyExists as error:
-            return await self._existing(owner, made, error)
+            return await self._existing(owner, revision, error)
 
     async def _existing(self, owner: ReadOnlyObject, made: Object, error: ApiError) -> ReadOnlyObject:
-        """Return the revision of that name if it is this one; otherwise another name is tried next time."""
+        """Return the revision of that name if it has the same data; else count a collision and raise."""
         present = await self.client.get("ControllerRevision", key_of(made))
         if present.get("data") == made["data"]:
             return present
         fresh = await self.client.get(self.kind, key_of(owner))
         status = fresh.get("status") or {}
         collisions = (owner.get("status") or {}).get("collisionCount", 0)
+        # Another worker may have counted the collision already. The retry hashes the template with the new count.
         if status.get("collisionCount", 0) == collisions:
             changed = {**fresh, "status": {**status, "collisionCount": collisions + 1}}
             await self.client.update(self.kind, changed, subresource="status")
@@ -134,7 +139,7 @@ class Archive:
             return
 
     async def trim(self, owner: ReadOnlyObject, old: Sequence[ReadOnlyObject], live: Iterable[str]) -> None:
-        """Delete the oldest revisions beyond the history that is kept; those with pods, by their marks, stay."""
+        """Delete the oldest revisions beyond revisionHistoryLimit; those that pods use are kept."""
         surplus = len(old) - owner["spec"].get("revisionHistoryLimit", 10)
         used = set(live)
         for revision in by_number(old):

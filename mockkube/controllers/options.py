@@ -1,4 +1,4 @@
-"""What a controller manager is told by flags, with upstream's defaults.
+"""Options of the controller manager, with upstream's defaults.
 
 upstream 1.36: cmd/kube-controller-manager/app/options
 """
@@ -9,50 +9,50 @@ from typing import Final, Self
 
 from mockkube.features.versions import Version
 
+# From this version on --node-monitor-grace-period is 50 s by default instead of 40 s.
 _LONGER_GRACE: Final = Version(1, 32)
-"""From here on a node may be silent for 50 s instead of 40 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """When a node counts as lost, and how fast its pods go then."""
+    """Options of the node lifecycle controller: when nodes are lost, and how fast they are tainted."""
 
     monitor_period_seconds: float = 5.0
     monitor_grace_seconds: float = 50.0
     startup_grace_seconds: float = 60.0
+    # Nodes tainted per second in a healthy zone.
     eviction_rate: float = 0.1
-    """Nodes per second that are tainted in a zone."""
+    # Nodes tainted per second in a large zone with many lost nodes.
     secondary_eviction_rate: float = 0.01
-    """The same in a large zone of which many nodes are lost."""
     unhealthy_zone_threshold: float = 0.55
     large_cluster_size: int = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The flags of a controller manager that make a difference here."""
+    """Flags of the controller manager that have an effect here."""
 
+    # `*` enables all defaults, `foo` enables, `-foo` disables; the first entry that names a controller wins.
     controllers: Sequence[str] = ("*",)
-    """`*` for all that are on by default, `foo` on, `-foo` off; the first that names a controller counts."""
     nodes: NodeOptions = field(default_factory=NodeOptions)
+    # Sustained request rate of each controller; zero for no limit.
     requests_per_second: float = 200.0
-    """How fast each controller may ask the API server in the long run; zero: as fast as it can."""
     # differs: ten times upstream's 20 and 30, so that nobody waits for a mock; loops are as bounded as there
     requests_burst: int = 300
+    # Number of finished pods that are kept; zero keeps all.
     terminated_pods_max: int = 12500
-    """How many finished pods are kept; zero: all."""
     volume_sync_seconds: float = 15.0
+    # Name of the default storage class that the fake provisioner creates at the start; empty creates none.
     default_storage_class: str = ""
-    """The name of a default storage class of the fake provisioner, made at the start; empty: none is made."""
     quota_sync_seconds: float = 300.0
     garbage_collection: bool = True
+    # File with the certificate of the signing authority; empty signs nothing.
     signing_certificate: str = ""
-    """The file of the authority that signs certificates; empty: none are signed."""
     signing_key: str = ""
+    # Longest validity of a signed certificate.
     signing_seconds: float = 365 * 24 * 3600.0
-    """How long a certificate lasts at the most."""
 
     @classmethod
     def of(cls, version: Version) -> Self:
-        """Return the defaults of a version."""
+        """Return the default options of a version."""
         return cls(nodes=NodeOptions(monitor_grace_seconds=50.0 if version >= _LONGER_GRACE else 40.0))

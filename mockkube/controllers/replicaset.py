@@ -1,4 +1,4 @@
-"""replicaset-controller and replicationcontroller-controller: as many pods as asked for, by selector.
+"""replicaset-controller and replicationcontroller-controller: keep the wanted number of pods.
 
 upstream 1.36: pkg/controller/replicaset/replica_set.go, replica_set_utils.go
 """
@@ -30,22 +30,22 @@ from mockkube.controllers.pods.readiness import (
     seconds_to_prove,
 )
 
+# Most pods that one reconciliation creates or deletes (upstream: BurstReplicas).
 BURST_MAX: Final = 500
-"""How many pods one reconciliation creates or deletes."""
 _FAILURE: Final = "ReplicaFailure"
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a set has."""
+    """Pods of a set: the active ones, and the number of terminating ones."""
 
     active: Sequence[ReadOnlyObject]
+    # None if the gate that reports terminating replicas is disabled.
     terminating: int | None
-    """How many are on their way out; None when nobody counts them."""
 
 
 def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now: datetime) -> Object:
-    """Return the status of a set that has these pods, after an attempt that failed, if it did."""
+    """Return the status of a set with these pods; `error` is that of creating or deleting them."""
     spec, labels = owner["spec"], ((owner["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
     status: Object = {name: value for name, value in (owner.get("status") or {}).items() if name != "conditions"}
     conditions = list((owner.get("status") or {}).get("conditions") or ())
@@ -57,6 +57,7 @@ def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now
         "availableReplicas": sum(is_available(pod, least, now) for pod in counts.active),
     }
     status.update(amounts)
+    # With the gate disabled the field must go, or it would keep a stale number.
     status.pop("terminatingReplicas", None)
     if counts.terminating is not None:
         status["terminatingReplicas"] = counts.terminating
@@ -65,11 +66,13 @@ def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now
         reason = "FailedCreate" if len(counts.active) < spec.get("replicas", 1) else "FailedDelete"
         condition = {"type": _FAILURE, "status": "True", "reason": reason, "message": error.message}
         conditions.append({**condition, "lastTransitionTime": render_time(now)})
+    # A failure that is already reported keeps its first reason and time until a reconciliation succeeds.
     elif error is None:
         conditions = [one for one in conditions if one is not known]
     if conditions:
         status["conditions"] = conditions
     status["observedGeneration"] = owner["metadata"].get("generation", 0)
+    # These counts have `omitempty` in Go; writing zeros would make every status differ from the stored one.
     return {name: value for name, value in status.items() if name not in amounts or value}
 
 
@@ -79,7 +82,7 @@ def _has_labels(pod: ReadOnlyObject, labels: ReadOnlyObject) -> bool:
 
 
 class ReplicaSets(Controller):
-    """Keys are sets."""
+    """Controller of ReplicaSets; keys are ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
     queue: ClassVar[str] = "replicaset"
@@ -103,10 +106,8 @@ class ReplicaSets(Controller):
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
-        """Return which pods a set selects."""
+        """Return the label selector of a set."""
         return selector_of(owner)
-
-    # What feeds it
 
     def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
@@ -121,14 +122,13 @@ class ReplicaSets(Controller):
         self._expectations.deletion_seen(key, pod["metadata"]["uid"])
         self.keys.add(key)
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """Create or delete pods until there are as many as asked for, and tell the status."""
+        """Create or delete pods until the wanted number exists, then write the status."""
         owner = self.sets.get(key)
         if owner is None:
             self._expectations.forget(key)
             return DONE
+        # Read before pods are claimed: an event that arrives in between must not count for pods listed before it.
         due = self._expectations.satisfied(key)
         counts = await self._count(owner)
         error = None
@@ -137,6 +137,7 @@ class ReplicaSets(Controller):
         now = self.clock.now()
         status = status_of(owner, counts, error, now)
         await self._report(owner, status)
+        # The status with the failure condition is written before the key is retried.
         if error is not None:
             raise error
         least = owner["spec"].get("minReadySeconds", 0)
@@ -147,6 +148,7 @@ class ReplicaSets(Controller):
 
     async def _count(self, owner: ReadOnlyObject) -> Counts:
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
+        # Orphans of the namespace are included: matching ones are adopted before they are counted.
         near = candidates(self.pods, owner)
         claims = Claims(self.client, "Pod", owner, self.kind, self.api_version)
 
@@ -173,11 +175,15 @@ class ReplicaSets(Controller):
             try:
                 await self._hand.create(pod_from(template, owner, self.api_version, self.kind), owner)
             except ApiError as error:
+                # In a terminating namespace no retry can succeed, so it is no failure. The expectation expires by
+                # itself.
                 if not is_namespace_terminating(error):
                     raise
 
         done = await slow_start(count, create)
         if done.successes < count:
+            # Creations that failed or were skipped produce no event; without this the set would wait for them until the
+            # timeout.
             self._expectations.creation_seen(key, count - done.successes)
         return done.error
 
@@ -191,13 +197,14 @@ class ReplicaSets(Controller):
             try:
                 await self._hand.delete(key_of(pod), owner)
             except ApiError as error:
+                # A failed deletion produces no event to wait for.
                 self._expectations.deletion_seen(key, pod["metadata"]["uid"])
                 if not isinstance(error, NotFound):
                     first = first or error
         return first
 
     def _related(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
-        """Return the pods of all sets with the same controller, once each."""
+        """Return the pods of all sets with the same controller, each once."""
         uid = controller_uid(owner)
         sets = owned_by(self.sets, uid) if uid else [owner]
         related: dict[str, ReadOnlyObject] = {}
@@ -205,11 +212,12 @@ class ReplicaSets(Controller):
             selector = self.selector(one)
             for pod in self.pods.list(one["metadata"]["namespace"]):
                 if selector.matches(pod["metadata"].get("labels") or {}):
+                    # The old and new sets of one Deployment may select the same pods while labels change.
                     related.setdefault(pod["metadata"]["uid"], pod)
         return list(related.values())
 
     async def _report(self, owner: ReadOnlyObject, status: Object) -> None:
-        """Write the status if it says anything new; a conflict is met once with what is stored now."""
+        """Write the status if it changed; on a conflict retry once with the stored object."""
         if status == owner.get("status"):
             return
         try:
@@ -220,7 +228,7 @@ class ReplicaSets(Controller):
 
 
 class ReplicationControllers(ReplicaSets):
-    """The same for the older kind, whose selector is a plain set of labels."""
+    """Controller of ReplicationControllers, whose selector is a plain set of labels."""
 
     name: ClassVar[str] = "replicationcontroller-controller"
     source: ClassVar[str] = "replication-controller"
@@ -229,5 +237,5 @@ class ReplicationControllers(ReplicaSets):
     api_version: ClassVar[str] = "v1"
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
-        """Return which pods a controller selects."""
+        """Return the label selector of a ReplicationController."""
         return from_label_selector({"matchLabels": owner["spec"].get("selector") or {}})

@@ -1,4 +1,4 @@
-"""resourcequota-controller: counts what there is in a namespace into the status of its quotas.
+"""resourcequota-controller: counts the objects of a namespace into the status of its quotas.
 
 upstream 1.36: pkg/controller/resourcequota/resource_quota_controller.go
 """
@@ -21,14 +21,14 @@ _QUOTA: Final = "ResourceQuota"
 
 
 def requirements_of(quota: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the scopes of a quota, all as requirements."""
+    """Return the scopes and the scope selector of a quota as one list of requirements."""
     spec = quota["spec"]
     plain = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes", ())]
     return [*plain, *spec.get("scopeSelector", {}).get("matchExpressions", ())]
 
 
 class ResourceQuotas(Controller):
-    """Keys are quotas; all of them are counted anew every few minutes."""
+    """Controller of ResourceQuotas; keys are quotas. All are recalculated every few minutes."""
 
     name: ClassVar[str] = "resourcequota-controller"
     queue: ClassVar[str] = "resourcequota_primary"
@@ -42,15 +42,16 @@ class ResourceQuotas(Controller):
         self.keys.add(SWEEP)
 
     def synced(self) -> bool:
-        """Whether all that may be counted has been seen."""
+        """Return whether the informers of all countable kinds have synced."""
         return super().synced() and self._kinds.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once all that may be counted has been seen."""
+        """Ring the bell once the informers of all countable kinds have synced."""
         self._kinds.synced_bells.append(bell)
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
-        """Count no more what cannot be counted, until it changes."""
+        """Stop counting an object that cannot be read until it changes."""
+        # Looked up first: hiding the object removes it from the informer.
         kind = self._kinds.kind_holding(obj)
         if super().pass_over(obj, error):
             return True
@@ -65,8 +66,10 @@ class ResourceQuotas(Controller):
             self.keys.add(key_of(quota))
 
     def _object_changed(self, change: Change) -> None:
-        """Count anew what may have become less: what becomes more is counted as it is let in."""
+        """Recalculate quotas when usage may have dropped."""
         namespace = change.object["metadata"].get("namespace", "")
+        # Additions are charged by the quota admission plugin when they are admitted; only replenishment needs a
+        # recount.
         quotas = self.quotas.list(namespace) if namespace and change.type is not EventType.ADDED else ()
         if not quotas:
             return
@@ -82,12 +85,13 @@ class ResourceQuotas(Controller):
             return True
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
             return False
+        # A scope of the quota depends on it: a pod with a deadline moves from NotTerminating to Terminating.
         if kind.plural == "pods" and quota_usage.terminating(change.object) != quota_usage.terminating(change.old):
             return True
         return self._usage(kind, change.object) != self._usage(kind, change.old)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Write the limits and what is used of them, unless the status says so."""
+        """Recalculate a quota; the resync key queues all of them."""
         if key == SWEEP:
             for quota in self.quotas.list():
                 self.keys.add(key_of(quota))
@@ -98,7 +102,9 @@ class ResourceQuotas(Controller):
         return DONE
 
     async def _write(self, quota: ReadOnlyObject) -> None:
+        """Write limits and usage into the status if they differ from it."""
         hard, old = quota["spec"].get("hard", {}), quota.get("status", {})
+        # Usage of a kind that is not served at the moment keeps its last value instead of dropping to nothing.
         used = {**old.get("used", {}), **self._count(quota, hard)}
         used = {name: text for name, text in used.items() if name in hard}
         new: Object = {"hard": hard, "used": used}
@@ -111,6 +117,7 @@ class ResourceQuotas(Controller):
             names = quota_usage.tracked(kind.group, kind.plural, hard) if kind.namespaced else []
             for name in names:
                 total.setdefault(name, parse("0"))
+            # Tracked names start at zero even without objects, or a status would lack what admission compares with.
             for obj in self._counted(kind, quota) if names else ():
                 usage = self._usage(kind, obj)
                 for name in names:
@@ -119,10 +126,11 @@ class ResourceQuotas(Controller):
         return {name: str(amount) for name, amount in total.items()}
 
     def _counted(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+        """Yield the objects of a kind that match all scopes of a quota."""
         requirements, capabilities = requirements_of(quota), self.setting.capabilities
         for obj in self._hidden.visible(self._kinds.objects(kind, quota["metadata"]["namespace"])):
-            within = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
-            if all(within):
+            matches = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
+            if all(matches):
                 yield obj
 
     def _usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Amounts:
@@ -131,4 +139,5 @@ class ResourceQuotas(Controller):
 
 
 def _same(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+    # Compared as amounts: "1000m" and "1" are equal, and a write for the notation would loop.
     return one.keys() == other.keys() and all(parse(text) == parse(other[name]) for name, text in one.items())

@@ -1,4 +1,4 @@
-"""clusterrole-aggregation-controller: fills cluster roles that are made of others.
+"""clusterrole-aggregation-controller: fills ClusterRoles that aggregate the rules of others.
 
 upstream 1.36: pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
 """
@@ -16,7 +16,7 @@ _ROLE: Final = "ClusterRole"
 
 
 class RoleAggregation(Controller):
-    """Keys are cluster roles with a rule of aggregation; a change of any role concerns all of them."""
+    """Controller of ClusterRoles with an aggregation rule; a change of any role queues all of them."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"
     queue: ClassVar[str] = "ClusterRoleAggregator"
@@ -37,16 +37,18 @@ class RoleAggregation(Controller):
             return DONE
         rules: list[ReadOnlyObject] = []
         for part in self._parts(role):
+            # Duplicates are left out, as upstream; the order of roles and rules decides the order of the result.
             rules += [rule for rule in part.get("rules") or () if rule not in rules]
         if rules != list(role.get("rules") or ()):
             await self.client.patch(_ROLE, key, {"rules": rules}, media=PatchType.MERGE)
         return DONE
 
     def _parts(self, role: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-        """Return the roles a role is made of: selector by selector, in the order of their names."""
+        """Yield the roles to aggregate: selector by selector, each in the order of names."""
         roles = sorted(self.roles.list(), key=lambda one: one["metadata"]["name"])
         for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
             compiled = labels.from_label_selector(selector)
             for one in roles:
+                # A role that matched its own selector would add its old rules to the new ones for ever.
                 if one is not role and compiled.matches(one["metadata"].get("labels", {})):
                     yield one

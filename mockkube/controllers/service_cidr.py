@@ -1,4 +1,4 @@
-"""service-cidr-controller: says that ranges of service addresses are ready, and keeps those that are still needed.
+"""service-cidr-controller: sets condition Ready of ServiceCIDRs, and keeps those in use by a finalizer.
 
 upstream 1.36: pkg/controller/servicecidrs/servicecidrs_controller.go
 """
@@ -17,8 +17,8 @@ from mockkube.controllers.framework.controller import DONE, Again, Controller, O
 from mockkube.controllers.framework.controller_ref_manager import terminating
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
+# A range without addresses is kept this long, so that allocators notice its deletion before it is gone.
 GRACE: Final = timedelta(seconds=10)
-"""How long a range stays although nothing needs it: whoever allocates is to notice that it goes."""
 _KIND: Final = "ServiceCIDR"
 _ADDRESS: Final = "IPAddress"
 _MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
@@ -29,18 +29,18 @@ _BLOCKED: Final = (
 
 
 def networks(cidr: ReadOnlyObject) -> list[Network]:
-    """Return the ranges of a ServiceCIDR."""
+    """Return the networks of a ServiceCIDR."""
     found = (parse_cidr(text) for text in cidr["spec"].get("cidrs") or ())
     return [network for network in found if network is not None]
 
 
 def managed(address: ReadOnlyObject) -> bool:
-    """Whether an address was allocated for a service."""
+    """Return whether an IPAddress was allocated for a service."""
     return (address["metadata"].get("labels") or {}).get(_MANAGED_BY) == _ALLOCATOR
 
 
 class ServiceCIDRs(Controller):
-    """Keys are ServiceCIDRs."""
+    """Controller of ServiceCIDRs; keys are ServiceCIDRs."""
 
     name: ClassVar[str] = "service-cidr-controller"
     queue: ClassVar[str] = "ipaddresses"
@@ -54,12 +54,14 @@ class ServiceCIDRs(Controller):
     def _range_changed(self, change: Change) -> None:
         self.keys.add(key_of(change.object))
         if change.type is EventType.ADDED:
+            # A new range can contain addresses that so far blocked the deletion of an overlapping one.
             own = networks(change.object)
             for other in self.ranges.list():
                 if any(_overlap(one, another) for one in own for another in networks(other)):
                     self.keys.add(key_of(other))
 
     def _address_changed(self, change: Change) -> None:
+        # The name of an IPAddress is the address and its label never matters again, so updates change nothing.
         if change.type is not EventType.MODIFIED and managed(change.object):
             for one in self._containing(change.object):
                 self.keys.add(key_of(one))
@@ -70,7 +72,7 @@ class ServiceCIDRs(Controller):
             yield from (one for one in self.ranges.list() if any(ip in network for network in networks(one)))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Keep a range with a finalizer, say that it is ready, or let it go once nothing needs it."""
+        """Add finalizer and condition, or remove the finalizer once no address needs the range."""
         cidr = self.ranges.get(key)
         if cidr is None:
             return DONE
@@ -99,9 +101,10 @@ class ServiceCIDRs(Controller):
         return DONE
 
     def _free(self, cidr: ReadOnlyObject) -> bool:
-        """Whether each address in a range is in another one, too."""
+        """Return whether every address in a range is also in another range."""
         name, own = cidr["metadata"]["name"], networks(cidr)
         others = [net for one in self.ranges.list() if one["metadata"]["name"] != name for net in networks(one)]
+        # A range that lies in others needs no look at the addresses, of which there may be many.
         if all(any(_within(network, other) for other in others) for network in own):
             return True
         for address in self.addresses.list():
@@ -111,14 +114,14 @@ class ServiceCIDRs(Controller):
         return True
 
     async def _say(self, cidr: ReadOnlyObject, condition: Object) -> None:
-        """Write a condition, unless it is there."""
-        told = (cidr.get("status") or {}).get("conditions") or ()
-        present: ReadOnlyObject = next((one for one in told if one["type"] == condition["type"]), {})
+        """Write a condition if it differs from the present one."""
+        conditions = (cidr.get("status") or {}).get("conditions") or ()
+        present: ReadOnlyObject = next((one for one in conditions if one["type"] == condition["type"]), {})
         if all(present.get(field, "") == condition.get(field, "") for field in ("status", "reason", "message")):
             return
-        said = {"reason": "", **condition, "lastTransitionTime": render_time(self.clock.now())}
+        new = {"reason": "", **condition, "lastTransitionTime": render_time(self.clock.now())}
         # differs: upstream applies it, so that managedFields say Apply
-        await self.client.patch(_KIND, key_of(cidr), {"status": {"conditions": [said]}}, subresource="status")
+        await self.client.patch(_KIND, key_of(cidr), {"status": {"conditions": [new]}}, subresource="status")
 
 
 def _overlap(one: Network, other: Network) -> bool:
@@ -126,6 +129,7 @@ def _overlap(one: Network, other: Network) -> bool:
 
 
 def _within(one: Network, other: Network) -> bool:
+    # `subnet_of` raises for networks of different IP versions.
     if one.version == 4 and other.version == 4:
         return one.subnet_of(other)
     return one.version == 6 and other.version == 6 and one.subnet_of(other)

@@ -1,4 +1,4 @@
-"""ttl-after-finished-controller: deletes finished jobs once they were kept for as long as they asked for.
+"""ttl-after-finished-controller: deletes finished jobs after their ttlSecondsAfterFinished.
 
 upstream 1.36: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 """
@@ -18,7 +18,7 @@ from mockkube.controllers.framework.controller_ref_manager import terminating
 
 
 def finished_at(job: ReadOnlyObject) -> datetime | None:
-    """Return when a job came to its end; None while it runs. ApiError for an end without a time."""
+    """Return when a job finished; None while it runs. ApiError for a condition without time."""
     for condition in job.get("status", {}).get("conditions", ()):
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             if not condition.get("lastTransitionTime"):
@@ -28,7 +28,7 @@ def finished_at(job: ReadOnlyObject) -> datetime | None:
 
 
 def expires_at(job: ReadOnlyObject) -> datetime | None:
-    """Return when a job may go; None while it runs, when nobody asked, or when it goes already."""
+    """Return when a job expires; None if it runs, has no TTL or is being deleted."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     if seconds is None or terminating(job) or (end := finished_at(job)) is None:
         return None
@@ -36,7 +36,7 @@ def expires_at(job: ReadOnlyObject) -> datetime | None:
 
 
 class TTLAfterFinished(Controller):
-    """Keys are jobs."""
+    """Controller of jobs with a TTL; keys are jobs."""
 
     name: ClassVar[str] = "ttl-after-finished-controller"
     queue: ClassVar[str] = "ttl_jobs_to_delete"
@@ -56,13 +56,14 @@ class TTLAfterFinished(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Delete the job when it is time, as the server has it by then."""
+        """Delete the job if it has expired, else come back when it does."""
         job = self.jobs.get(key)
         if job is None:
             return DONE
         if (left := self._seconds_left(job)) is None or left > 0:
             return DONE if left is None else Again(after=left)
         try:
+            # Upstream checks again on the stored object: the TTL may have been raised since the cached one.
             job = await self.client.get("Job", key)
             if (left := self._seconds_left(job)) is None or left > 0:
                 return DONE if left is None else Again(after=left)
@@ -71,6 +72,7 @@ class TTLAfterFinished(Controller):
             )
         except NotFound:
             return DONE
+        # `left` is negative by the time that passed since the job expired.
         self._duration.observe(-left)
         return DONE
 

@@ -1,4 +1,4 @@
-"""certificatesigningrequest-approving-controller: approves what kubelets ask for, if they may.
+"""certificatesigningrequest-approving-controller: approves requests of kubelets that are authorized.
 
 upstream 1.36: pkg/controller/certificates/approver/sarapprove.go
 """
@@ -15,15 +15,15 @@ from mockkube.controllers.framework.controller import DONE, Again, Controller, O
 from mockkube.runtime.rate_limits import RateLimiter
 
 _KIND: Final = "CertificateSigningRequest"
+# Message of the approval, by the subresource that the requester must be allowed to create.
 _WORDS: Final = {
     "selfnodeclient": "Auto approving self kubelet client certificate after SubjectAccessReview.",
     "nodeclient": "Auto approving kubelet client certificate after SubjectAccessReview.",
 }
-"""What is said of what was approved, by the subresource that whoever asks must be allowed to create."""
 
 
 class Approving(Controller):
-    """Keys are requests."""
+    """Approver of kubelet client certificates; keys are CertificateSigningRequests."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
     queue: ClassVar[str] = "certificate"
@@ -33,11 +33,11 @@ class Approving(Controller):
         self.requests = self.follow(_KIND)
 
     def limits(self) -> RateLimiter:
-        """Return how long a key that failed waits."""
+        """Return the rate limiter for failed keys."""
         return limits(self.clock)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Approve a request of a kubelet that may make it; ask again later where one may not."""
+        """Approve a kubelet's request if the requester is authorized; retry one that is not."""
         csr = self.requests.get(key)
         if csr is None or requests.issued(csr) or requests.decided(csr):
             return DONE
@@ -45,18 +45,25 @@ class Approving(Controller):
         for permission in _permissions(csr):
             tried = True
             if await self._may(csr["spec"], permission):
-                said = {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": _WORDS[permission]}
-                status = {**(csr.get("status") or {}), "conditions": [*requests.conditions(csr), said]}
+                entry = {
+                    "type": "Approved",
+                    "status": "True",
+                    "reason": "AutoApproved",
+                    "message": _WORDS[permission],
+                }
+                status = {**(csr.get("status") or {}), "conditions": [*requests.conditions(csr), entry]}
                 await self.client.update(_KIND, {**csr, "status": status}, subresource="approval")
                 return DONE
+        # The requester may be granted the permission later; requests that the controller does not recognize are left
+        # alone.
         return Again() if tried else DONE
 
     async def _may(self, spec: ReadOnlyObject, permission: str) -> bool:
-        asked = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
+        resource = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
         question: Object = {
             "user": spec.get("username", ""),
             "groups": list(spec.get("groups") or ()),
-            "resourceAttributes": {**asked, "subresource": permission, "version": "*"},
+            "resourceAttributes": {**resource, "subresource": permission, "version": "*"},
         }
         question |= {name: spec[name] for name in ("uid", "extra") if spec.get(name)}
         answer = await self.client.create("SubjectAccessReview", {"metadata": {}, "spec": question})
@@ -64,7 +71,7 @@ class Approving(Controller):
 
 
 def _permissions(csr: ReadOnlyObject) -> Iterator[str]:
-    """What whoever asks must be allowed to do, any of it; nothing where it is no request of a kubelet."""
+    """Yield the permissions of which the requester needs one; none if it is no kubelet's request."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
         common_name,
         parse_request,

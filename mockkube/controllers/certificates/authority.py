@@ -1,4 +1,4 @@
-"""The authority that signs certificates: a certificate and a key in files, read when the first is asked for."""
+"""Certificate authority: signs requests with a certificate and key from files, loaded on first use."""
 
 # upstream 1.36: pkg/controller/certificates/authority
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
 BACKDATE: Final = timedelta(minutes=5)
+# A certificate with a shorter validity is not shortened by the backdating of its start.
 SHORT: Final = timedelta(hours=8)
-"""What lasts less than this ends as late as it was asked for, although it began earlier."""
 LEAST: Final = timedelta(minutes=10)
 
 _KEY_USAGES: Final = {
@@ -46,35 +46,36 @@ _EXTENDED_USAGES: Final = {
     "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
+# Country, organization, unit, locality, province, street, postal code, common name, serial number.
 _PARTS: Final = {f"2.5.4.{part}": place for place, part in enumerate((6, 10, 11, 7, 8, 9, 17, 3, 5))}
-"""Country, organization, unit, locality, province, street, postal code, common name, serial number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is asked for beside the request itself."""
+    """Usages and validity of a certificate to sign."""
 
     usages: Sequence[str]
     lasts: timedelta
 
 
 def duration(asked: int | None, longest: timedelta) -> timedelta:
-    """Return how long a certificate lasts that is asked for so many seconds."""
+    """Return the validity of a certificate for the requested seconds, within the bounds."""
     return longest if asked is None else max(min(timedelta(seconds=asked), longest), min(LEAST, longest))
 
 
 class Authority:
-    """Signs with what two files hold."""
+    """Certificate authority from two files."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = certificate, key
 
     def sign(self, request: "x509.CertificateSigningRequest", order: Order, now: datetime) -> bytes:
-        """Return a certificate for the request, in PEM; ApiError if that cannot be."""
+        """Return the signed certificate in PEM; ApiError if it cannot be signed."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import Encoding
 
         authority = self._certificate
+        # A certificate must not outlive the one that signs it.
         until = min(
             now + order.lasts - (BACKDATE if order.lasts >= SHORT else timedelta()), authority.not_valid_after_utc
         )
@@ -103,6 +104,7 @@ class Authority:
         if extended:
             oids = [x509.ObjectIdentifier(oid) for oid in extended]
             found.append((x509.ExtendedKeyUsage(oids), False))
+        # Requested extensions other than the alternative names are ignored: a request could ask to be a CA.
         found.append((x509.BasicConstraints(ca=False, path_length=None), True))
         public = self._key.public_key()
         found.append((x509.AuthorityKeyIdentifier.from_issuer_public_key(public), False))
@@ -128,7 +130,7 @@ class Authority:
 
     @property
     def _digest(self) -> Any:
-        """What is signed of a certificate; keys of Edwards curves choose for themselves."""
+        """Hash algorithm of signatures; None for Edwards curves, which define their own."""
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
@@ -137,7 +139,7 @@ class Authority:
 
 
 def _ordered(subject: "x509.Name") -> "x509.Name":
-    """The parts of a name in the order in which Go writes them."""
+    """Return a name with its attributes in the order of Go's pkix.Name."""
     from cryptography import x509
 
     return x509.Name(sorted(subject, key=lambda part: _PARTS.get(part.oid.dotted_string, len(_PARTS))))
@@ -150,7 +152,8 @@ def _key_usage(usages: Sequence[str]) -> "x509.KeyUsage | None":
     if not wanted:
         return None
     if "key_agreement" not in wanted:
-        wanted -= {"encipher_only", "decipher_only"}  # they say nothing without it, and cannot be written
+        # Without key agreement these two mean nothing, and the cryptography package refuses to encode them.
+        wanted -= {"encipher_only", "decipher_only"}
     return x509.KeyUsage(**{name: name in wanted for name in _KEY_USAGES.values()})
 
 

@@ -1,4 +1,4 @@
-"""certificatesigningrequest-cleaner-controller: deletes old requests for certificates, looking at them once an hour.
+"""certificatesigningrequest-cleaner-controller: deletes old CertificateSigningRequests, hourly.
 
 upstream 1.36: pkg/controller/certificates/cleaner/cleaner.go
 """
@@ -16,22 +16,24 @@ _KIND: Final = "CertificateSigningRequest"
 
 
 def first_look_past(started: datetime, moment: datetime) -> datetime:
-    """Return the first of the looks, one each hour since the start, at which a moment has passed."""
+    """Return the first hourly check since the start at which a moment has passed."""
     return max(started, started + ((moment - started) // PERIOD + 1) * PERIOD)
 
 
 class Cleaner(Controller):
-    """Keys are requests."""
+    """Cleaner of CertificateSigningRequests; keys are requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
+        # Upstream polls all requests once an hour. A key per request needs no step in between, but ends at the same
+        # hours.
         self._started = self.clock.now()
         self.requests = self.follow(_KIND)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Delete a request when it is looked at and was kept long enough."""
+        """Delete a request at the first check after its retention, else come back then."""
         csr = self.requests.get(key)
         until = None if csr is None else kept_until(csr)
         if until is None:

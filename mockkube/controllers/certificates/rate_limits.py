@@ -1,4 +1,4 @@
-"""How long requests for certificates wait that could not be seen to."""
+"""Rate limiter for failed CertificateSigningRequests."""
 
 # upstream 1.36: pkg/controller/certificates/certificate_controller.go
 from typing import Final
@@ -10,5 +10,5 @@ _FIRST_SECONDS: Final = 0.2
 
 
 def limits(clock: Clock) -> RateLimiter:
-    """Return how long a request that failed waits."""
+    """Return the rate limiter for failed requests."""
     return Longest(ItemExponentialFailure(_FIRST_SECONDS), TokenBucket(clock))

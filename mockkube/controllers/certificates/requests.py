@@ -1,4 +1,4 @@
-"""Requests for certificates: how they stand, what each signer asks of them, and until when they are kept."""
+"""CertificateSigningRequests: state, rules of the built-in signers, retention."""
 
 # upstream 1.36: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer, .../cleaner
 from collections.abc import Iterator, Sequence
@@ -25,33 +25,33 @@ _KEPT_PENDING: Final = timedelta(hours=24)
 
 
 def conditions(csr: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return what was decided about a request."""
+    """Return the conditions of a request."""
     found: Sequence[ReadOnlyObject] = (csr.get("status") or {}).get("conditions") or ()
     return found
 
 
 def decided(csr: ReadOnlyObject) -> bool:
-    """Whether it was approved or denied."""
+    """Return whether a request was approved or denied."""
     return any(one["type"] in ("Approved", "Denied") for one in conditions(csr))
 
 
 def approved(csr: ReadOnlyObject) -> bool:
-    """Whether it was approved, and not denied."""
+    """Return whether a request was approved and not denied."""
     return {"Approved"} == {one["type"] for one in conditions(csr)} & {"Approved", "Denied"}
 
 
 def failed(csr: ReadOnlyObject) -> bool:
-    """Whether its signer has given it up."""
+    """Return whether the signer failed on a request."""
     return any(one["type"] == "Failed" and one.get("status", "True") == "True" for one in conditions(csr))
 
 
 def issued(csr: ReadOnlyObject) -> bool:
-    """Whether it has its certificate."""
+    """Return whether a request has its certificate."""
     return bool((csr.get("status") or {}).get("certificate"))
 
 
 def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
-    """Return why a signer of Kubernetes' own does not sign a request; None if it does."""
+    """Return why a built-in signer rejects a request; None if it signs it."""
     match signer:
         case "kubernetes.io/kubelet-serving":
             return _serving_complaint(request, usages)
@@ -64,7 +64,7 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
 
 
 def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
-    """Return what keeps a request from being that of a kubelet for itself."""
+    """Return why a request is not a kubelet's request for its own client certificate."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
         common_name,
         organizations,
@@ -100,7 +100,8 @@ def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[st
 
 
 def _usage_complaint(usages: Sequence[str], needed: Sequence[str]) -> str | None:
-    """Judge usages; one for keys of a kind that cannot encipher may be missing."""
+    """Return why the usages are not those needed; "key encipherment" is optional."""
+    # Keys on elliptic curves cannot encipher, so clients leave this usage out for them.
     if {*usages} | {"key encipherment"} == {*needed}:
         return None
     return f"usages did not match [{' '.join(needed)}]"
@@ -114,7 +115,7 @@ def _client_complaint(usages: Sequence[str]) -> str | None:
 
 
 def alternative_names(request: "CertificateSigningRequest") -> dict[str, list[str]]:
-    """Return the further names a request asks for, by kind."""
+    """Return the subject alternative names of a request, by kind."""
     from cryptography import x509
 
     kinds: dict[type[x509.GeneralName], str] = {
@@ -135,7 +136,7 @@ def alternative_names(request: "CertificateSigningRequest") -> dict[str, list[st
 
 
 def kept_until(csr: ReadOnlyObject) -> datetime | None:
-    """Return until when a request is kept; None if nothing says so."""
+    """Return when a request may be deleted; None if never."""
     return min(_ends(csr), default=None)
 
 
@@ -144,6 +145,7 @@ def _ends(csr: ReadOnlyObject) -> Iterator[datetime]:
     if not decisions:
         yield parse_time(csr["metadata"]["creationTimestamp"]) + _KEPT_PENDING
     for one in decisions:
+        # Without a time the age of the decision is unknown, so upstream never deletes for it.
         if not (at := one.get("lastUpdateTime")):
             continue
         if one["type"] in ("Denied", "Failed"):
@@ -155,7 +157,7 @@ def _ends(csr: ReadOnlyObject) -> Iterator[datetime]:
 
 
 def _expiry(certificate: str) -> Iterator[datetime]:
-    """When an issued certificate ends, if it can be read."""
+    """Yield the end of an issued certificate, if it can be parsed."""
     from base64 import b64decode
 
     from cryptography import x509

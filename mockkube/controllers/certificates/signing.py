@@ -1,4 +1,4 @@
-"""certificatesigningrequest-signing-controller: signs what was approved for the signers of Kubernetes' own.
+"""certificatesigningrequest-signing-controller: signs approved requests for the built-in signers.
 
 upstream 1.36: pkg/controller/certificates/signer/signer.go
 """
@@ -29,9 +29,10 @@ _KIND: Final = "CertificateSigningRequest"
 
 
 class Signing(Controller):
-    """Keys are requests."""
+    """Controller that signs approved requests; keys are CertificateSigningRequests."""
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
+    # differs: upstream runs one controller per signer, each with a queue of this name; here one serves all.
     queue: ClassVar[str] = "certificate"
 
     def __init__(self, setting: Setting, authority: Authority) -> None:
@@ -41,11 +42,11 @@ class Signing(Controller):
         self._longest = timedelta(seconds=setting.options.signing_seconds)
 
     def limits(self) -> RateLimiter:
-        """Return how long a key that failed waits."""
+        """Return the rate limiter for failed keys."""
         return limits(self.clock)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Sign a request that was approved, or say that its signer does not."""
+        """Sign an approved request, or set condition Failed if its signer rejects it."""
         csr = self.requests.get(key)
         if csr is None or requests.issued(csr) or csr["spec"]["signerName"] not in SIGNERS:
             return DONE
@@ -63,18 +64,18 @@ class Signing(Controller):
             request = parse_request(spec["request"])
         except ValueError as error:
             raise ApiError(f'unable to parse csr "{csr["metadata"]["name"]}": {error}') from error
-        why = requests.complaint(spec["signerName"], request, spec["usages"])
-        if why is not None:
-            failure = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": why}
-            told = [*requests.conditions(csr), {**failure, "lastUpdateTime": render_time(self.clock.now())}]
-            return {**csr, "status": {**status, "conditions": told}}
+        rejection = requests.complaint(spec["signerName"], request, spec["usages"])
+        if rejection is not None:
+            failure = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": rejection}
+            conditions = [*requests.conditions(csr), {**failure, "lastUpdateTime": render_time(self.clock.now())}]
+            return {**csr, "status": {**status, "conditions": conditions}}
         order = Order(spec["usages"], duration(spec.get("expirationSeconds"), self._longest))
         signed = self._authority.sign(request, order, self.clock.now())
         return {**csr, "status": {**status, "certificate": base64.b64encode(signed).decode()}}
 
 
 def build(setting: Setting) -> Sequence[Controller]:
-    """Return the controller, if there is something to sign with."""
+    """Return the controller if a signing certificate and key are configured."""
     options = setting.options
     if not options.signing_certificate or not options.signing_key:
         return ()

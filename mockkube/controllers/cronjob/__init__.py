@@ -1,1 +1,1 @@
-"""cronjob-controller."""
+"""cronjob-controller. Read `cronjob.py` first."""

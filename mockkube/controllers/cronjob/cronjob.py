@@ -1,4 +1,4 @@
-"""cronjob-controller: jobs at certain times.
+"""cronjob-controller: creates jobs on a schedule.
 
 upstream 1.36: pkg/controller/cronjob
 """
@@ -38,12 +38,13 @@ _TOO_MANY: Final = "too many missed start times. Set or decrease .spec.startingD
 
 
 def job_name(cron_job: ReadOnlyObject, moment: datetime) -> str:
-    """Return the name of the job of a moment: it tells the minute."""
+    """Return the name of the job for a scheduled time, which contains the minute."""
+    # The name makes creation idempotent: a second attempt for the same time ends in AlreadyExists.
     return f"{cron_job['metadata']['name']}-{int(moment.timestamp()) // 60}"
 
 
 def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
-    """Return the job of a moment."""
+    """Return the job for a scheduled time."""
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
     given = template.get("metadata") or {}
     local = moment.astimezone(zone_of(cron_job["spec"].get("timeZone", "")))
@@ -63,7 +64,7 @@ def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
 
 
 def schedule_text(cron_job: ReadOnlyObject) -> str:
-    """Return the schedule with its time zone, if that is one."""
+    """Return the schedule, with its time zone in front if that is valid."""
     spec = cron_job["spec"]
     zone, text = spec.get("timeZone"), spec.get("schedule", "")
     if "TZ" in text or zone is None or not is_time_zone(zone):
@@ -73,7 +74,7 @@ def schedule_text(cron_job: ReadOnlyObject) -> str:
 
 @dataclass(slots=True)
 class Look:
-    """One look at a cron job, and the status that comes of it."""
+    """One reconciliation of a cron job, with the status that results from it."""
 
     cron_job: ReadOnlyObject
     jobs: list[ReadOnlyObject]
@@ -82,21 +83,21 @@ class Look:
 
     @property
     def active(self) -> list[Object]:
-        """The references to jobs that were started and not seen to end."""
+        """References to jobs that were started and have not been observed to finish."""
         references: list[Object] = self.status.setdefault("active", [])
         return references
 
     def is_active(self, uid: str) -> bool:
-        """Whether a job is among those."""
+        """Return whether a job is in the active list."""
         return any(reference.get("uid") == uid for reference in self.active)
 
     def drop(self, uid: str) -> None:
-        """Take a job out of those."""
+        """Remove a job from the active list."""
         self.status["active"] = [reference for reference in self.active if reference.get("uid") != uid]
         self.changed = True
 
     def succeeded_at(self, moment: str) -> None:
-        """Note when a job succeeded, if none did later."""
+        """Record when a job succeeded, unless a later success is known."""
         last = self.status.get("lastSuccessfulTime")
         if last is None or parse_time(moment) > parse_time(last):
             self.status["lastSuccessfulTime"] = moment
@@ -104,7 +105,7 @@ class Look:
 
 
 class CronJobs(Controller):
-    """Keys are cron jobs."""
+    """Controller of CronJobs; keys are CronJobs."""
 
     name: ClassVar[str] = "cronjob-controller"
     queue: ClassVar[str] = "cronjob"
@@ -121,13 +122,13 @@ class CronJobs(Controller):
             registry=setting.metrics,
         )
 
-    # What feeds it
-
     def _changed(self, change: Change) -> None:
         cron_job, key = change.object, key_of(change.object)
         if change.type is not EventType.MODIFIED or change.old is None or _same_times(cron_job, change.old):
             self.keys.add(key)
             return
+        # As upstream, a new schedule is applied at its next time instead of being checked for times missed under the
+        # old one.
         try:
             schedule = read_schedule(schedule_text(cron_job))
         except Unreadable:
@@ -137,14 +138,13 @@ class CronJobs(Controller):
         self.keys.add_after(key, seconds_to_next(cron_job, schedule, self.clock.now()))
 
     def _job_changed(self, change: Change) -> None:
+        # A job that changed its controller concerns both.
         for job in (change.object, change.old):
             if job is not None and (cron_job := owner_in(self.cron_jobs, KIND, job)) is not None:
                 self.keys.add(key_of(cron_job))
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """Tidy up, see how jobs have ended, and start one if its time has come."""
+        """Clean up finished jobs, update the active list, and start a job if one is due."""
         cron_job = self.cron_jobs.get(key)
         if cron_job is None:
             return DONE
@@ -156,6 +156,7 @@ class CronJobs(Controller):
             seconds = await self._sync(look)
         except ApiError as failure:
             error = failure
+        # Written even after an error: jobs that were started or deleted before it must be recorded.
         if look.changed:
             await self.client.update(KIND, {**look.cron_job, "status": look.status}, subresource="status")
         if error is not None:
@@ -163,7 +164,7 @@ class CronJobs(Controller):
         return DONE if seconds is None else Again(after=seconds)
 
     async def _tidy(self, look: Look) -> None:
-        """Delete the oldest jobs of those that have ended, beyond what is kept of either kind."""
+        """Delete the oldest finished jobs beyond the history limits."""
         for end, limit in _LIMITS:
             most = look.cron_job["spec"].get(limit)
             ended = sorted((job for job in look.jobs if end_of(job) == end), key=_age)
@@ -181,7 +182,7 @@ class CronJobs(Controller):
         return True
 
     async def _sync(self, look: Look) -> float | None:
-        """Return when to look again; None when that is nobody's wish."""
+        """Return how long until the next start; None if there is nothing to wait for."""
         await self._see_ends(look)
         await self._see_losses(look)
         cron_job, now = look.cron_job, self.clock.now()
@@ -203,6 +204,7 @@ class CronJobs(Controller):
         for job in look.jobs:
             uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], end_of(job)
             if not end and not look.is_active(uid):
+                # The informer may lag behind the status that the last reconciliation wrote, so the stored one decides.
                 fresh = await self.client.get(KIND, key_of(look.cron_job))
                 listed = (fresh.get("status") or {}).get("active") or ()
                 if any(reference.get("uid") == uid for reference in listed):
@@ -219,7 +221,7 @@ class CronJobs(Controller):
                     look.succeeded_at(moment)
 
     async def _see_losses(self, look: Look) -> None:
-        """Forget active jobs that are gone; the server is asked, for the cache may be behind."""
+        """Remove jobs that no longer exist from the active list; the server is asked, not the informer."""
         present = {job["metadata"]["uid"] for job in look.jobs}
         for reference in [one for one in look.active if one.get("uid") not in present]:
             try:
@@ -244,8 +246,8 @@ class CronJobs(Controller):
         try:
             return read_schedule(schedule_text(cron_job))
         except Unreadable as complaint:
-            told = f"unparseable schedule: {quoted(text)} : {complaint}"
-            self.events.record(cron_job, WARNING, "UnparseableSchedule", told)
+            message = f"unparseable schedule: {quoted(text)} : {complaint}"
+            self.events.record(cron_job, WARNING, "UnparseableSchedule", message)
             return None
 
     def _missed(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
@@ -260,14 +262,15 @@ class CronJobs(Controller):
         return behind
 
     async def _started(self, look: Look, moment: datetime, now: datetime) -> bool:
-        """Start the job of a moment unless something speaks against it; return whether to look again at the next."""
+        """Start the job for a time unless it is too late or not allowed; return whether to requeue."""
         cron_job, spec = look.cron_job, look.cron_job["spec"]
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and moment + timedelta(seconds=deadline) < now:
-            told = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
-            text = f"Missed scheduled time to start a job: {told}"
+            scheduled = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
+            text = f"Missed scheduled time to start a job: {scheduled}"
             self.events.record(cron_job, WARNING, "MissSchedule", text)
             return True
+        # The informer may show the cron job as it was before the last start.
         if self._is_seen_to(look, moment):
             return True
         if spec.get("concurrencyPolicy") == "Forbid" and look.active:
@@ -295,6 +298,7 @@ class CronJobs(Controller):
         for reference in list(look.active):
             key = Key(reference.get("namespace", ""), reference["name"])
             try:
+                # Read from the server: a job that was started just now may be missing in the informer.
                 job = await self.client.get("Job", key)
             except ApiError as error:
                 self.events.record(look.cron_job, WARNING, "FailedGet", f"Get job: {error.message}")
@@ -303,12 +307,13 @@ class CronJobs(Controller):
                 raise ApiError(f"could not replace job {key}")
 
     async def _create(self, look: Look, moment: datetime) -> ReadOnlyObject | None:
-        """Return the job of a moment, made now or not written down before; None when it is somebody else's affair."""
+        """Return the job for a time, created or found; None if it is recorded or owned by another."""
         cron_job, wanted = look.cron_job, new_job(look.cron_job, moment)
         try:
             job = await self.client.create("Job", wanted)
         except AlreadyExists:
             job = await self.client.get("Job", key_of(wanted))
+            # An own job that is not in the active list was created before a status update that failed: it is added now.
             own = controller_ref_manager.controller_uid(job) == cron_job["metadata"]["uid"]
             return job if own and not look.is_active(job["metadata"]["uid"]) else None
         except ApiError as error:

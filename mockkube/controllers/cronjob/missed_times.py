@@ -1,4 +1,4 @@
-"""Which of its moments a cron job has missed, and when the next one comes.
+"""Missed schedule times of a cron job, and the time until the next one.
 
 upstream 1.36: pkg/controller/cronjob/utils.go
 """
@@ -11,33 +11,33 @@ from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.cronjob.schedule import Schedule
 
+# Delay after each scheduled time, as upstream: clocks of API server and controller may differ slightly.
 DELAY_SECONDS: Final = 0.1
-"""How late the controller looks, lest clocks differ a little."""
 _MANY: Final = 100
 
 
 class Senseless(ValueError):
-    """A schedule that can be read and never strikes."""
+    """A schedule that can be parsed but never fires twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The moments since the last one that was seen to."""
+    """Scheduled times since the last one that was started."""
 
     since: datetime
+    # The most recent of them that is not in the future.
     latest: datetime | None = None
-    """The last of them up to now."""
+    # Approximate number of them; stays zero while there is only one, as upstream.
     count: int = 0
-    """About how many there were, from the second on: of one alone nobody speaks."""
 
     @property
     def too_many(self) -> bool:
-        """Whether something must have gone wrong for long."""
+        """Whether so many starts were missed that a warning is due."""
         return self.count > _MANY
 
 
 def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> Missed:
-    """Return what a cron job has missed; with `in_time`, only what may still be started. Raises Senseless."""
+    """Return the missed times; with `in_time` only those within the starting deadline. Raises Senseless."""
     last = (cron_job.get("status") or {}).get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"]
     since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
@@ -51,7 +51,8 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
         return Missed(since)
     if now < second:
         return Missed(since, first)
-    # moments are taken to be as far apart as the first two, to begin the search for the last not far from it
+    # Estimate the number of missed times from the distance of the first two, to start the search for the latest close
+    # to it. Iterating from the first would take minutes for a controller that was down for months.
     apart = round((second - first).total_seconds())
     count = int((now - first).total_seconds()) // apart + 1
     moment = schedule.next(first + timedelta(seconds=(count - 2) * apart))
@@ -62,7 +63,7 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
 
 
 def seconds_to_next(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> float:
-    """Return when to look again: a little after the moment that follows the last one."""
+    """Return how long until shortly after the next scheduled time."""
     try:
         behind = missed(cron_job, schedule, now, in_time=False)
     except Senseless:

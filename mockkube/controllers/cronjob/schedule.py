@@ -1,4 +1,4 @@
-"""When a cron schedule strikes: the moments that its fields name, in its time zone.
+"""Cron schedules: parsing, and the next time at which one fires in its time zone.
 
 upstream 1.36: vendor/github.com/robfig/cron/v3
 """
@@ -12,8 +12,8 @@ from mockkube_cel.golang.gotime import parse_duration
 
 from mockkube.api.kinds.batch.cron_schedule import schedule_complaint
 
+# As the upstream library, give up after five years: the schedule may name a day that does not exist.
 _YEARS_MAX: Final = 5
-"""How far ahead a moment is looked for."""
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
@@ -31,31 +31,31 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 class Unreadable(ValueError):
-    """A schedule that cannot be read; says why, in Go's words."""
+    """A schedule that cannot be parsed; the message is in Go's words."""
 
 
 class Schedule(Protocol):
-    """Moments in whole seconds, without end."""
+    """Endless sequence of times in whole seconds."""
 
     def next(self, moment: datetime) -> datetime | None:
-        """Return the first moment after this one; None when there is none for years."""
+        """Return the first time after `moment`; None if there is none within years."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A schedule that strikes again and again after the same time."""
+    """Schedule that fires at a constant interval."""
 
     seconds: int
 
     def next(self, moment: datetime) -> datetime | None:
-        """Return the first moment after this one."""
+        """Return the time one interval after `moment`."""
         return moment.replace(microsecond=0) + timedelta(seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """The numbers of one field; whether it holds for any number makes a difference for days."""
+    """Values of one field; `any` marks a field of `*`, which matters for days."""
 
     numbers: frozenset[int]
     any: bool
@@ -66,7 +66,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A schedule by minute, hour, day of the month, month and day of the week, on the clocks of a zone."""
+    """Schedule by minute, hour, day of month, month and day of week in a time zone."""
 
     minute: _Field
     hour: _Field
@@ -76,7 +76,7 @@ class Fields:
     zone: tzinfo
 
     def next(self, moment: datetime) -> datetime | None:
-        """Return the first moment after this one whose local time fits."""
+        """Return the first time after `moment` whose local time matches all fields."""
         at = moment.replace(microsecond=0) + _SECOND
         year_last = at.astimezone(self.zone).year + _YEARS_MAX
         while (local := at.astimezone(self.zone)).year <= year_last:
@@ -87,12 +87,13 @@ class Fields:
         return None
 
     def _skip(self, local: datetime) -> datetime | None:
-        """Return the earliest moment that may fit once this one does not; None when it does."""
+        """Return the next time to check if this one does not match; None if it matches."""
         if local.month not in self.month:
             first = local.date().replace(day=1) + timedelta(days=32)
             return self._midnight(first.replace(day=1))
         if not self._fits_day(local):
             return self._midnight(local.date() + timedelta(days=1))
+        # Hours are advanced in UTC, so that an hour that a clock change skips or repeats causes no endless loop.
         since_hour = timedelta(minutes=local.minute, seconds=local.second)
         if local.hour not in self.hour:
             return local.astimezone(UTC) - since_hour + timedelta(hours=1)
@@ -102,20 +103,21 @@ class Fields:
 
     def _fits_day(self, local: datetime) -> bool:
         by_month, by_week = local.day in self.day, local.isoweekday() % 7 in self.weekday
+        # As in every cron: with both days restricted either may match, with `*` in one of them both must.
         return by_month and by_week if self.day.any or self.weekday.any else by_month or by_week
 
     def _midnight(self, day: date) -> datetime:
-        """Return when a day begins; where clocks are put forward at midnight, that is when they are."""
+        """Return when a day begins, also where a clock change skips midnight."""
         return datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone of a name; that of the machine is UTC."""
+    """Return the time zone of a name; `Local` is UTC."""
     return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
 
 
 def read_schedule(text: str) -> Schedule:
-    """Return the schedule of a text, which may begin with `TZ=zone`; Unreadable when it is none."""
+    """Parse a schedule with an optional `TZ=zone` in front; raise Unreadable."""
     if (complaint := schedule_complaint(text)) is not None:
         raise Unreadable(complaint)
     zone: tzinfo = UTC
@@ -127,6 +129,7 @@ def read_schedule(text: str) -> Schedule:
         span = parse_duration(text.removeprefix("@every "))
         if span is None:
             raise Unreadable(f"failed to parse duration {text}")
+        # The upstream library rounds intervals below one second up and drops fractions.
         return Every(max(span.nanos // 10**9, 1))
     minute, hour, day, month, weekday = map(_read, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
     return Fields(minute, hour, day, month, weekday, zone)
@@ -144,6 +147,7 @@ def _read_range(text: str, bounds: tuple[int, int]) -> _Field:
     if low in ("*", "?"):
         return _Field(frozenset(range(bounds[0], bounds[1] + 1, step)), step == 1)
     start = _number(low)
+    # `5/15` means from 5 to the end of the range, `5` alone only itself.
     last = _number(high) if dash else bounds[1] if slash else start
     return _Field(frozenset(range(start, last + 1, step)), any=False)
 

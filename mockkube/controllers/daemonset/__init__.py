@@ -1,1 +1,1 @@
-"""daemonset-controller."""
+"""daemonset-controller. Read `daemonset.py` first."""

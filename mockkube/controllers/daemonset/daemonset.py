@@ -1,4 +1,4 @@
-"""daemonset-controller: one pod on each node that fits.
+"""daemonset-controller: runs one pod on each eligible node.
 
 upstream 1.36: pkg/controller/daemon
 """
@@ -25,13 +25,13 @@ from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminat
 from mockkube.controllers.pods.readiness import is_finished, is_ready, seconds_to_prove
 from mockkube.proposals.lending import selector_operators
 
+# Most pods that one reconciliation creates, and most that it deletes.
 BURST_MAX: Final = 250
-"""How many pods one reconciliation creates, and how many it deletes."""
 _KIND: Final = "DaemonSet"
 
 
 class DaemonSets(Controller):
-    """Keys are sets, and nodes (without a namespace) that changed."""
+    """Controller of DaemonSets; keys are DaemonSets, and nodes (without a namespace) that changed."""
 
     name: ClassVar[str] = "daemonset-controller"
     queue: ClassVar[str] = "daemonset"
@@ -58,8 +58,6 @@ class DaemonSets(Controller):
         self._operators = selector_operators(setting.capabilities)
         self._placements: dict[Key, tuple[str, Placement]] = {}
 
-    # What feeds it
-
     def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
         self.keys.add(key)
@@ -67,6 +65,7 @@ class DaemonSets(Controller):
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+            # One second more than minReadySeconds: timestamps are cut to whole seconds.
             self.keys.add_after(key, seconds + 1)
 
     def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
@@ -81,16 +80,17 @@ class DaemonSets(Controller):
 
     def _node_changed(self, change: Change) -> None:
         old, node = change.old, change.object
+        # Pods of a deleted node are removed by the pod garbage collector.
         if change.type is EventType.DELETED:
             return
+        # Heartbeats change nodes all the time, but only labels and taints decide about daemon pods.
         if old is not None and _labels_and_taints(old) == _labels_and_taints(node):
             return
+        # Queued as a node: which sets it concerns is decided in a step of its own, as upstream does.
         self.keys.add(Key("", node["metadata"]["name"]))
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """See to a set; or find out which sets a changed node concerns."""
+        """Sync a DaemonSet, or queue those that a changed node concerns."""
         if not key.namespace:
             self._node_seen(key)
             return DONE
@@ -123,6 +123,7 @@ class DaemonSets(Controller):
     def _placement(self, daemon_set: ReadOnlyObject) -> Placement:
         key, version = key_of(daemon_set), daemon_set["metadata"]["resourceVersion"]
         known = self._placements.get(key)
+        # Compiling tolerations and selectors once per revision: each node update checks all sets.
         if known is None or known[0] != version:
             known = self._placements[key] = (version, placement_of(daemon_set, self._rules, self._operators))
         return known[1]
@@ -131,50 +132,53 @@ class DaemonSets(Controller):
         history = await self._archive.open(daemon_set)
         placement = self._placement(daemon_set)
         fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
-        edition = Edition(daemon_set, mark_of(history.current), self.clock.now())
-        again: list[float] = []
+        revision = Edition(daemon_set, mark_of(history.current), self.clock.now())
+        requeue_delays: list[float] = []
         error: ApiError | None = None
+        # Status is written even while expectations are open, but observedGeneration only once the set was acted upon.
         observed = self._expectations.satisfied(key)
         if observed:
             try:
-                await self._update(key, edition, fits, again)
+                await self._update(key, revision, fits, requeue_delays)
                 live = [mark_of(pod) for pod in await self._pods_of(daemon_set)]
                 await self._archive.trim(daemon_set, history.old, live)
             except ApiError as failure:
                 error = failure
         least = daemon_set["spec"].get("minReadySeconds", 0)
-        status = self._status(await self._by_node(daemon_set), fits, edition)
+        status = self._status(await self._by_node(daemon_set), fits, revision)
         await self._report(daemon_set, status, observed=observed)
         if error is not None:
             raise error
         if least > 0 and status["numberReady"] != status.get("numberAvailable", 0):
-            again.append(float(least))
-        return Again(after=min(again)) if again else DONE
+            requeue_delays.append(float(least))
+        return Again(after=min(requeue_delays)) if requeue_delays else DONE
 
     async def _update(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
         daemon_set = edition.daemon_set
         daemons = await self._by_node(daemon_set)
-        moves = Moves()
+        changes = Moves()
         for node, fit in fits.items():
             here = on_node(node, fit, daemons.get(node), edition, lambda pod: self._bury(daemon_set, pod, again))
-            moves.create += here.create
-            moves.delete += here.delete
+            changes.create += here.create
+            changes.delete += here.delete
         for node, pods in daemons.items():
             if node not in fits:  # nobody else removes a pod that was never bound to a node that is gone
-                moves.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
-        await self._move(key, edition, moves)
+                changes.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
+        await self._move(key, edition, changes)
         strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
+        # The update must see the pods as the first half left them, so it waits until those changes were observed.
         if strategy == "RollingUpdate" and self._expectations.satisfied(key):
             await self._move(key, edition, roll(await self._by_node(daemon_set), fits, edition))
 
     def _bury(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
-        """Say whether a pod that is over may be deleted: a failed one not too often on the same node."""
+        """Return whether a finished pod may be deleted now; failed ones with backoff per node."""
         key, node = key_of(pod), target_node(pod)
         if (pod.get("status") or {}).get("phase") == "Succeeded":
             message = f"Found succeeded daemon pod {key} on node {node}, will try to delete it"
             self.events.record(daemon_set, NORMAL, "SucceededDaemonPod", message)
             return True
         generation = (daemon_set.get("status") or {}).get("observedGeneration", 0)
+        # The generation is part of the id, so a corrected template starts without backoff.
         place = (daemon_set["metadata"]["uid"], generation, node)
         if (left := self._backoff.seconds_left(place)) is not None:
             again.append(left)
@@ -193,6 +197,8 @@ class DaemonSets(Controller):
     async def _by_node(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
         by_node: dict[str, list[ReadOnlyObject]] = {}
         for pod in await self._pods_of(daemon_set):
+            # Upstream ignores pods that are finished and terminating, so that their replacement is not delayed by
+            # finalizers.
             over = is_finished(pod) and pod["metadata"].get("deletionTimestamp")
             if not over and (node := target_node(pod)):
                 by_node.setdefault(node, []).append(pod)
@@ -210,10 +216,12 @@ class DaemonSets(Controller):
         template = daemon_template(daemon_set, edition.mark)
 
         async def create(index: int) -> None:
+            # Pods are pinned by node affinity and bound by the scheduler, which also checks resources.
             spec = {**template["spec"], "affinity": pinned(template["spec"].get("affinity"), nodes[index])}
             try:
                 await self._hand.create(pod_from({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set)
             except ApiError as error:
+                # In a terminating namespace no retry can succeed.
                 if not is_namespace_terminating(error):
                     raise
 
@@ -229,8 +237,6 @@ class DaemonSets(Controller):
             self._expectations.deletion_seen(key)
             return None if isinstance(error, NotFound) else error
         return None
-
-    # Telling
 
     def _status(self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition) -> Object:
         first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
@@ -248,7 +254,7 @@ class DaemonSets(Controller):
         }
 
     async def _report(self, daemon_set: ReadOnlyObject, counts: Object, *, observed: bool) -> None:
-        """Write the counts if they are new; the generation only when the set has been acted upon."""
+        """Write the counts if they changed; observedGeneration only after the set was acted upon."""
         old, generation = daemon_set.get("status") or {}, daemon_set["metadata"].get("generation", 0)
         same = all(old.get(name, 0) == number for name, number in counts.items())
         if same and old.get("observedGeneration", 0) >= generation:
@@ -266,8 +272,9 @@ class DaemonSets(Controller):
 
 
 def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:
+    # Missing and empty mean the same here, so neither may count as a change.
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []
 
 
 def _ignore(key: Key, one: ReadOnlyObject) -> None:
-    """A revision that comes with an owner changes nothing for it."""
+    """Ignore a revision that is created with an owner: this controller created it."""

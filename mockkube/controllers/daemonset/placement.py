@@ -1,4 +1,4 @@
-"""On which nodes the pods of a daemon set run, and may go on running; what such a pod looks like.
+"""Placement of daemon pods: eligible nodes, tolerations, and the pod template with node affinity.
 
 upstream 1.36: pkg/controller/daemon/daemon_controller.go (NodeShouldRunDaemonPod), daemon/util/daemonset_util.go
 """
@@ -30,7 +30,7 @@ _TOLERATED_ON_HOST: Final = ("node.kubernetes.io/network-unavailable", "NoSchedu
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether a node should have a pod, and whether one that it has may stay."""
+    """Whether a node should run a daemon pod, and whether a running one may continue."""
 
     run: bool
     stay: bool
@@ -38,14 +38,14 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What a set asks of nodes, compiled with the rules of one controller manager."""
+    """Node requirements of a set, compiled with the rules of one controller manager."""
 
     node_name: str
     affinity: RequiredNodeAffinity
     tolerations: Sequence[CompiledToleration]
 
     def fit(self, node: ReadOnlyObject) -> Fit:
-        """Judge a node."""
+        """Return whether a node should run a pod of the set, and may keep one."""
         name = node["metadata"]["name"]
         labels: Mapping[str, str] = node["metadata"].get("labels") or {}
         if self.node_name not in ("", name) or not self.affinity.matches(labels, name):
@@ -53,11 +53,12 @@ class Placement:
         taints = (node.get("spec") or {}).get("taints") or ()
         if find_untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
             return Fit(run=True, stay=True)
+        # A NoSchedule taint keeps new pods away but does not remove running ones.
         return Fit(run=False, stay=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None)
 
 
 def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]) -> Placement:
-    """Compile what a set asks of nodes."""
+    """Compile the node requirements of a set."""
     spec = daemon_set["spec"]["template"]["spec"]
     return Placement(
         spec.get("nodeName", ""),
@@ -67,7 +68,7 @@ def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mappi
 
 
 def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the tolerations of a daemon's pod: those of its template and those every daemon has."""
+    """Return the tolerations of a daemon pod: those of the template and those of all daemons."""
     tolerations: list[ReadOnlyObject] = list(spec.get("tolerations") or ())
     added = list(_ALWAYS_TOLERATED)
     if spec.get("hostNetwork"):
@@ -75,6 +76,8 @@ def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
     for key, effect in added:
         wanted = {"key": key, "operator": "Exists", "effect": effect}
         same = [index for index, one in enumerate(tolerations) if _matches(one, wanted)]
+        # As upstream's AddOrUpdateTolerationInPodSpec: tolerationSeconds of the user are overwritten, for daemons stay
+        # for ever.
         if same:
             tolerations[same[0]] = wanted
         else:
@@ -83,12 +86,12 @@ def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
 
 
 def _matches(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
-    """Whether two tolerations are the same but for their seconds."""
+    """Return whether two tolerations differ at most in their seconds."""
     return all(one.get(name, "") == other.get(name, "") for name in ("key", "effect", "operator", "value"))
 
 
 def daemon_template(daemon_set: ReadOnlyObject, mark: str) -> Object:
-    """Return the template of a set's pods, marked with the hash of its revision."""
+    """Return the pod template of a set, with the hash label of its revision."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
@@ -101,22 +104,24 @@ def daemon_template(daemon_set: ReadOnlyObject, mark: str) -> Object:
 
 
 def template_generation(daemon_set: ReadOnlyObject) -> str:
-    """Return the generation of the template; empty when the set does not tell a number."""
+    """Return the deprecated template generation; empty unless it is a number."""
     text: str = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION_ANNOTATION, "")
     return text if text.removeprefix("-").isdecimal() else ""
 
 
 def pinned(affinity: ReadOnlyObject | None, node_name: str) -> Object:
-    """Return an affinity that requires one node and keeps whatever else is asked for."""
+    """Return an affinity that requires one node in place of other required node terms."""
     affinity = affinity or {}
     node_affinity = affinity.get("nodeAffinity") or {}
+    # matchFields on the name selects exactly this node. Required terms of the template were checked when the node was
+    # chosen.
     terms = [{"matchFields": [{"key": _NAME, "operator": "In", "values": [node_name]}]}]
     required = {**(node_affinity.get(REQUIRED) or {}), "nodeSelectorTerms": terms}
     return {**affinity, "nodeAffinity": {**node_affinity, REQUIRED: required}}
 
 
 def target_node(pod: ReadOnlyObject) -> str:
-    """Return the node a daemon's pod is on, or pinned to; empty when neither can be told."""
+    """Return the node that a daemon pod is bound or pinned to; empty if there is none."""
     spec = pod["spec"]
     if name := spec.get("nodeName"):
         return str(name)

@@ -1,4 +1,4 @@
-"""Which pods of a daemon set are made and deleted: per node, and within what an update allows.
+"""Daemon pods to create and delete: per node, and within the limits of a rolling update.
 
 upstream 1.36: pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode), daemon/update.go (rollingUpdate)
 """
@@ -13,13 +13,13 @@ from mockkube.controllers.daemonset.placement import GENERATION_LABEL, HASH_LABE
 from mockkube.controllers.deployment.scaling import scaled
 from mockkube.controllers.pods.readiness import is_available, is_ready
 
+# The pods of a set by the node they are bound or pinned to.
 Daemons = Mapping[str, Sequence[ReadOnlyObject]]
-"""The pods of a set by the node they are for."""
 
 
 @dataclass(slots=True)
 class Moves:
-    """What is to be done: nodes that get a pod, pods that go."""
+    """Nodes that need a pod, and pods to delete."""
 
     create: list[str] = field(default_factory=list)
     delete: list[ReadOnlyObject] = field(default_factory=list)
@@ -27,26 +27,27 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """The present revision of a set, and the moment."""
+    """Current revision of a set, and the current time."""
 
     daemon_set: ReadOnlyObject
     mark: str
     now: datetime
 
     def is_updated(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod is of this revision."""
+        """Return whether a pod belongs to the current revision."""
         labels = pod["metadata"].get("labels") or {}
+        # Pods of clusters older than revisions carry a template generation instead of a hash.
         generation = template_generation(self.daemon_set)
         by_generation = bool(generation) and labels.get(GENERATION_LABEL) == generation
         return by_generation or (bool(self.mark) and labels.get(HASH_LABEL) == self.mark)
 
     def is_available(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod has been ready for as long as the set wants."""
+        """Return whether a pod has been ready for minReadySeconds."""
         return is_available(pod, self.daemon_set["spec"].get("minReadySeconds", 0), self.now)
 
 
 def _strategy(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return the parameters of a rolling update; None where pods are only replaced when somebody deletes them."""
+    """Return the parameters of a rolling update; None for strategy OnDelete."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return None
@@ -55,19 +56,19 @@ def _strategy(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
 
 
 def surge_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
-    """Return on how many of the nodes there may be two pods."""
+    """Return on how many nodes an old and a new pod may run at the same time."""
     rolling = _strategy(daemon_set)
     return 0 if rolling is None else scaled(rolling.get("maxSurge", 0), nodes, math.ceil)
 
 
 def unavailable_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
-    """Return on how many of the nodes there may be none."""
+    """Return on how many nodes pods may be unavailable during an update."""
     rolling = _strategy(daemon_set)
     return 0 if rolling is None else scaled(rolling.get("maxUnavailable", 0), nodes, math.ceil)
 
 
 def by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-    """Return pods, those that are bound first, then the oldest."""
+    """Return pods, bound ones first, then the oldest."""
 
     def rank(pod: ReadOnlyObject) -> tuple[bool, str, str]:
         metadata = pod["metadata"]
@@ -77,7 +78,7 @@ def by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
 
 
 def alive(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-    """Return the pods that are not on their way out."""
+    """Return the pods that are not terminating."""
     return [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
 
 
@@ -88,9 +89,9 @@ def on_node(
     edition: Edition,
     remove_finished: Callable[[ReadOnlyObject], bool],
 ) -> Moves:
-    """Decide about one node; `pods` is None where there is none at all.
+    """Return the changes for one node; `pods` is None if the node has no pod at all.
 
-    `remove_finished` is asked of each pod that has run to its end whether it may be deleted now.
+    `remove_finished` returns whether a finished pod may be deleted now.
     """
     if fit.run and pods is None:
         return Moves(create=[node])
@@ -102,17 +103,19 @@ def on_node(
             running.append(pod)
         elif remove_finished(pod):
             moves.delete.append(pod)
+    # Without surge there is one pod per node: the oldest stays, bound ones first.
     if surge_count(edition.daemon_set, 1) == 0:
         moves.delete += by_age(running)[1:]
     elif len(running) > 1:
         moves.delete += _surplus(running, edition)
+    # Upstream creates the replacement only with surge here; without it the node is found empty in the next sync.
     elif not running and fit.run:
         moves.create.append(node)
     return moves
 
 
 def _surplus(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOnlyObject]:
-    """Return which pods go where an old and a new one may stand side by side, while the new one is not available."""
+    """Return the pods to delete on a node that may have an old and a new pod while surging."""
     new: ReadOnlyObject | None = None
     old: ReadOnlyObject | None = None
     surplus = []
@@ -132,7 +135,7 @@ def _surplus(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOn
 def _pair(
     pods: Sequence[ReadOnlyObject], edition: Edition
 ) -> tuple[ReadOnlyObject | None, ReadOnlyObject | None] | None:
-    """Return the new and the old pod of a node; None when there are several of either."""
+    """Return the new and the old pod of a node; None if there are several of either."""
     new = [pod for pod in alive(pods) if edition.is_updated(pod)]
     old = [pod for pod in alive(pods) if not edition.is_updated(pod)]
     if len(new) > 1 or len(old) > 1:
@@ -141,8 +144,9 @@ def _pair(
 
 
 def roll(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
-    """Decide which pods an update replaces now; `fits` has every node."""
+    """Return the pods that a rolling update replaces now; `fits` has every node."""
     desired = sum(fit.run for fit in fits.values())
+    # Eligible nodes without pods count as unavailable.
     daemons = {**daemons, **{name: () for name, fit in fits.items() if fit.run and name not in daemons}}
     surge = surge_count(edition.daemon_set, desired)
     unavailable = unavailable_count(edition.daemon_set, desired)
@@ -162,6 +166,7 @@ def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> 
         if old is None:
             missing += not edition.is_available(new) if new else 0
         elif not edition.is_available(old):
+            # An old pod that is not available can be replaced without making anything worse, so no limit applies.
             due.append(old)
             missing += 1
         elif missing < unavailable_max:
@@ -186,6 +191,7 @@ def _roll_with_surge(
         if old is None:
             continue
         if new is not None:
+            # The old pod goes only once its successor has been ready for minReadySeconds.
             if edition.is_available(new):
                 moves.delete.append(old)
             else:

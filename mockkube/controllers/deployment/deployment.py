@@ -1,4 +1,4 @@
-"""deployment-controller: replica sets that replace one another, at the pace that the deployment allows.
+"""deployment-controller: rolls out pod templates by scaling replica sets.
 
 upstream 1.36: pkg/controller/deployment
 """
@@ -45,7 +45,7 @@ _SECOND: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A deployment and its sets in the midst of one reconciliation; `new` is None until there is one."""
+    """Deployment and its replica sets during one reconciliation; `new` is None until the new set exists."""
 
     deployment: ReadOnlyObject
     new: ReadOnlyObject | None
@@ -53,11 +53,11 @@ class Rollout:
 
     @property
     def every(self) -> list[ReadOnlyObject]:
-        """All sets, the new one last."""
+        """All replica sets, the new one last."""
         return [*self.old, *([self.new] if self.new else [])]
 
     def with_set(self, changed: ReadOnlyObject) -> "Rollout":
-        """Return the rollout with one set as it is now."""
+        """Return the rollout with the present state of one set."""
         uid = changed["metadata"]["uid"]
         if self.new is not None and self.new["metadata"]["uid"] == uid:
             return replace(self, new=changed)
@@ -65,7 +65,7 @@ class Rollout:
 
 
 class Deployments(Controller):
-    """Keys are deployments."""
+    """Controller of Deployments; keys are Deployments."""
 
     name: ClassVar[str] = "deployment-controller"
     queue: ClassVar[str] = "deployment"
@@ -83,14 +83,13 @@ class Deployments(Controller):
         self.pods = self.follow("Pod", self._pod_changed)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
-    # What feeds it
-
     def _pod_changed(self, change: Change) -> None:
-        """Go on with a recreation once the last old pod is gone."""
+        """Queue a deployment with strategy Recreate when its last old pod is deleted."""
         if change.type is not EventType.DELETED:
             return
         owner = owner_in(self.sets, "ReplicaSet", change.object)
         deployment = None if owner is None else owner_in(self.deployments, "Deployment", owner)
+        # A rolling update follows the counts in the status of its sets and needs no pods.
         if deployment is None or is_rolling(deployment):
             return
         if not any(self._pods_of(one) for one in owned_by(self.sets, deployment["metadata"]["uid"])):
@@ -99,10 +98,8 @@ class Deployments(Controller):
     def _pods_of(self, one: ReadOnlyObject) -> list[ReadOnlyObject]:
         return owned_by(self.pods, one["metadata"]["uid"])
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """Take the rollout a step further."""
+        """Advance the rollout of a deployment."""
         deployment = self.deployments.get(key)
         if deployment is None:
             return DONE
@@ -123,9 +120,13 @@ class Deployments(Controller):
         deployment = await self._note_pause(deployment)
         if deployment["spec"].get("paused"):
             return await self._scale(await self._revise(deployment, sets))
+        # As upstream, the rollback comes before revisions are synced: it replaces the template that they would be
+        # synced to.
         if (revision := _rollback_to(deployment)) is not None:
             return await self._roll_back(deployment, sets, revision)
         rollout = await self._revise(deployment, sets)
+        # Scaling is spread over all sets before the rollout goes on, so that a large change does not all go to the new
+        # set.
         if _is_scaled(rollout):
             return await self._scale(rollout)
         return await (self._roll(rollout, sets) if is_rolling(rollout.deployment) else self._recreate(rollout, sets))
@@ -145,14 +146,15 @@ class Deployments(Controller):
         return await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
     async def _note_pause(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
-        """Say that the rollout is paused, or goes on: meanwhile nobody waits for progress."""
+        """Set the reason of condition Progressing when the deployment was paused or resumed."""
         known = find_condition(statuses.conditions_of(deployment), statuses.PROGRESSING)
         reason = known.get("reason") if known else None
         paused = bool(deployment["spec"].get("paused"))
+        # A rollout that has timed out keeps that reason.
         if not statuses.has_deadline(deployment) or reason == statuses.TIMED_OUT or paused == (reason == _PAUSED):
             return deployment
-        told = (_PAUSED, "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
-        return await self._write_status(deployment, self._with_progressing(deployment, "Unknown", *told))
+        progress = (_PAUSED, "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
+        return await self._write_status(deployment, self._with_progressing(deployment, "Unknown", *progress))
 
     def _with_progressing(self, deployment: ReadOnlyObject, status: str, reason: str, message: str) -> Object:
         conditions = statuses.with_condition(
@@ -163,12 +165,10 @@ class Deployments(Controller):
     async def _write_status(self, deployment: ReadOnlyObject, status: Object) -> ReadOnlyObject:
         return await self.client.update("Deployment", {**deployment, "status": status}, subresource="status")
 
-    # Revisions
-
     async def _revise(
         self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], *, create: bool = False
     ) -> Rollout:
-        """Find the new set, bring revisions up to date, and make the set if it is missing and wanted."""
+        """Find the new set and sync its revision; with `create` create it if it is missing."""
         new = find_new(deployment, sets)
         old = tuple(one for one in by_age(sets) if new is None or one["metadata"]["uid"] != new["metadata"]["uid"])
         revision = max((revision_of(one) for one in old), default=0) + 1
@@ -184,6 +184,8 @@ class Deployments(Controller):
         if annotations != annotations_of(new) or new["spec"].get("minReadySeconds", 0) != seconds:
             changed = with_annotations(new, annotations)
             changed["spec"] = {**new["spec"], "minReadySeconds": seconds}
+            # Upstream stops here: the update of the set triggers another reconciliation, which writes the deployment's
+            # revision.
             return replace(rollout, new=await self.client.update("ReplicaSet", changed))
         status: Object | None = None
         known = find_condition(statuses.conditions_of(deployment), statuses.PROGRESSING)
@@ -193,22 +195,24 @@ class Deployments(Controller):
         return await self._number(rollout, annotations.get(REVISION, ""), status)
 
     async def _number(self, rollout: Rollout, revision: str, status: Object | None) -> Rollout:
-        """Write the deployment's revision, and its status with it, if either is new."""
+        """Write the deployment's revision annotation, and the status with it, if either changed."""
         deployment = rollout.deployment
         if annotations_of(deployment).get(REVISION) != revision:
             deployment = with_annotations(deployment, {**annotations_of(deployment), REVISION: revision})
         elif status is None:
             return rollout
+        # A status update may change annotations too, so one write suffices.
         written = await self._write_status(deployment, status or deployment.get("status") or {})
         return replace(rollout, deployment=written)
 
     async def _make_new(self, rollout: Rollout, revision: int) -> Rollout:
         deployment = rollout.deployment
-        made = set_named(deployment, revision)
-        made["spec"]["replicas"] = sizes.new_set_size(deployment, [*rollout.old, made], 0)
-        name, existed = made["metadata"]["name"], False
+        new_set = set_named(deployment, revision)
+        # A new set starts with as many replicas as maxSurge allows, and not with zero, to save a round.
+        new_set["spec"]["replicas"] = sizes.new_set_size(deployment, [*rollout.old, new_set], 0)
+        name, existed = new_set["metadata"]["name"], False
         try:
-            new = await self.client.create("ReplicaSet", made)
+            new = await self.client.create("ReplicaSet", new_set)
         except AlreadyExists as error:
             new, existed = await self._existing(deployment, name, error), True
         except ApiError as error:
@@ -225,7 +229,7 @@ class Deployments(Controller):
         return await self._number(replace(rollout, new=new), str(revision), status)
 
     async def _existing(self, deployment: ReadOnlyObject, name: str, error: AlreadyExists) -> ReadOnlyObject:
-        """Return the set of that name if it is ours; otherwise another name is tried next time."""
+        """Return the set of that name if it is this deployment's; else count a collision and raise."""
         present = self.sets.get(Key(deployment["metadata"]["namespace"], name))
         if present is None:
             raise error
@@ -233,6 +237,7 @@ class Deployments(Controller):
         if ours and plain_template(present) == plain_template(deployment):
             return present
         status = deployment.get("status") or {}
+        # The retry computes another hash with the new collision count.
         await self._write_status(deployment, {**status, "collisionCount": status.get("collisionCount", 0) + 1})
         raise error
 
@@ -244,9 +249,8 @@ class Deployments(Controller):
             try:
                 await self._write_status(deployment, status)
             except ApiError:
-                return  # the failure to create is what is retried and told
-
-    # Scaling
+                # The creation error is raised by the caller; that of this write would only hide it.
+                return
 
     def _tell_scaled(self, deployment: ReadOnlyObject, one: ReadOnlyObject, before: int, after: int) -> None:
         way = "up" if before < after else "down"
@@ -254,13 +258,13 @@ class Deployments(Controller):
         self.events.record(deployment, NORMAL, "ScalingReplicaSet", message)
 
     async def _resize(self, rollout: Rollout, one: ReadOnlyObject, size: int, *, force: bool = False) -> Rollout:
-        """Give a set another size; with `force` also tell it anew how large its deployment is."""
+        """Scale a set; with `force` also update its annotations about the deployment's size."""
         before = wanted(one)
-        told = sizes_annotated(rollout.deployment)
-        stale = any(annotations_of(one).get(name) != text for name, text in told.items())
+        size_annotations = sizes_annotated(rollout.deployment)
+        stale = any(annotations_of(one).get(name) != text for name, text in size_annotations.items())
         if before == size and not (force and stale):
             return rollout
-        changed = with_annotations(one, {**annotations_of(one), **told})
+        changed = with_annotations(one, {**annotations_of(one), **size_annotations})
         changed["spec"] = {**one["spec"], "replicas": size}
         written = await self.client.update("ReplicaSet", changed)
         if before != size:
@@ -268,7 +272,7 @@ class Deployments(Controller):
         return rollout.with_set(written)
 
     async def _scale(self, rollout: Rollout) -> Outcome:
-        """Spread a change of scale over the sets there are; tidy up while paused."""
+        """Scale the sets of a paused or resized deployment; clean up while paused."""
         rollout = await self._spread(rollout)
         deployment = rollout.deployment
         if deployment["spec"].get("paused") and _rollback_to(deployment) is None:
@@ -278,6 +282,7 @@ class Deployments(Controller):
     async def _spread(self, rollout: Rollout) -> Rollout:
         deployment = rollout.deployment
         running = active(rollout.every)
+        # With one active set there is nothing to distribute.
         if len(running) <= 1:
             newest = rollout.new or (by_age(rollout.old)[-1] if rollout.old else None)
             if (only := running[0] if running else newest) is None:
@@ -292,14 +297,13 @@ class Deployments(Controller):
                 rollout = await self._resize(rollout, one, size, force=True)
         return rollout
 
-    # Rolling out
-
     async def _roll(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
         if rollout.new is None:
             rollout = await self._revise(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
         before = rollout
         rollout = await self._grow_new(rollout, rollout.new)
+        # As upstream, one step per reconciliation: old sets shrink only when the new one does not grow.
         if rollout is before:
             rollout = await self._shrink_old(rollout)
         if rollout is before and sizes_complete(rollout.deployment):
@@ -319,6 +323,7 @@ class Deployments(Controller):
         assert new is not None, "old sets go only for a new one"
         old = active(rollout.old)
         least = wanted(deployment) - sizes.max_unavailable(deployment)
+        # Unavailable pods of the new set are left out: they must not cost available old ones.
         cut_max = total(rollout.every) - least - (wanted(new) - counted(new, "availableReplicas"))
         if not old or cut_max <= 0:
             return rollout
@@ -337,6 +342,7 @@ class Deployments(Controller):
         before = rollout
         for one in active(rollout.old):
             rollout = await self._resize(rollout, one, 0)
+        # Recreate never runs old and new pods at the same time.
         if rollout is not before or self._old_pods_left(rollout):
             return await self._report(rollout, progress=True)
         if rollout.new is None:
@@ -353,13 +359,14 @@ class Deployments(Controller):
         return any(not is_finished(pod) for one in rollout.old for pod in self._pods_of(one))
 
     async def _tidy(self, rollout: Rollout) -> None:
-        """Delete the oldest sets beyond the history that is kept; those with pods stay."""
+        """Delete the oldest sets beyond revisionHistoryLimit that have no pods."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == statuses.NO_DEADLINE:
             return
         alive = [one for one in rollout.old if not one["metadata"].get("deletionTimestamp")]
         alive.sort(key=lambda one: (revision_of(one), one["metadata"].get("creationTimestamp", "")))
         for one in alive[: max(len(alive) - limit, 0)]:
+            # A set whose status is outdated may still have pods.
             behind = one["metadata"].get("generation", 0) > counted(one, "observedGeneration")
             if counted(one, "replicas") or wanted(one) or behind:
                 continue
@@ -369,7 +376,7 @@ class Deployments(Controller):
                 continue
 
     async def _roll_back(self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int) -> Outcome:
-        """Take the template of an older revision, as a client of an API long gone asked for in an annotation."""
+        """Restore the template of an older revision, as the deprecated rollback annotation requests."""
         rollout = await self._revise(deployment, sets, create=True)
         deployment, name = rollout.deployment, rollout.deployment["metadata"]["name"]
         wanted_revision = revision or last_revision(rollout.every)
@@ -388,10 +395,8 @@ class Deployments(Controller):
         await self.client.update("Deployment", with_annotations(deployment, left))
         return DONE
 
-    # Telling
-
     async def _report(self, rollout: Rollout, *, progress: bool = False) -> Outcome:
-        """Write the status if it is new; otherwise come back when a rollout that stands still is overdue."""
+        """Write the status if it changed; else come back when the progress deadline is over."""
         deployment, now = rollout.deployment, self.clock.now()
         status = statuses.status_of(deployment, rollout.every, rollout.new, now, terminating=self._counts_terminating)
         if progress:
@@ -400,13 +405,14 @@ class Deployments(Controller):
             await self._write_status(deployment, status)
             return DONE
         left = statuses.seconds_to_deadline(deployment, status, now) if progress else None
-        if left is None or left <= -_SECOND:  # overdue and no failure: it was complete once, and time changes nothing
+        # A rollout that is overdue without having timed out was complete once, so the deadline no longer applies.
+        if left is None or left <= -_SECOND:
             return DONE
         return Again(after=left + _SECOND)
 
 
 def sizes_complete(deployment: ReadOnlyObject) -> bool:
-    """Whether the deployment's own status says that its rollout is complete."""
+    """Return whether the stored status says that the rollout is complete."""
     return statuses.is_complete(deployment, deployment.get("status") or {})
 
 
@@ -416,7 +422,7 @@ def _rollback_to(deployment: ReadOnlyObject) -> int | None:
 
 
 def _is_scaled(rollout: Rollout) -> bool:
-    """Whether a set was made for another size of the deployment: somebody has scaled it."""
+    """Return whether an active set was scaled for another size of the deployment."""
     size = wanted(rollout.deployment)
-    told = (sizes.annotated(one, sizes.DESIRED) for one in active(rollout.every))
-    return any(desired is not None and desired != size for desired in told)
+    desired_sizes = (sizes.annotated(one, sizes.DESIRED) for one in active(rollout.every))
+    return any(desired is not None and desired != size for desired in desired_sizes)

@@ -1,4 +1,4 @@
-"""Which replica set is a deployment's new one, which revision each one is, and what its annotations say.
+"""Revisions of a deployment: the new replica set, revision numbers and annotations of sets.
 
 upstream 1.36: pkg/controller/deployment/util/deployment_util.go
 """
@@ -29,18 +29,18 @@ def annotations_of(obj: ReadOnlyObject) -> Mapping[str, str]:
 
 
 def with_annotations(obj: ReadOnlyObject, annotations: Mapping[str, str]) -> Object:
-    """Return the object with other annotations."""
+    """Return the object with its annotations replaced."""
     return {**obj, "metadata": {**obj["metadata"], "annotations": dict(annotations)}}
 
 
 def revision_of(obj: ReadOnlyObject) -> int:
-    """Return the revision an object says it is; zero when it says none."""
+    """Return the revision number in an object's annotations; zero if there is none."""
     text = annotations_of(obj).get(REVISION, "")
     return int(text) if text.removeprefix("-").isdecimal() else 0
 
 
 def plain_template(obj: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the template of a deployment or of a set, without the hash that marks its pods."""
+    """Return the pod template of a deployment or set without the pod-template-hash label."""
     template: ReadOnlyObject = obj["spec"]["template"]
     labels = (template.get("metadata") or {}).get("labels") or {}
     if HASH_LABEL not in labels:
@@ -55,20 +55,22 @@ def by_age(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
 
 
 def find_new(deployment: ReadOnlyObject, sets: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
-    """Return the oldest set that has the deployment's template."""
+    """Return the oldest set that has the deployment's pod template."""
     template = plain_template(deployment)
+    # As upstream, the oldest: in rare cases there are several with the same template, and the choice must be stable.
     return next((one for one in by_age(sets) if plain_template(one) == template), None)
 
 
 def annotated_for(
     deployment: ReadOnlyObject, annotations: Mapping[str, str], revision: int, *, exists: bool
 ) -> dict[str, str]:
-    """Return the annotations of the new set: the deployment's, its revision, the revisions it has been, its sizes."""
+    """Return the annotations of the new set: the deployment's, revision, history and sizes."""
     result = dict(annotations)
     result.update((name, text) for name, text in annotations_of(deployment).items() if name not in _NOT_COPIED)
     known = annotations.get(REVISION)
     if known and not known.removeprefix("-").isdecimal():
         return result
+    # A rollback reuses an old set: it gets the newest revision number, and its former ones go to the history.
     if int(known or 0) < revision:
         result[REVISION] = str(revision)
         if known is not None and (history := _history(result.get(HISTORY, ""), known)):
@@ -79,7 +81,7 @@ def annotated_for(
 
 
 def _history(history: str, known: str) -> str:
-    """Return the history with one more revision; the oldest are forgotten when it is too long."""
+    """Return the history with one more revision, without the oldest if it gets too long."""
     kept = [*history.split(","), known] if history else [known]
     while len(kept) > 1 and len(",".join(kept)) > HISTORY_LENGTH_MAX:
         del kept[0]
@@ -87,22 +89,22 @@ def _history(history: str, known: str) -> str:
 
 
 def sizes_annotated(deployment: ReadOnlyObject) -> dict[str, str]:
-    """Return the annotations that tell a set how large its deployment is."""
+    """Return the annotations of a set that hold the size of its deployment."""
     return {DESIRED: str(wanted(deployment)), MAX: str(wanted(deployment) + max_surge(deployment))}
 
 
 def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
-    """Return a new set for the deployment's template, of no size yet."""
+    """Return a new set for the deployment's pod template, without replicas."""
     metadata, spec = deployment["metadata"], deployment["spec"]
     template = spec["template"]
-    mark = template_hash(template, (deployment.get("status") or {}).get("collisionCount", 0))
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: mark}
+    hash_value = template_hash(template, (deployment.get("status") or {}).get("collisionCount", 0))
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: hash_value}
     selector = spec["selector"]
-    made: Object = {
+    new_set: Object = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": _name(metadata["name"], mark),
+            "name": _name(metadata["name"], hash_value),
             "namespace": metadata["namespace"],
             "labels": labels,
             "annotations": annotated_for(deployment, {}, revision, exists=False),
@@ -110,27 +112,29 @@ def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
         },
         "spec": {
             "replicas": 0,
-            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: mark}},
+            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: hash_value}},
             "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
         },
     }
     if seconds := spec.get("minReadySeconds"):
-        made["spec"]["minReadySeconds"] = seconds
-    return made
+        new_set["spec"]["minReadySeconds"] = seconds
+    return new_set
 
 
 def _name(deployment: str, mark: str) -> str:
+    # The deployment's name is cut so that the hash always fits; upstream does the same.
     return f"{deployment[: names.SUBDOMAIN_LENGTH_MAX - len(mark) - 1]}-{mark}"
 
 
 def last_revision(sets: Sequence[ReadOnlyObject]) -> int:
-    """Return the revision before the newest; zero when there is none."""
+    """Return the second highest revision; zero if there is none."""
     revisions = sorted((revision_of(one) for one in sets), reverse=True)
     return revisions[1] if len(revisions) > 1 else 0
 
 
 def rolled_back(deployment: ReadOnlyObject, to: ReadOnlyObject) -> Object:
-    """Return the deployment with the template and annotations of an older set."""
+    """Return the deployment with template and annotations of an older set."""
+    # Annotations that are never copied to sets stay the deployment's own; all others are restored from the set.
     own = {name: text for name, text in annotations_of(deployment).items() if name in _NOT_COPIED}
     theirs = {name: text for name, text in annotations_of(to).items() if name not in _NOT_COPIED}
     changed = with_annotations(deployment, {**own, **theirs})

@@ -1,4 +1,4 @@
-"""How many pods each replica set of a deployment may have: the arithmetic of rollouts and of scaling.
+"""Sizes of a deployment's replica sets during rollouts and scaling.
 
 upstream 1.36: pkg/controller/deployment/util/deployment_util.go, sync.go, rolling.go
 """
@@ -15,67 +15,68 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 def wanted(obj: ReadOnlyObject) -> int:
-    """Return how many pods a deployment or a set asks for."""
+    """Return `spec.replicas` of a deployment or set."""
     replicas: int = obj["spec"].get("replicas", 1)
     return replicas
 
 
 def counted(obj: ReadOnlyObject, name: str) -> int:
-    """Return a number of the status; absent is zero."""
+    """Return a number of an object's status; zero if it is absent."""
     number: int = (obj.get("status") or {}).get(name, 0)
     return number
 
 
 def total(sets: Iterable[ReadOnlyObject]) -> int:
-    """Return how many pods sets ask for together."""
+    """Return the sum of `spec.replicas` of sets."""
     return sum(wanted(one) for one in sets)
 
 
 def total_counted(sets: Iterable[ReadOnlyObject], name: str) -> int:
-    """Return a number of their statuses, added up."""
+    """Return the sum of a status number of sets."""
     return sum(counted(one, name) for one in sets)
 
 
 def active(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-    """Return the sets that ask for pods."""
+    """Return the sets with `spec.replicas` above zero."""
     return [one for one in sets if wanted(one) > 0]
 
 
 def is_rolling(deployment: ReadOnlyObject) -> bool:
-    """Whether a deployment replaces its pods bit by bit."""
+    """Return whether a deployment has strategy RollingUpdate."""
     strategy = deployment["spec"].get("strategy") or {}
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def scaled(value: Any, whole: int, rounding: Callable[[float], int]) -> int:
-    """Return a number, or so much per cent of the whole."""
+    """Return an int-or-percent value as a number."""
     if isinstance(value, str):
         return rounding(int(value.removesuffix("%")) * whole / 100) if value.endswith("%") else int(value)
     return int(value)
 
 
 def _fence(deployment: ReadOnlyObject) -> tuple[int, int]:
-    """Return surge and unavailability, which are not both zero: no rollout would move."""
+    """Return maxSurge and maxUnavailable as numbers, of which at least one is positive."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge", 0), wanted(deployment), math.ceil)
     unavailable = scaled(rolling.get("maxUnavailable", 0), wanted(deployment), math.floor)
+    # Both can round to zero although neither was given as zero; a rollout could then never proceed.
     return (surge, 1) if surge == 0 and unavailable == 0 else (surge, unavailable)
 
 
 def max_surge(deployment: ReadOnlyObject) -> int:
-    """Return how many pods there may be beyond those asked for."""
+    """Return how many pods may exist beyond the desired number."""
     return _fence(deployment)[0] if is_rolling(deployment) else 0
 
 
 def max_unavailable(deployment: ReadOnlyObject) -> int:
-    """Return how many of the pods asked for may be missing."""
+    """Return how many of the desired pods may be unavailable."""
     if not is_rolling(deployment) or wanted(deployment) == 0:
         return 0
     return min(_fence(deployment)[1], wanted(deployment))
 
 
 def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
-    """Return how large the new set may be now; `every` includes it, at `new_replicas`."""
+    """Return the size the new set may have now; `every` includes it with `new_replicas`."""
     if not is_rolling(deployment):
         return wanted(deployment)
     room = wanted(deployment) + max_surge(deployment) - total(every)
@@ -85,7 +86,7 @@ def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], ne
 
 
 def is_saturated(deployment: ReadOnlyObject, new: ReadOnlyObject | None) -> bool:
-    """Whether the new set has all pods of the deployment, and they are available."""
+    """Return whether the new set has all pods of the deployment, and all are available."""
     if new is None:
         return False
     size = wanted(deployment)
@@ -93,7 +94,7 @@ def is_saturated(deployment: ReadOnlyObject, new: ReadOnlyObject | None) -> bool
 
 
 def annotated(obj: ReadOnlyObject, name: str) -> int | None:
-    """Return a number that an annotation holds; None if it holds none."""
+    """Return the number in an annotation; None if it holds no 32-bit number."""
     text = (obj["metadata"].get("annotations") or {}).get(name, "")
     return int(text) if text.isdecimal() and int(text) <= _INT32_MAX else None
 
@@ -101,11 +102,12 @@ def annotated(obj: ReadOnlyObject, name: str) -> int | None:
 def proportional_sizes(
     deployment: ReadOnlyObject, new: ReadOnlyObject | None, old: Sequence[ReadOnlyObject]
 ) -> list[tuple[ReadOnlyObject, int]]:
-    """Return the sizes of all active sets once a change of scale in the midst of a rollout is spread over them."""
+    """Return the sizes of all active sets when a deployment is scaled during a rollout."""
     sets = active([*old, *([new] if new else [])])
     size = wanted(deployment)
     allowed = size + max_surge(deployment) if size > 0 else 0
     to_add = allowed - total(sets)
+    # Larger sets first; among equals newer ones grow first, and older ones shrink first.
     if to_add > 0:
         sets.sort(key=_created, reverse=True)
     else:
@@ -118,6 +120,7 @@ def proportional_sizes(
         added += share
         sizes.append(wanted(one) + share)
     if sizes and to_add:
+        # What rounding leaves over goes to the largest set.
         sizes[0] = max(sizes[0] + to_add - added, 0)
     return list(zip(sets, sizes, strict=True))
 
@@ -145,12 +148,13 @@ def _fraction(one: ReadOnlyObject, deployment: ReadOnlyObject) -> int:
 
 
 def _rounded(number: float) -> int:
-    """Round half away from zero, as Go does."""
+    """Round half away from zero, as Go's math.Round; Python's `round` goes to the even number."""
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
 
 def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut_max: int) -> dict[str, int]:
-    """Return the sizes, by uid, of old sets that give up pods which are not available anyway."""
+    """Return the sizes, by uid, of old sets without pods that are not available."""
+    # Unhealthy pods go first: they block a rollout without serving anybody.
     sizes: dict[str, int] = {}
     cut = 0
     for one in sorted(old, key=_created):
@@ -165,7 +169,7 @@ def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut
 def available_cut(
     deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], every: Sequence[ReadOnlyObject]
 ) -> dict[str, int]:
-    """Return the sizes, by uid, of old sets that give up pods because enough are available."""
+    """Return the sizes, by uid, of old sets that give up available pods within maxUnavailable."""
     spare = total_counted(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
     sizes: dict[str, int] = {}
     for one in sorted(old, key=_created):

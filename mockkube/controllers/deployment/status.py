@@ -1,4 +1,4 @@
-"""What the status of a deployment says: counts, availability, and whether the rollout moves.
+"""Status of a deployment: counts, and conditions Available, Progressing and ReplicaFailure.
 
 upstream 1.36: pkg/controller/deployment/sync.go (calculateStatus), progress.go
 """
@@ -25,7 +25,7 @@ Conditions = list[Object]
 def with_condition(
     conditions: Sequence[ReadOnlyObject], kind: str, status: str, reason: str, message: str, now: datetime
 ) -> list[ReadOnlyObject]:
-    """Return the conditions with one set, unless its status and reason are there already."""
+    """Return the conditions with one set, unless it exists with the same status and reason."""
     known = find_condition(conditions, kind)
     if known is not None and (known.get("status"), known.get("reason")) == (status, reason):
         return list(conditions)
@@ -42,7 +42,7 @@ def with_condition(
 
 
 def without_condition(conditions: Sequence[ReadOnlyObject], kind: str) -> list[ReadOnlyObject]:
-    """Return the conditions but for one type."""
+    """Return the conditions without those of one type."""
     return [one for one in conditions if one["type"] != kind]
 
 
@@ -52,7 +52,7 @@ def conditions_of(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
 
 
 def has_deadline(deployment: ReadOnlyObject) -> bool:
-    """Whether lack of progress is ever told of."""
+    """Return whether the deployment has a progress deadline."""
     deadline = deployment["spec"].get("progressDeadlineSeconds")
     return deadline is not None and deadline != NO_DEADLINE
 
@@ -65,7 +65,7 @@ def status_of(
     *,
     terminating: bool,
 ) -> Object:
-    """Return counts and availability; `terminating` says whether pods on their way out are counted."""
+    """Return counts and availability; `terminating` adds the number of terminating pods."""
     available = total_counted(every, "availableReplicas")
     counts: dict[str, Any] = {
         "replicas": total_counted(every, "replicas"),
@@ -75,6 +75,7 @@ def status_of(
         "unavailableReplicas": max(total(every) - available, 0),
         "observedGeneration": deployment["metadata"].get("generation", 0),
     }
+    # Zeros are omitted as in Go's JSON, so that an unchanged status compares equal to the stored one.
     status: Object = {name: number for name, number in counts.items() if number}
     old = deployment.get("status") or {}
     if "collisionCount" in old:
@@ -83,30 +84,30 @@ def status_of(
         status["terminatingReplicas"] = leaving
     enough = available >= wanted(deployment) - max_unavailable(deployment)
     if enough:
-        told = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        availability = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        told = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    status["conditions"] = with_condition(conditions_of(deployment), AVAILABLE, *told, now)
+        availability = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    status["conditions"] = with_condition(conditions_of(deployment), AVAILABLE, *availability, now)
     return status
 
 
 def _terminating(every: Sequence[ReadOnlyObject]) -> int | None:
-    """Return how many pods are on their way out; None while a set that was seen to does not say."""
+    """Return the number of terminating pods; None until every synced set reports its own."""
     number = 0
     for one in every:
-        said = (one.get("status") or {}).get("terminatingReplicas")
-        if said is None and counted(one, "observedGeneration"):
+        count = (one.get("status") or {}).get("terminatingReplicas")
+        if count is None and counted(one, "observedGeneration"):
             return None
-        number += said or 0
+        number += count or 0
     return number
 
 
 def is_complete(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
-    """Whether all pods asked for are of the new set and available, and no others are left."""
+    """Return whether all desired pods are updated and available and no others are left."""
     size = wanted(deployment)
     counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
-    seen: int = status.get("observedGeneration", 0)
-    return all(count == size for count in counts) and seen >= deployment["metadata"].get("generation", 0)
+    observed_generation: int = status.get("observedGeneration", 0)
+    return all(count == size for count in counts) and observed_generation >= deployment["metadata"].get("generation", 0)
 
 
 def with_progress(
@@ -116,11 +117,12 @@ def with_progress(
     new: ReadOnlyObject | None,
     now: datetime,
 ) -> Object:
-    """Return the status with what is to be said of the rollout."""
+    """Return the status with conditions Progressing and ReplicaFailure."""
     conditions = status["conditions"]
     known = find_condition(conditions_of(deployment), PROGRESSING)
     if not has_deadline(deployment):
         conditions = without_condition(conditions, PROGRESSING)
+    # A complete rollout stays complete: pods that fail later must not make it time out.
     elif not _was_complete(status, known):
         conditions = _progress(deployment, status, new, known, now)
     conditions = (
@@ -150,6 +152,7 @@ def _progress(
         return with_condition(conditions, PROGRESSING, "True", COMPLETE, message, now)
     if _moves(deployment, status):
         message = f"{name} is progressing."
+        # Progress renews lastUpdateTime, from which the deadline counts, even if status and reason stay the same.
         since = known["lastTransitionTime"] if known and known.get("status") == "True" else render_time(now)
         fresh = with_condition((), PROGRESSING, "True", "ReplicaSetUpdated", message, now)[0]
         return [*without_condition(conditions, PROGRESSING), {**fresh, "lastTransitionTime": since}]
@@ -175,6 +178,7 @@ def _moves(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
 def _timed_out(deployment: ReadOnlyObject, known: ReadOnlyObject | None, now: datetime) -> bool:
     if known is None or known.get("reason") == COMPLETE:
         return False
+    # Without progress the condition stays as it is, whatever the deadline is changed to.
     if known.get("reason") == TIMED_OUT:
         return True
     return _deadline(deployment, known) < now
@@ -186,7 +190,7 @@ def _deadline(deployment: ReadOnlyObject, known: ReadOnlyObject) -> datetime:
 
 
 def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now: datetime) -> float | None:
-    """Return how long until a rollout that stands still has timed out; None when nobody waits for it."""
+    """Return how long until a stalled rollout times out; None if it cannot."""
     known = find_condition(conditions_of(deployment), PROGRESSING)
     if not has_deadline(deployment) or known is None:
         return None
@@ -196,7 +200,7 @@ def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now:
 
 
 def _failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
-    """Return why a set cannot have the pods it should, that of the new set first."""
+    """Return condition ReplicaFailure of a set, that of the new one first."""
     for one in (*([new] if new else ()), *every):
         if (condition := find_condition(conditions_of(one), FAILURE)) is not None:
             return condition

@@ -1,1 +1,1 @@
-"""Parts that controllers share: base class, worker, expectations, caches of own writes."""
+"""Framework of controllers: base class, worker, expectations, owner references, informers with own writes."""

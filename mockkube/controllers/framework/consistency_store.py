@@ -1,5 +1,6 @@
-"""Whether the caches show what a controller itself has written: until they do, it would decide from the past.
+"""Consistency store: whether informers show what the controller itself has written.
 
+A controller that reconciled from older objects would repeat what it has just done.
 upstream 1.36: pkg/controller/util/consistency (gates StaleControllerConsistency...)
 """
 
@@ -15,14 +16,14 @@ from mockkube.client.cache import Change, ListWatch
 from mockkube.client.protocol import Key
 from mockkube.runtime.clock import Clock
 
+# After this long the controller stops waiting: the write may never become visible.
 SECONDS_MAX: Final = 30.0
-"""After this long nobody waits any more."""
 # differs: upstream waits for ever, for its caches say how far they are even when they list anew
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A cache that is waited for, and what metrics call its kind."""
+    """Informer to wait for, and the names of its resource in metrics."""
 
     cache: ListWatch
     group: str
@@ -36,7 +37,7 @@ class _Written:
 
 
 class OwnWrites:
-    """The last writes for each key. Without caches to wait for it is never behind."""
+    """Last writes for each key; without informers to wait for, no key is ever stale."""
 
     def __init__(self, clock: Clock, subsystem: str, registry: CollectorRegistry, watched: Sequence[Watched]) -> None:
         self._clock = clock
@@ -54,15 +55,16 @@ class OwnWrites:
             one.cache.subscribe(partial(self._see, kind))
 
     def _see(self, kind: str, change: Change) -> None:
+        # A relist may deliver objects in any order; the newest of them says how far the informer is.
         self._seen[kind] = max(self._seen.get(kind, 0), _version(change.object))
 
     def wrote(self, key: Key, kind: str, obj: ReadOnlyObject) -> None:
-        """Take note of an object that was written for a key."""
+        """Record the version of an object that was written for a key."""
         if kind in self._watched:
             self._written.setdefault(key, {})[kind] = _Written(_version(obj), self._clock.monotonic())
 
     def behind(self, key: Key) -> bool:
-        """Whether something written for a key is still to be seen."""
+        """Return whether an informer does not yet show a write for a key."""
         overdue = self._clock.monotonic() - SECONDS_MAX
         for kind, written in self._written.get(key, {}).items():
             if written.version > self._seen.get(kind, 0) and written.at > overdue:
@@ -72,11 +74,11 @@ class OwnWrites:
         return False
 
     def forget(self, key: Key) -> None:
-        """Forget what was written for a key."""
+        """Forget the writes for a key."""
         self._written.pop(key, None)
 
 
 def _version(obj: ReadOnlyObject) -> int:
-    """Return a resourceVersion as a number; zero for one that is none."""
+    """Return a resourceVersion as a number; zero if it is not one."""
     text = obj["metadata"].get("resourceVersion", "")
     return int(text) if text.isdecimal() else 0

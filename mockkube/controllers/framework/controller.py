@@ -1,7 +1,7 @@
-"""A controller: told the key of an object, it reads the present, acts, and says when to come back.
+"""Base class of controllers: receives keys, reads current state, acts, returns when to run again.
 
-Of what `reconcile` may count on: its caches hold all there was at some moment before the first call; it is called for
-one key at a time; a key is called for again after each change of what feeds it. It is not told which change that was.
+`reconcile` can rely on this: before the first call all informers have synced; it runs for one key at a time; a key is
+reconciled again after each change of an object that the controller watches. It is not told which change that was.
 """
 
 from abc import ABC, abstractmethod
@@ -32,18 +32,18 @@ from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_li
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.work_queue import WorkQueue
 
+# The key of controllers that process all objects in one pass, periodically.
 SWEEP: Final = Key("", "")
-"""The key of a controller that looks at everything at once, now and then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing more to do until something changes."""
+    """Result: nothing to do until something changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Come back: after so many seconds, or, without a number, when the rate limits of the key allow."""
+    """Result: requeue the key after so many seconds, or without a number when its rate limit allows."""
 
     after: float | None = None
 
@@ -53,14 +53,14 @@ Outcome = Done | Again
 
 
 class Recorders:
-    """The voices of a controller manager: one per source of events, whichever of its queues speaks."""
+    """Event recorders of a controller manager, one per event source; queues of one controller share it."""
 
     def __init__(self, clock: Clock, chance: Chance, owner: str) -> None:
         self._clock, self._chance, self._owner = clock, chance, owner
         self._recorders: dict[str, EventRecorder] = {}
 
     def of(self, source: str, client: Client) -> EventRecorder:
-        """Return the recorder of a source; it writes through the client of whoever asks first."""
+        """Return the recorder of a source; it writes through the client of the first caller."""
         recorder = self._recorders.get(source)
         if recorder is None:
             owner = f"{self._owner}/{source}"
@@ -70,13 +70,13 @@ class Recorders:
 
     @property
     def workers(self) -> list[EventRecorder]:
-        """The recorders, as workers."""
+        """Event recorders, as workers."""
         return list(self._recorders.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all controllers of one controller manager share."""
+    """Dependencies that all controllers of one controller manager share."""
 
     component: str
     client: Client
@@ -93,7 +93,7 @@ class Setting:
     log: ComponentLog = field(default_factory=ComponentLog)
 
     def taint_rules(self, controller: str) -> TaintRules:
-        """Return what a controller makes of tolerations, with a cache of compiled expressions of its own."""
+        """Return the toleration rules for a controller, with its own cache of compiled expressions."""
         cache = measured_cache(self.metrics, "controller_toleration_cel_cache", controller=controller)
         return taint_rules(self.capabilities, cache.expression, self.log.errors(self.clock.monotonic))
 
@@ -101,21 +101,21 @@ class Setting:
 class Controller(ABC):
     """One reconciler with its queue of keys.
 
-    A subclass says in `__init__` which caches it reads and which of their changes feed which keys; it never keeps what
-    a restart would miss, unless a restart of the real one misses it too.
+    A subclass creates its informers and event handlers in `__init__`. It keeps no state that a restart would miss,
+    unless upstream's controller loses the same state.
     """
 
+    # Name in `--controllers`.
     name: ClassVar[str]
-    """As `--controllers` knows it."""
+    # Source of its events; empty for the name.
     source: ClassVar[str] = ""
-    """Who its events come from; the name when empty."""
+    # Name of its queue in metrics; empty for the name.
     queue: ClassVar[str] = ""
-    """What its queue is called in metrics; the name when empty."""
+    # Failures in a row after which a key is dropped until something changes; None retries for ever.
     retries_max: ClassVar[int | None] = None
-    """After how many failures in a row it gives a key up until something changes."""
 
+    # Factor on the request rate, for controllers whose upstream client has a higher limit.
     pace: ClassVar[float] = 1.0
-    """How many times faster than others it may ask the API server."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting, self.clock, self.loops = setting, setting.clock, setting.loops
@@ -126,16 +126,16 @@ class Controller(ABC):
         self.events = setting.recorders.of(self.source or self.name, self.client)
         observer = setting.queue_metrics.of(self.queue or self.name)
         self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
+        # Informers that must sync before the first key.
         self.caches: list[ListWatch] = []
-        """What it waits for before its first key."""
         self._screens: dict[tuple[str, Selection], Screened] = {}
 
     def limits(self) -> RateLimiter:
-        """Return how long a key that failed waits."""
+        """Return the rate limiter for failed keys."""
         return controller_limits(self.clock)
 
     def cache(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
-        """Return the cache of a kind, without what this controller has failed on; asked for in `__init__` only."""
+        """Return the informer of a kind, without objects this controller failed on; for `__init__` only."""
         cache = self.setting.caches.of(kind, selection)
         if cache not in self.caches:
             self.caches.append(cache)
@@ -145,38 +145,38 @@ class Controller(ABC):
         return screen
 
     def blame(self, key: Key, error: Exception) -> bool:
-        """Pass over the object that most probably made a key fail; False if that is the key's own, or none.
+        """Skip the object that most likely made a key fail; False if it is the key's own, or unknown.
 
-        What the key's object controls is its own too: who could not see its pods would make others in their place.
+        Objects that the key's object controls are its own too: without its pods in sight a set would create others.
         """
         return any(self.pass_over(obj, error) for obj in suspects(error, lambda obj: _is_own(key, obj)))
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
-        """Act as if an object were not there until it changes; False if it is in none of the caches."""
+        """Hide an object from this controller until it changes; False if no informer has it."""
         screens = (screen for screen in self._screens.values() if screen.holds(obj))
         return any(screen.hide(obj, self.name, error) for screen in screens)
 
     def follow(self, kind: str, handler: Handler | None = None) -> ListWatch:
-        """Return the cache of a kind whose changes feed the keys: its objects' own unless a handler says else."""
+        """Return the informer of a kind; its changes go to the handler, or queue the object's own key."""
         cache = self.cache(kind)
         cache.subscribe(handler or self.enqueue_changed)
         return cache
 
     def enqueue_changed(self, change: Change) -> None:
-        """Look at an object that changed."""
+        """Queue the key of an object that changed."""
         self.keys.add(key_of(change.object))
 
     def synced(self) -> bool:
-        """Whether all it decides from holds what there was at some moment."""
+        """Return whether all informers have synced."""
         return all(cache.synced for cache in self.caches)
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once it may be synced by something else than its caches."""
+        """Ring the bell when something other than the informers has synced; nothing by default."""
         return
 
     @abstractmethod
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring the object of a key to what it should be; what is raised is retried under the rate limits."""
+        """Bring the object of a key to its desired state; errors are retried with backoff."""
 
 
 def _is_own(key: Key, obj: ReadOnlyObject) -> bool:
@@ -184,5 +184,6 @@ def _is_own(key: Key, obj: ReadOnlyObject) -> bool:
     if metadata.get("namespace", "") != key.namespace:
         return False
     owners = metadata.get("ownerReferences")
+    # This runs on objects that may be malformed, so no shape is taken for granted. Names suffice: uids may be missing.
     named = [one.get("name") for one in owners if isinstance(one, dict)] if isinstance(owners, list) else []
     return key.name == metadata.get("name") or key.name in named

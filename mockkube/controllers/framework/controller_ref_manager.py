@@ -1,4 +1,4 @@
-"""Which objects a controller owns: owner references written, orphans adopted, strangers released.
+"""Controller references: finds, adopts and releases the objects of an owner.
 
 upstream 1.36: pkg/controller/controller_ref_manager.go
 """
@@ -13,12 +13,12 @@ from mockkube.client.protocol import Client, Key, key_of
 from mockkube.runtime.steps import give_way
 
 Match = Callable[[ReadOnlyObject], bool]
+# Number of objects after which other tasks may run: most objects need no request and so no await.
 _TURN: Final = 512
-"""After how many objects others get a turn: of most nothing is asked."""
 
 
 def controller_of(obj: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return the owner reference of the controller that owns an object."""
+    """Return the owner reference of an object's controller; None for an orphan."""
     for reference in obj["metadata"].get("ownerReferences", ()):
         if reference.get("controller"):
             owner: ReadOnlyObject = reference
@@ -27,13 +27,13 @@ def controller_of(obj: ReadOnlyObject) -> ReadOnlyObject | None:
 
 
 def controller_uid(obj: ReadOnlyObject) -> str:
-    """Return the uid of the controller that owns an object; empty for an orphan."""
+    """Return the uid of an object's controller; empty for an orphan."""
     reference = controller_of(obj)
     return "" if reference is None else reference["uid"]
 
 
 def reference_to(owner: ReadOnlyObject, api_version: str, kind: str) -> Object:
-    """Return the reference that makes `owner` the controller of an object."""
+    """Return the owner reference that makes `owner` the controller of an object."""
     metadata = owner["metadata"]
     return {
         "apiVersion": api_version,
@@ -46,32 +46,32 @@ def reference_to(owner: ReadOnlyObject, api_version: str, kind: str) -> Object:
 
 
 def terminating(obj: ReadOnlyObject) -> bool:
-    """Whether an object is on its way out."""
+    """Return whether an object has a deletionTimestamp."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 @dataclass(slots=True)
 class Claims:
-    """One owner's hand on objects of one kind, for one reconciliation.
+    """Claims objects of one kind for one owner, during one reconciliation.
 
-    Before the first adoption the owner is read from the server itself: a cache may not know yet that it is going.
+    Before the first adoption the owner is read from the server: the informer may not show its deletion yet.
     """
 
     client: Client
+    # Kind of the owned objects.
     kind: str
-    """The kind of what is owned."""
     owner: ReadOnlyObject
     owner_kind: str
     owner_api_version: str
+    # Finalizers that are added with the adoption and removed with the release.
     finalizers: Sequence[str] = ()
-    """What is put on an object with its adoption, and taken off with its release."""
     _checked: bool = False
     _refusal: ApiError | None = None
 
     async def claim(self, objects: Iterable[ReadOnlyObject], match: Match) -> list[ReadOnlyObject]:
-        """Return what the owner owns now: orphans that match are adopted, what matches no more is released.
+        """Return the objects that the owner owns now: adopt matching orphans, release what no longer matches.
 
-        All objects are seen to before the first thing that went wrong is raised.
+        All objects are processed before the first error is raised.
         """
         owned, errors = [], list[ApiError]()
         for seen, obj in enumerate(objects, 1):
@@ -94,11 +94,14 @@ class Claims:
             return False
         if uid and match(obj):
             return True
+        # An owner that is being deleted neither adopts nor releases: the garbage collector decides about its
+        # dependents.
         if terminating(self.owner):
             return False
         if uid:
             await self._release(obj)
             return False
+        # An orphan that is being deleted is not worth adopting.
         if terminating(obj) or not match(obj) or not self._same_namespace(obj):
             return False
         await self._adopt(obj)
@@ -111,12 +114,14 @@ class Claims:
     async def _adopt(self, obj: ReadOnlyObject) -> None:
         await self._check_owner()
         reference = reference_to(self.owner, self.owner_api_version, self.owner_kind)
+        # The uid in the patch makes it fail on another object of the same name.
         metadata: Object = {"uid": obj["metadata"]["uid"], "ownerReferences": [reference]}
         if self.finalizers:
             metadata["finalizers"] = list(self.finalizers)
         await self.client.patch(self.kind, key_of(obj), {"metadata": metadata})
 
     async def _check_owner(self) -> None:
+        # At most one request per reconciliation, however many orphans match (upstream: canAdoptOnce).
         if not self._checked:
             self._checked = True
             try:
@@ -140,7 +145,7 @@ class Claims:
 
 
 async def still_wanted(client: Client, kind: str, owner: ReadOnlyObject) -> None:
-    """Ask the server whether an owner is still that object and not going; raise what speaks against it."""
+    """Raise unless the owner still exists with the same uid and is not being deleted."""
     metadata = owner["metadata"]
     fresh = await client.get(kind, Key(metadata.get("namespace", ""), metadata["name"]))
     if fresh["metadata"]["uid"] != metadata["uid"]:

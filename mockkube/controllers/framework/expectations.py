@@ -1,4 +1,4 @@
-"""What a controller has asked for and not yet seen: until it has, its cache is behind its own writes.
+"""Expectations: creations and deletions that a controller requested and its informer does not show yet.
 
 upstream 1.36: pkg/controller/controller_utils.go
 """
@@ -9,12 +9,14 @@ from typing import Final
 
 from mockkube.runtime.clock import Clock
 
+# After this long expectations no longer count: an event must have been missed.
 EXPIRY_SECONDS: Final = 300.0
-"""After this long nobody waits any more: something was missed."""
 
 
 @dataclass(slots=True)
 class _Expected:
+    """Expected creations and deletions of one key."""
+
     since: float
     creations: int = 0
     deletions: int = 0
@@ -25,48 +27,49 @@ class _Expected:
 
 
 class Expectations:
-    """Creations and deletions still to be seen, by the key of whoever asked for them."""
+    """Expected creations and deletions, by the key of the owner."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._expected: dict[Hashable, _Expected] = {}
 
     def expect_creations(self, key: Hashable, count: int) -> None:
-        """Wait for that many creations; what was expected before is forgotten."""
+        """Expect so many creations, in place of earlier expectations."""
         self._expected[key] = _Expected(self._clock.monotonic(), creations=count)
 
     def expect_deletions(self, key: Hashable, uids: Iterable[str]) -> None:
-        """Wait for these objects to go, or to be marked for deletion; what was expected before is forgotten."""
+        """Expect these objects to be deleted or terminating, in place of earlier expectations."""
         named = set(uids)
         self._expected[key] = _Expected(self._clock.monotonic(), deletions=len(named), uids=named)
 
     def expect(self, key: Hashable, *, creations: int, deletions: int) -> None:
-        """Wait for counts of both, whatever the objects; what was expected before is forgotten."""
+        """Expect numbers of both, in place of earlier expectations."""
         self._expected[key] = _Expected(self._clock.monotonic(), creations, deletions)
 
     def creation_seen(self, key: Hashable, count: int = 1) -> None:
-        """Take note of creations that were seen, or that failed and will not be."""
+        """Count creations that were observed, or that failed and will not be."""
         if (expected := self._expected.get(key)) is not None:
             expected.creations -= count
 
     def deletion_seen(self, key: Hashable, uid: str = "") -> None:
-        """Take note of a deletion that was seen or failed; of one with a uid only once, and only if expected."""
+        """Count a deletion that was observed or failed; one with a uid counts once, if expected."""
         expected = self._expected.get(key)
         if expected is None:
             return
         if not uid:
             expected.deletions -= 1
+        # A pod is reported twice, when it starts to terminate and when it is gone; only the first counts.
         elif uid in expected.uids:
             expected.uids.remove(uid)
             expected.deletions -= 1
 
     def satisfied(self, key: Hashable) -> bool:
-        """Whether the cache has caught up with what was asked for, or nobody waits any longer."""
+        """Return whether all expected changes were observed, or have expired."""
         expected = self._expected.get(key)
         if expected is None or expected.fulfilled():
             return True
         return self._clock.monotonic() - expected.since > EXPIRY_SECONDS
 
     def forget(self, key: Hashable) -> None:
-        """Drop what was expected: its owner is gone."""
+        """Drop the expectations of a key whose owner is deleted."""
         self._expected.pop(key, None)

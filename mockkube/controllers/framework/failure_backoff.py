@@ -1,4 +1,4 @@
-"""How long to leave something alone that keeps failing: longer each time, forgotten when it has been well for long.
+"""Exponential backoff per id, forgotten after a while without failures.
 
 upstream 1.36: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
@@ -20,22 +20,23 @@ class _Entry:
 
 
 class FailureBackoff:
-    """The backoff of each of many things."""
+    """Exponential backoff of many ids."""
 
     def __init__(self, clock: Clock, *, initial: float = INITIAL_SECONDS, seconds_max: float = SECONDS_MAX) -> None:
         self._clock, self._initial, self._seconds_max = clock, initial, seconds_max
         self._entries: dict[Hashable, _Entry] = {}
 
     def seconds_left(self, thing: Hashable) -> float | None:
-        """Return how long a thing is still left alone; None when it may be tried."""
+        """Return the backoff of an id; None if it is over."""
         entry = self._entries.get(thing)
         now = self._clock.monotonic()
         if entry is None or self._is_over(entry, now) or now - entry.updated >= entry.seconds:
             return None
+        # Upstream returns the full backoff here and not the rest of it, so callers wait longer than needed.
         return entry.seconds
 
     def next(self, thing: Hashable) -> None:
-        """Note that a thing has failed again."""
+        """Double the backoff of an id that has failed again."""
         now = self._clock.monotonic()
         self._forget_old(now)
         entry = self._entries.get(thing)
@@ -43,6 +44,7 @@ class FailureBackoff:
         self._entries[thing] = _Entry(seconds, now)
 
     def _is_over(self, entry: _Entry, now: float) -> bool:
+        # Twice the maximum, as upstream's garbage collection of backoff entries.
         return now - entry.updated > 2 * self._seconds_max
 
     def _forget_old(self, now: float) -> None:

@@ -1,7 +1,7 @@
-"""Failure made visible: which (controller, object) pairs keep failing, or keep making what is lost again.
+"""Hot loop detector: (controller, object) pairs that keep failing or keep recreating lost objects.
 
-A pair is a loop when it has failed several times without a success in between, or when what it created was lost young
-and replaced several times within a minute. Counts older than a minute do not count; a success ends a failure.
+A pair is a hot loop after several failures without a success in between, or when objects that it created were lost
+young and replaced several times within a minute. Counts older than a minute expire; a success ends a failing loop.
 """
 
 from collections import OrderedDict, deque
@@ -18,19 +18,19 @@ from mockkube.runtime.loop_board import Loop
 from mockkube.runtime.steps import Bell
 
 WINDOW_SECONDS: Final = 60.0
+# Failures in a row, or replacements within the window, from which on a pair is a hot loop.
 LOOP_MIN: Final = 5
-"""Failures in a row, or replacements within the window, from which on it is called a loop."""
+# A failing loop ends this long after its last failure: a little more than the longest backoff (1000 s).
 STALE_SECONDS: Final = 1100.0
-"""How long after its last failure it is one: as long as anything waits to be tried again, and a little longer."""
+# Failures remembered per pair and cause. The difference between higher rates does not matter.
 _MOMENTS_MAX: Final = 1000
-"""Moments remembered of one pair and cause: rates above this many a minute all look the same."""
+# Pairs remembered; the one without changes for longest is dropped first.
 _PAIRS_MAX: Final = 10_000
-"""Pairs remembered; the one that was quiet for longest is dropped first."""
 METRIC: Final = "mockkube_controller_loop_rate"
 
 
 class Cause(StrEnum):
-    """Why a pair is a loop."""
+    """Cause of a hot loop."""
 
     FAILING = "failing"
     CHURNING = "churning"
@@ -38,25 +38,27 @@ class Cause(StrEnum):
 
 @dataclass(slots=True)
 class _Pair:
+    """Recent failures and replacements of one controller and object."""
+
     failed: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
     replaced: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
+    # Number of created objects that were lost and are not replaced yet.
     missing: int = 0
-    """How much was lost and is not replaced yet."""
     failures_in_a_row: int = 0
     failed_at: float = 0.0
     message: str = ""
 
 
 class Loops(Collector):
-    """Counts per controller and object; as a collector of metrics it shows the pairs that are loops now."""
+    """Failures and replacements per controller and object; also a metrics collector of the hot loops."""
 
     def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
-        """Ring the bell when a loop begins, and when one that failed ends; one that churns ends by itself."""
+        """Ring the bell when a loop begins, and when a failing one ends; a churning one ends by time alone."""
         self._clock, self._bell = clock, bell or Bell()
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
 
     def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
-        """Take note of a reconciliation that failed; `at_once` says that it will again as long as nothing changes."""
+        """Count a failed reconciliation; `at_once` if it will fail until something changes."""
         pair = self._pair(controller, str(key))
         looped = pair.failures_in_a_row >= LOOP_MIN
         pair.failures_in_a_row = max(pair.failures_in_a_row + 1, LOOP_MIN if at_once else 0)
@@ -67,7 +69,7 @@ class Loops(Collector):
             self._bell.ring()
 
     def succeeded(self, controller: str, key: object) -> None:
-        """Take note of a reconciliation that went well."""
+        """Clear the failures of a pair after a successful reconciliation."""
         pair = self._pairs.get((controller, str(key)))
         if pair is None:
             return
@@ -78,30 +80,31 @@ class Loops(Collector):
             self._bell.ring()
 
     def created(self, controller: str, key: object) -> None:
-        """Take note of something created for an object: a replacement if something was lost before."""
+        """Count an object created for a pair as a replacement if one was lost before."""
         pair = self._pairs.get((controller, str(key)))
         if pair is None or not pair.missing:
             return
         now = self._clock.monotonic()
         pair.missing -= 1
         pair.replaced.append(now)
+        # Only the replacement that reaches the bound notifies; further ones change nothing that is shown.
         if _recent(pair.replaced, now - WINDOW_SECONDS) == LOOP_MIN:
             self._bell.ring()
 
     def lost(self, controller: str, key: object) -> None:
-        """Take note that something created for an object is gone, though it was wanted."""
+        """Count an object created for a pair that was lost although it was wanted."""
         self._pair(controller, str(key)).missing += 1
 
     def current(self) -> list[Loop]:
-        """Return the loops of now, in the order of controllers and objects."""
+        """Return the current hot loops, ordered by controller and object."""
         return sorted(self._loops(), key=lambda loop: (loop.controller, loop.object, loop.cause))
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing: what there is depends on the moment."""
+        """Return no metrics: prometheus_client would otherwise call `collect` at registration."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Return the rate of each loop, per minute."""
+        """Return the rate per minute of each hot loop."""
         family = GaugeMetricFamily(
             METRIC,
             "Times a minute that a controller fails on an object, or replaces what it made for it, without end.",

@@ -1,4 +1,4 @@
-"""A cache as a worker of the controller manager: once it holds everything, those who wait for it are told."""
+"""Worker that steps an informer and notifies controllers when it has synced."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from mockkube.runtime.steps import Bell
 
 
 class Following:
-    """Steps a cache. Its bell is the cache's own."""
+    """Worker of one informer; it shares the informer's bell."""
 
     def __init__(self, cache: ListWatch, waiting: Sequence[Bell]) -> None:
         self._cache, self._waiting = cache, waiting
@@ -15,19 +15,20 @@ class Following:
 
     @property
     def bell(self) -> Bell:
-        """Rings when the cache may have become ready."""
+        """Rings when the informer may have become ready."""
         return self._cache.bell
 
     def ready(self) -> bool:
-        """Whether the cache has something to do."""
+        """Return whether the informer has something to do."""
         return self._cache.ready()
 
     def wake_at(self) -> float | None:
-        """Return when the cache becomes ready by itself."""
+        """Return when the informer's next retry is due."""
         return self._cache.wake_at()
 
     async def step(self) -> None:
-        """Step the cache; wake those who wait when this has filled it for the first time."""
+        """Step the informer; wake the waiting controllers when it has synced."""
+        # Controllers are woken once only: afterwards their queues wake them for each key.
         synced = self._cache.synced
         await self._cache.step()
         if self._cache.synced and not synced:

@@ -1,4 +1,4 @@
-"""What belongs to whom: the objects of a cache by the uid of their controller, orphans by their namespace."""
+"""Index of objects by their controller, and event handler that maps owned objects to their owners."""
 
 from collections.abc import Callable
 
@@ -14,22 +14,23 @@ _ORPHANS = "orphans of "
 
 def _owners(obj: ReadOnlyObject) -> tuple[str, ...]:
     uid = controller_uid(obj)
+    # Orphans share one index value per namespace, so that owners find them without reading all objects.
     return (uid or f"{_ORPHANS}{obj['metadata'].get('namespace', '')}",)
 
 
 def owned_by(cache: ListWatch, uid: str) -> list[ReadOnlyObject]:
-    """Return what an owner controls."""
+    """Return the objects that an owner controls."""
     return cache.index(_INDEX, _owners).get(uid)
 
 
 def candidates(cache: ListWatch, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return what an owner controls and what it might adopt: the orphans of its namespace."""
+    """Return the objects that an owner controls or might adopt: the orphans of its namespace."""
     index, metadata = cache.index(_INDEX, _owners), owner["metadata"]
     return index.get(metadata["uid"]) + index.get(f"{_ORPHANS}{metadata['namespace']}")
 
 
 def owner_in(owners: ListWatch, kind: str, obj: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return the controller of an object if it is of that kind and there."""
+    """Return the controller of an object if it has that kind and exists with the same uid."""
     reference = controller_of(obj)
     if reference is None or reference["kind"] != kind:
         return None
@@ -38,12 +39,12 @@ def owner_in(owners: ListWatch, kind: str, obj: ReadOnlyObject) -> ReadOnlyObjec
 
 
 def selector_of(owner: ReadOnlyObject) -> LabelSelector:
-    """Return what an owner selects."""
+    """Return the label selector of an owner."""
     return from_label_selector(owner["spec"].get("selector"))
 
 
 class Heirs:
-    """Tells owners what happens to what they own, or might adopt."""
+    """Event handler that notifies owners of changes of the objects they own or might adopt."""
 
     def __init__(
         self,
@@ -55,22 +56,23 @@ class Heirs:
         deleted: Callable[[Key, ReadOnlyObject], None],
         selector: Callable[[ReadOnlyObject], LabelSelector] = selector_of,
     ) -> None:
-        """`selector` returns which orphans an owner would adopt; one that selects everything adopts none."""
+        """`selector` returns the orphans an owner would adopt; an empty selector adopts none."""
         self._owners, self._kind, self._selector = owners, kind, selector
         self._added, self._updated, self._deleted = added, updated, deleted
 
     @property
     def name(self) -> str:
-        """That under which what it fails on is shown."""
+        """Reader name under which failures of this handler are shown."""
         return self._kind
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
-        """Act as if an owner were not there that cannot be read, until it changes."""
+        """Hide an owner that cannot be read until it changes."""
         return self._owners.holds(obj) and self._owners.hide(obj, self.name, error)
 
     def heed(self, change: Change) -> None:
-        """Pass a change of something owned on; what is marked for deletion counts as deleted."""
+        """Notify the owners of a changed object; the start of termination counts as deletion."""
         obj = change.object
+        # As upstream: a replacement is created when termination starts, and the final deletion then changes nothing.
         if change.type is EventType.DELETED or (obj["metadata"].get("deletionTimestamp") and _was_alive(change)):
             self._gone(obj, change.old)
             return
@@ -81,6 +83,7 @@ class Heirs:
             self._changed(obj, change.old)
 
     def _gone(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+        # After a missed update the last state may name another owner than the cached one: both must know.
         for one in {controller_uid(obj): obj, **({controller_uid(old): old} if old else {})}.values():
             if (owner := owner_in(self._owners, self._kind, one)) is not None:
                 self._deleted(key_of(owner), obj)
@@ -94,10 +97,12 @@ class Heirs:
     def _changed(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
         moved = controller_uid(obj) != controller_uid(old)
         if moved and (before := owner_in(self._owners, self._kind, old)) is not None:
+            # The former owner sees its old state without `old`: it must not compute delays from the transition.
             self._updated(key_of(before), old, None)
         if controller_of(obj) is not None:
             if (owner := owner_in(self._owners, self._kind, obj)) is not None:
                 self._updated(key_of(owner), obj, old)
+        # Other changes of an orphan cannot make it match a selector that it did not match before.
         elif controller_of(old) is not None or obj["metadata"].get("labels") != old["metadata"].get("labels"):
             self._offer(obj)
 

@@ -1,6 +1,6 @@
-"""Pods that are made for an owner and lost again, over and over: seen from outside, whoever makes them.
+"""Counts pods that controllers create and lose again, for the detection of hot loops.
 
-upstream has nothing like it; what is found is told by `loops`.
+Upstream has no such thing. It watches pods from outside, so controllers need not report anything.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ _CONTROLLERS: Final[Mapping[str, str]] = {
 
 
 class PodChurn:
-    """Counts pods that come and go, by the controller that answers for their owner, and the owner.
+    """Counts created and lost pods by the controller of their owner, and the owner.
 
-    A pod that has lived for longer than loops are looked back on is not part of one: a rollout replaces old pods.
+    A pod that lived longer than the window of hot loops does not count as lost: a rollout replaces old pods.
     """
 
     def __init__(self, pods: ListWatch, loops: Loops, clock: Clock) -> None:
@@ -35,6 +35,7 @@ class PodChurn:
 
     def _pod_changed(self, change: Change) -> None:
         owner = controller_of(change.object)
+        # The first list delivers existing pods as ADDED; none of them was created just now.
         if owner is None or not self._pods.synced:
             return
         controller = _CONTROLLERS.get(owner["kind"], owner["kind"])
@@ -50,7 +51,7 @@ class PodChurn:
 
 
 def _is_lost(change: Change) -> bool:
-    """Whether a pod that could have served can no more, as of this change."""
+    """Return whether this change ends a pod that could still have run."""
     if change.old is None or _is_over(change.old):
         return False
     return change.type is EventType.DELETED or _is_over(change.object)

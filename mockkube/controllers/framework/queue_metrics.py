@@ -1,4 +1,4 @@
-"""What upstream measures of every work queue, under its names.
+"""Metrics of work queues, under upstream's names.
 
 upstream 1.36: component-base/metrics/prometheus/workqueue/metrics.go
 """
@@ -11,7 +11,7 @@ _BUCKETS = tuple(1e-8 * 10**power for power in range(10))
 
 
 class QueueMetrics:
-    """The metrics of all queues of one component."""
+    """Metrics of all queues of one component."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ["name"]
@@ -36,32 +36,33 @@ class QueueMetrics:
         )
 
     def of(self, queue: str) -> QueueObserver:
-        """Return the observer of the queue of that name."""
+        """Return the observer for the queue with this name."""
         return _Observer(self, queue)
 
 
 class _Observer:
-    """One queue's share of the metrics."""
+    """Observer that counts into the metrics of one queue."""
 
     def __init__(self, metrics: QueueMetrics, queue: str) -> None:
+        # Children are looked up once: `labels` takes a lock and builds a key on each call.
         self._depth, self._adds = metrics.depth.labels(queue), metrics.adds.labels(queue)
         self._retries = metrics.retries.labels(queue)
         self._waited, self._worked = metrics.waited.labels(queue), metrics.worked.labels(queue)
 
     def added(self) -> None:
-        """Count one more that waits."""
+        """Count an item that starts to wait."""
         self._adds.inc()
         self._depth.inc()
 
     def retried(self) -> None:
-        """Count one that comes back."""
+        """Count a retry."""
         self._retries.inc()
 
     def taken(self, waited_seconds: float) -> None:
-        """Count one less that waits."""
+        """Count an item that leaves the queue."""
         self._depth.dec()
         self._waited.observe(waited_seconds)
 
     def finished(self, worked_seconds: float) -> None:
-        """Note how long it took."""
+        """Record the duration of the work on an item."""
         self._worked.observe(worked_seconds)

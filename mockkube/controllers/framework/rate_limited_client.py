@@ -1,7 +1,7 @@
-"""The pace at which a controller asks the API server: a token bucket per controller, as upstream's clients have one.
+"""Client with a token bucket per controller, as upstream's clients have one.
 
-A step cannot wait. So a controller may overdraw its bucket within a step, and takes no other before the debt is paid:
-in the long run the pace is the same.
+A step must not sleep. So a controller may overdraw its bucket within a step, and its worker takes no further step until
+the debt is repaid: the sustained rate is the same.
 """
 
 from mockkube.api.types import Object, ReadOnlyObject
@@ -21,55 +21,55 @@ from mockkube.runtime.rate_limits import RateLimiter
 
 
 class Throttled:
-    """A client each of whose requests takes a token; without a bucket they are as many as it likes."""
+    """Client that takes one token per request; without a bucket there is no limit."""
 
     def __init__(self, client: Client, clock: Clock, bucket: RateLimiter | None) -> None:
         self._client, self._clock, self._bucket = client, clock, bucket
+        # The controller may take its next step from this time on.
         self.paid_at = clock.monotonic()
-        """From when on there is no debt."""
 
     def _spend(self) -> None:
         if self._bucket is not None:
             self.paid_at = self._clock.monotonic() + self._bucket.when(self)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """As `Client.get`."""
+        """Take a token, then `Client.get`."""
         self._spend()
         return await self._client.get(kind, key)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """As `Client.list`."""
+        """Take a token, then `Client.list`."""
         self._spend()
         return await self._client.list(kind, selection)
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
-        """As `Client.watch`."""
+        """Take a token, then `Client.watch`."""
         self._spend()
         return await self._client.watch(kind, selection, after)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        """As `Client.create`."""
+        """Take a token, then `Client.create`."""
         self._spend()
         return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        """As `Client.update`."""
+        """Take a token, then `Client.update`."""
         self._spend()
         return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        """As `Client.patch`."""
+        """Take a token, then `Client.patch`."""
         self._spend()
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
-        """As `Client.delete`."""
+        """Take a token, then `Client.delete`."""
         self._spend()
         await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
-        """As `Client.delete_collection`."""
+        """Take a token, then `Client.delete_collection`."""
         self._spend()
         await self._client.delete_collection(kind, selection, how)

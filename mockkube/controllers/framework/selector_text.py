@@ -1,15 +1,16 @@
-"""A label selector as Go prints one, for texts that upstream makes with `%v`."""
+"""Formats a label selector as Go's `%v`, for upstream's messages."""
 
 from mockkube.api.types import ReadOnlyObject
 
 
 def selector_text(selector: ReadOnlyObject | None) -> str:
-    """Return the text of a selector.
+    """Return a label selector as Go prints it.
 
     upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
     """
     if selector is None:
         return "nil"
+    # As the generated method does: keys are sorted, and each entry is followed by a comma, the last one too.
     labels = "".join(f"{name}: {value}," for name, value in sorted(selector.get("matchLabels", {}).items()))
     expressions = "".join(f"{_requirement(one)}," for one in selector.get("matchExpressions", ()))
     return (

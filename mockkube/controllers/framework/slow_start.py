@@ -1,4 +1,4 @@
-"""Batches of creations that grow as they succeed: 1, 2, 4, ... so that a quota refuses one pod, not a thousand.
+"""Slow start batch: creates pods in batches of 1, 2, 4, ..., so that a quota rejects one pod and not a thousand.
 
 upstream 1.36: pkg/controller/replicaset/replica_set.go, slowStartBatch
 """
@@ -10,20 +10,20 @@ from typing import Final
 from mockkube.api.errors import ApiError
 from mockkube.runtime.steps import give_way
 
+# Number of calls after which other tasks may run: not every call awaits something.
 _TURN: Final = 256
-"""After how many calls others get a turn: not every call waits for something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """How it went: the calls that succeeded, and what the first one that failed said."""
+    """Number of successful calls, and the first error."""
 
     successes: int
     error: ApiError | None = None
 
 
 async def slow_start(count: int, create: Callable[[int], Awaitable[object]], *, first: int = 1) -> Batches:
-    """Call `create` with 0, 1, ... in growing batches; the batch in which one fails is finished and is the last."""
+    """Call `create` with 0, 1, ... in growing batches; a batch with an error is finished and is the last."""
     successes, done, size = 0, 0, min(count, first)
     while size > 0:
         error: ApiError | None = None

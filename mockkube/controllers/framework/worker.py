@@ -1,4 +1,4 @@
-"""A controller's steps: one key each, with retries, pace and counters."""
+"""Worker of a controller: one key per step, with retries, rate limit and counters."""
 
 import logging
 from typing import Final
@@ -13,7 +13,7 @@ _LOG: Final = logging.getLogger("mockkube.controllers")
 
 
 class ControllerWorker:
-    """Works on the keys of one controller, once its caches hold what there was."""
+    """Reconciles the keys of one controller once its informers have synced."""
 
     def __init__(self, component: str, controller: Controller) -> None:
         self.name = f"{component}/{controller.name}"
@@ -24,13 +24,14 @@ class ControllerWorker:
         self._synced = False
 
     def ready(self) -> bool:
-        """Whether a key waits, and may be worked on."""
+        """Return whether a key waits, the request rate allows a step, and the informers have synced."""
         controller = self.controller
         return controller.keys.ready() and self._paid() and self.synced()
 
     def wake_at(self) -> float | None:
-        """Return when the next key is due, or may be paid for."""
+        """Return when the next key is due, or when the request rate allows a step."""
         controller = self.controller
+        # No time can be given: the informers notify this worker when they have synced.
         if not self.synced():
             return None
         if controller.keys.ready():
@@ -39,7 +40,7 @@ class ControllerWorker:
         return None if due is None else max(due, controller.client.paid_at)
 
     def synced(self) -> bool:
-        """Whether it knows enough to begin; once it does it always does."""
+        """Return whether the controller has synced; True for good once it was."""
         self._synced = self._synced or self.controller.synced()
         return self._synced
 
@@ -51,6 +52,7 @@ class ControllerWorker:
             outcome = await controller.reconcile(key)
         except ApiError as error:
             self._failed(key, error.message)
+        # A malformed object or a bug fails its own key; the controller goes on with others.
         except Exception as error:
             self._stumbled(key, error)
         else:
@@ -66,13 +68,14 @@ class ControllerWorker:
         if isinstance(outcome, Again) and outcome.after is None:
             controller.keys.add_rate_limited(key)
             return
+        # A key that asks to come back at a time has succeeded, so its failure count is reset.
         controller.keys.forget(key)
         if isinstance(outcome, Again) and outcome.after is not None:
             controller.keys.add_after(key, outcome.after)
         controller.loops.succeeded(controller.name, key)
 
     def _stumbled(self, key: Key, error: Exception) -> None:
-        """Go on without the object that made a key fail if it is another's; else let the key fail, for all to see."""
+        """Skip the object that made a key fail and retry; if it is the key's own object, let the key fail."""
         controller = self.controller
         if controller.blame(key, error):
             controller.keys.add(key)
@@ -81,6 +84,7 @@ class ControllerWorker:
         self._failed(key, describe(error), at_once=True)
 
     def _failed(self, key: Key, message: str, *, at_once: bool = False) -> None:
+        """Requeue a failed key with backoff, or drop it after too many retries."""
         controller = self.controller
         controller.loops.failed(controller.name, key, message, at_once=at_once)
         if controller.retries_max is not None and controller.keys.num_requeues(key) >= controller.retries_max:

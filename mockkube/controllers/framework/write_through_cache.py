@@ -1,4 +1,4 @@
-"""A cache that does not forget what its controller wrote: the newer of what was seen and what was written counts.
+"""Informer with the controller's own writes: the newer of the observed and the written object counts.
 
 upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller_base.go, storeObjectUpdate
 """
@@ -11,15 +11,15 @@ from mockkube.client.protocol import EventType, Key, key_of
 
 
 class Ledger:
-    """Objects of one kind by key."""
+    """Objects of one kind by key, own writes included."""
 
     def __init__(self, cache: ListWatch) -> None:
         self._cache = cache
         self._written: dict[Key, ReadOnlyObject] = {}
+        # resourceVersion of the last own write to each object that still exists.
         self._own: dict[Key, str] = {}
-        """The resourceVersion of the last write to each object that was not seen to go since."""
+        # Uids of objects that were deleted here and that the informer still shows.
         self._deleted: dict[Key, str] = {}
-        """What was deleted and is still seen, by uid."""
         cache.subscribe(self._seen)
 
     def _seen(self, change: Change) -> None:
@@ -29,40 +29,43 @@ class Ledger:
             del self._written[key]
         if change.type is EventType.DELETED:
             self._own.pop(key, None)
+        # An object of the same name with another uid is new, and visible immediately.
         if change.type is EventType.DELETED or self._deleted.get(key) != obj["metadata"]["uid"]:
             self._deleted.pop(key, None)
 
     def get(self, key: Key) -> ReadOnlyObject | None:
-        """Return the object as it was last seen or written."""
+        """Return the newest known state of an object."""
         if key in self._deleted:
             return None
         return self._written.get(key) or self._cache.get(key)
 
     def all(self, namespace: str = "") -> Iterator[ReadOnlyObject]:
-        """Return all objects, or those of a namespace."""
+        """Yield all objects, or those of a namespace."""
         for obj in self._cache.list(namespace):
             key = key_of(obj)
             if key not in self._deleted:
                 yield self._written.get(key, obj)
+        # Objects that were created here and that the informer does not show yet.
         for key, obj in list(self._written.items()):
             if namespace in ("", key.namespace) and self._cache.get(key) is None:
                 yield obj
 
     def wrote(self, obj: ReadOnlyObject) -> ReadOnlyObject:
-        """Remember what was written; return it."""
+        """Record a written object and return it."""
         key = key_of(obj)
         self._own[key] = obj["metadata"]["resourceVersion"]
         seen = self._cache.get(key)
+        # The watch event of a write can arrive before its response.
         if seen is None or _age(seen) < _age(obj):
             self._written[key] = obj
         return obj
 
     def is_own(self, obj: ReadOnlyObject) -> bool:
-        """Whether an object is as it was last written here."""
+        """Return whether an object's state is that of the last write made here."""
         return bool(self._own.get(key_of(obj)) == obj["metadata"]["resourceVersion"])
 
     def deleted(self, obj: ReadOnlyObject) -> None:
-        """Remember what was deleted, and is seen no more from now on."""
+        """Record a deletion: the object is invisible from now on."""
         key = key_of(obj)
         self._written.pop(key, None)
         if self._cache.get(key) is not None:

@@ -1,4 +1,4 @@
-"""When a node was last heard of, as one controller manager remembers it, and what is written when it was too long ago.
+"""Node health: last heartbeat as one controller manager observed it, and the conditions to write without one.
 
 upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth
 """
@@ -18,7 +18,7 @@ _WATCHED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @dataclass(slots=True)
 class Health:
-    """What is remembered of one node: its Ready condition, its lease, and the moment of the last sign of life."""
+    """Observed health of one node: Ready condition, time of the last heartbeat, renewTime of the lease."""
 
     ready: ReadOnlyObject | None
     heard_at: float
@@ -27,13 +27,13 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One moment on both of its scales."""
+    """One moment as wall-clock and as monotonic time."""
 
     wall: datetime
     monotonic: float
 
     def at(self, time: str) -> float:
-        """Return where a time of the API lies on the monotonic scale."""
+        """Return the monotonic time of an API timestamp."""
         return self.monotonic - (self.wall - parse_time(time)).total_seconds()
 
 
@@ -43,43 +43,47 @@ def ready_condition(node: ReadOnlyObject) -> ReadOnlyObject | None:
 
 
 def is_ready(node: ReadOnlyObject) -> bool:
-    """Whether a node says that it is ready."""
+    """Return whether a node's condition Ready is True."""
     condition = ready_condition(node)
     return condition is not None and condition["status"] == "True"
 
 
 def heard(health: Health | None, node: ReadOnlyObject, lease: ReadOnlyObject | None, now: Now) -> Health:
-    """Return what is known of a node after another look at it."""
+    """Return the health of a node after another observation of node and lease."""
     condition = ready_condition(node)
     renewed = (lease or {}).get("spec", {}).get("renewTime", "")
+    # Heartbeats are timed by the controller's own clock when it observes them: clocks of nodes are not trusted.
     if health is None:
         health = Health(condition, now.monotonic if condition else now.at(node["metadata"]["creationTimestamp"]))
     elif _is_sign(health.ready, condition):
         health = Health(condition, now.monotonic)
+    # renewTime is always rendered with microseconds in UTC, so strings compare like times.
     if renewed > health.renewed:
         health.renewed, health.heard_at = renewed, now.monotonic
     return health
 
 
 def _is_sign(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None) -> bool:
+    """Return whether the Ready condition shows a new heartbeat."""
     if saved is None or condition is None:
         return saved is not condition
     return bool(saved.get("lastHeartbeatTime") != condition.get("lastHeartbeatTime"))
 
 
 def lost(health: Health, node: ReadOnlyObject, options: NodeOptions, now: Now) -> bool:
-    """Whether nothing was heard of a node for longer than it is given."""
+    """Return whether the last heartbeat of a node is older than its grace period."""
     grace = options.monitor_grace_seconds if ready_condition(node) else options.startup_grace_seconds
     return now.monotonic > health.heard_at + grace
 
 
 def silenced(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:
-    """Return the conditions of a node of which nothing is known any more."""
+    """Return the conditions of a node with those of the kubelet set to Unknown."""
     conditions: list[ReadOnlyObject] = list(node.get("status", {}).get("conditions", ()))
     for kind in _WATCHED:
         old = find_condition(conditions, kind)
         if old is None:
             conditions.append(_never_posted(node, kind, now))
+        # An Unknown condition keeps the time since when it is unknown.
         elif old["status"] != "Unknown":
             unknown: Object = {
                 **old,

@@ -1,4 +1,4 @@
-"""What the queues of the node lifecycle share and a restart loses: health of nodes, states and queues of zones."""
+"""Shared memory of the node lifecycle queues, lost on restart: node health, zone states, zone queues."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,20 +16,20 @@ UNREACHABLE: Final[Object] = {"key": "node.kubernetes.io/unreachable", "effect":
 
 
 class NodeMemory:
-    """Health by node; states and queues by zone. Zones come with their first node, and their queues stay."""
+    """Health by node; states and queues by zone. A zone is added with its first node; its queue stays."""
 
     def __init__(self, setting: Setting) -> None:
         self.options = setting.options.nodes
         self.health: dict[str, Health] = {}
         self.states: dict[str, ZoneState] = {}
         self.queues: dict[str, ZoneQueue] = {}
+        # Called when a zone queue may have a node to taint.
         self.waiting: list[Callable[[], None]] = []
-        """Called when a queue may have something to give."""
         self.metrics = _Metrics(setting.metrics)
         self._now = setting.clock.monotonic
 
     def open_zone(self, node: ReadOnlyObject) -> None:
-        """Begin to follow the zone of a node."""
+        """Add the zone of a node if it is new."""
         zone = zone_of(node)
         if zone not in self.states:
             self.states[zone] = ZoneState.INITIAL
@@ -37,21 +37,22 @@ class NodeMemory:
             self.metrics.evictions.labels(zone).inc(0)
 
     def let_wait(self, node: ReadOnlyObject, taint: ReadOnlyObject) -> None:
-        """Let a node wait for its taint; one that lost the taint it had been given begins again."""
+        """Queue a node for its taint; one that lost the taint since is queued again."""
         name, queue = node["metadata"]["name"], self.queues[zone_of(node)]
+        # A queue keeps finished nodes so that they are tainted only once; a taint that someone removed must come back.
         if not has_taint(node["spec"].get("taints", ()), taint):
             queue.remove(name)
         if queue.add(name):
             self._wake()
 
     def forget_waiting(self, node: ReadOnlyObject) -> None:
-        """Take a node off the queue: it is well."""
+        """Remove a healthy node from its zone queue."""
         self.queues[zone_of(node)].remove(node["metadata"]["name"])
 
     def judge_zones(self, ready: dict[str, list[bool]], at: float) -> bool:
-        """Set states and rates of the zones from what is ready now; True when all just went down together.
+        """Set states and rates of the zones; return True when all went down together just now.
 
-        When that is over, every node is given its grace anew: it may well have been heard of meanwhile.
+        When the full disruption ends every node gets a new grace period: its heartbeats may have been missed.
         """
         new = self._states_of(ready)
         all_down = all(state is ZoneState.FULL for state in new.values())
@@ -60,6 +61,7 @@ class NodeMemory:
         all_were_down = self._all_were_down(ready)
         if all_down and all_were_down:
             return False
+        # With all zones down the fault is most likely on this side, so no node is tainted any more.
         if all_down:
             for zone in self.states:
                 self.queues[zone].swap_rate(0.0)
@@ -69,6 +71,7 @@ class NodeMemory:
             for health in self.health.values():
                 health.heard_at = at
         for zone, state in new.items():
+            # After a full disruption all rates are zero, even that of a zone whose state looks unchanged.
             if all_were_down or self.states[zone] is not state:
                 self.queues[zone].swap_rate(rate_of(state, len(ready[zone]), self.options))
                 self.states[zone] = state
@@ -85,7 +88,7 @@ class NodeMemory:
         return new
 
     def _all_were_down(self, ready: dict[str, list[bool]]) -> bool:
-        """Whether all zones were down, forgetting those that have no nodes left."""
+        """Return whether all zones were down; forget zones without nodes."""
         for zone, state in list(self.states.items()):
             if zone not in ready:
                 self.metrics.size.labels(zone).set(0)
@@ -93,6 +96,7 @@ class NodeMemory:
                 self.metrics.unhealthy.labels(zone).set(0)
                 del self.states[zone]
             elif state is not ZoneState.FULL:
+                # As upstream, zones after this one are not checked for missing nodes in this round.
                 return False
         return True
 

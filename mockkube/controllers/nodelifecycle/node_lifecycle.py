@@ -1,8 +1,8 @@
-"""node-lifecycle-controller: follows the heartbeats of nodes, and turns what it finds into taints, labels and events.
+"""node-lifecycle-controller: monitors heartbeats of nodes, and sets taints, labels and pod conditions.
 
-Four queues over one memory: taints and labels of a node at once (`NodeTaints`), the health of all nodes every few
-seconds (`NodeMonitor`), NoExecute taints at the pace of a zone (`NodeEvictions`), pods that come late to a lost node
-(`LatePods`). upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go
+Four queues share one memory: condition taints and labels of a node, immediately (`NodeTaints`); health of all nodes,
+every few seconds (`NodeMonitor`); NoExecute taints at the rate of a zone (`NodeEvictions`); pods bound to a node that
+is already lost (`LatePods`). upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,13 +34,13 @@ _TAINT_OF: Final = {
 }
 _OWN_KEYS: Final = frozenset({*_TAINT_OF.values(), _UNSCHEDULABLE})
 _LABELS: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
+# Interval between passes over the zone queues while a node waits in them (upstream: nodeEvictionPeriod).
 _PASS_SECONDS: Final = 0.1
-"""How often the queues of zones are looked at, while something waits in them."""
 _RETRY_SECONDS: Final = 0.05
 
 
 def wanted_taints(node: ReadOnlyObject) -> list[Object]:
-    """Return the NoSchedule taints that conditions, and `spec.unschedulable`, ask for."""
+    """Return the NoSchedule taints for the conditions and `spec.unschedulable` of a node."""
     conditions = node.get("status", {}).get("conditions", ())
     keys = [_TAINT_OF.get((condition["type"], condition["status"])) for condition in conditions]
     if node["spec"].get("unschedulable"):
@@ -49,19 +49,19 @@ def wanted_taints(node: ReadOnlyObject) -> list[Object]:
 
 
 def own_taints(node: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the NoSchedule taints on a node that are this controller's to keep or to remove."""
+    """Return the NoSchedule taints of a node that this controller manages."""
     taints = node["spec"].get("taints", ())
     return [taint for taint in taints if taint["effect"] == "NoSchedule" and taint["key"] in _OWN_KEYS]
 
 
 def wanted_labels(node: ReadOnlyObject) -> Mapping[str, str]:
-    """Return the labels of old names that are missing, or differ from those of today."""
+    """Return the deprecated beta labels that are missing or outdated."""
     labels = node["metadata"].get("labels", {})
     return {old: labels[new] for new, old in _LABELS.items() if new in labels and labels.get(old) != labels[new]}
 
 
 class NodeTaints(Controller):
-    """Keys are nodes: condition taints and labels of old names, at once."""
+    """Controller of condition taints and beta labels; keys are nodes."""
 
     name: ClassVar[str] = NAME
     source: ClassVar[str] = "node-controller"
@@ -77,7 +77,7 @@ class NodeTaints(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring the condition taints and the old labels of a node up to date."""
+        """Update the condition taints and the beta labels of a node."""
         node = self.nodes.get(key)
         if node is None:
             return DONE
@@ -92,7 +92,7 @@ class NodeTaints(Controller):
 
 
 class NodeEvictions(Controller):
-    """Looks at the queues of all zones while something waits there, and taints what they let through."""
+    """Takes nodes from the zone queues at the rate of their zone and taints them with NoExecute."""
 
     name: ClassVar[str] = f"{NAME}/evictions"
     source: ClassVar[str] = "node-controller"
@@ -105,7 +105,7 @@ class NodeEvictions(Controller):
         memory.waiting.append(lambda: self.keys.add(SWEEP))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Taint the nodes whose turn it is."""
+        """Taint the nodes that are due."""
         for zone, queue in self._memory.queues.items():
             while (name := queue.take()) is not None:
                 try:
@@ -114,6 +114,7 @@ class NodeEvictions(Controller):
                     tainted = False
                 except ApiError as error:
                     self.loops.failed(self.name, name, error.message)
+                    # The node keeps its place, but each attempt costs a token of the zone's rate.
                     queue.postpone(name, 0.0)
                     continue
                 queue.finish(name)
@@ -141,7 +142,7 @@ class NodeEvictions(Controller):
 
 
 class LatePods(Controller):
-    """Keys are pods: one that is bound to a node already known to be lost is not ready either."""
+    """Marks pods not ready that were bound to a lost node; keys are pods."""
 
     name: ClassVar[str] = f"{NAME}/pods"
     source: ClassVar[str] = "node-controller"
@@ -161,12 +162,13 @@ class LatePods(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Mark the pod not ready if its node is known not to be."""
+        """Set Ready to False if the pod's node is known not to be ready."""
         pod = self.pods.get(key)
         health = None if pod is None else self._memory.health.get(pod["spec"]["nodeName"])
         if pod is None or health is None:
             return DONE
         name = pod["spec"]["nodeName"]
+        # Upstream fails and retries when the node is missing; its health is forgotten by the next pass of the monitor.
         if self.nodes.get(Key("", name)) is None:
             return Again()
         if health.ready is not None and health.ready["status"] != "True":
@@ -175,11 +177,12 @@ class LatePods(Controller):
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the queues; with them taint eviction, at versions and gates where it has no name of its own."""
+    """Return the queues, and taint eviction too where it is no controller of its own."""
     memory = NodeMemory(setting)
     yield NodeTaints(setting)
     yield NodeMonitor(setting, memory)
     yield NodeEvictions(setting, memory)
     yield LatePods(setting, memory)
+    # With the gate disabled taint eviction runs inside this controller, and stops with it.
     if not setting.capabilities.enabled(SEPARATE_GATE):
         yield TaintEviction(setting)

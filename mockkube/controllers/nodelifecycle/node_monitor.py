@@ -1,4 +1,4 @@
-"""Every few seconds: which nodes are new, gone, silent or back, and what follows for their pods and zones.
+"""Node monitor: finds new, deleted, lost and recovered nodes, and updates taints, zones and their pods.
 
 upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, monitorNodeHealth
 """
@@ -23,7 +23,7 @@ _TRIES_MAX: Final = 5
 
 
 class NodeMonitor(Controller):
-    """Looks at all nodes, again and again."""
+    """Monitor of the health of all nodes, in periodic passes."""
 
     name: ClassVar[str] = "node-lifecycle-controller/monitor"
     source: ClassVar[str] = "node-controller"
@@ -36,23 +36,22 @@ class NodeMonitor(Controller):
         self._memory, self._options = memory, setting.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
         self._known: dict[str, ReadOnlyObject] = {}
+        # Nodes with pods that could not be marked not ready yet.
         self._unmarked: set[str] = set()
-        """Nodes whose pods could not all be marked."""
         self.keys.add(SWEEP)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Look at every node once."""
+        """Check every node once."""
         nodes = self.nodes.list()
         await self._take_in(nodes)
         ready: dict[str, list[bool]] = {}
         for node in nodes:
             await self._look_at(node, ready)
+        # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
         if ready and self._memory.judge_zones(ready, self.clock.monotonic()):
             for node in nodes:
                 await self._lift(node)
         return Again(after=self._options.monitor_period_seconds)
-
-    # Nodes that come and go
 
     async def _take_in(self, nodes: Sequence[ReadOnlyObject]) -> None:
         present = {node["metadata"]["name"]: node for node in nodes}
@@ -71,8 +70,6 @@ class NodeMonitor(Controller):
     def _tell(self, node: ReadOnlyObject, reason: str, what: str) -> None:
         self.events.record(_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
 
-    # One node
-
     async def _look_at(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
         name = node["metadata"]["name"]
         observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
@@ -82,6 +79,7 @@ class NodeMonitor(Controller):
             self.loops.failed(self.name, name, error.message)
             return
         condition = ready_condition(node)
+        # Nodes with this label come and go as they like, and do not count for the disruption of a zone.
         if _EXCLUDED not in node["metadata"].get("labels", {}):
             is_ready = condition is not None and condition["status"] == "True"
             ready.setdefault(zone_of(node), []).append(is_ready)
@@ -92,7 +90,7 @@ class NodeMonitor(Controller):
         self._unmarked.discard(name)
 
     async def _health_of(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
-        """Return the node as it is after its health was judged, and what its Ready condition said before."""
+        """Return the node after its health was updated, and the status of its Ready condition before."""
         for tries in range(1, _TRIES_MAX + 1):
             condition = ready_condition(node)
             observed = "Unknown" if condition is None else condition["status"]
@@ -103,6 +101,8 @@ class NodeMonitor(Controller):
             except ApiError:
                 if tries == _TRIES_MAX:
                     raise
+                # Most failures are conflicts with the kubelet's own status update, so the retry starts from the stored
+                # node.
                 node = await self.client.get("Node", key_of(node))
         raise AssertionError("the last try returns or raises")
 
@@ -116,6 +116,7 @@ class NodeMonitor(Controller):
         silent: Object = {**node, "status": status}
         if ready_condition(silent) != ready_condition(node):
             await self.client.update("Node", silent, subresource="status")
+            # The condition written here must not be taken for a heartbeat in the next pass.
             self._memory.health[name] = Health(ready_condition(silent), health.heard_at, health.renewed)
         return silent
 
@@ -125,6 +126,8 @@ class NodeMonitor(Controller):
                 await self._lift(node)
             else:
                 wanted, other = (NOT_READY, UNREACHABLE) if status == "False" else (UNREACHABLE, NOT_READY)
+                # A node that is tainted already only gets the other taint; it does not pass the zone queue a second
+                # time.
                 if has_taint(node["spec"].get("taints", ()), other):
                     await self._writer.swap_taints(node, add=[wanted], remove=[other])
                 else:
@@ -142,7 +145,7 @@ class NodeMonitor(Controller):
         self._memory.forget_waiting(node)
 
     async def _mark_pods(self, node: ReadOnlyObject, observed: str, current: str) -> bool:
-        """Mark the pods of a node that was lost just now, or that could not all be marked before."""
+        """Mark pods not ready if their node was lost just now, or if marking them failed before."""
         name = node["metadata"]["name"]
         if current != "True" and observed == "True":
             about, message = _reference(node), f"Node {name} status is now: NodeNotReady"

@@ -1,4 +1,4 @@
-"""What controllers write to nodes: taints in and out, labels. Conflicts are tried again on what is there by then.
+"""Writes taints and labels of nodes, with retries on conflict.
 
 upstream 1.36: pkg/controller/controller_utils.go
 """
@@ -16,17 +16,17 @@ _TRIES_MAX: Final = 5
 
 
 def same_taint(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
-    """Whether two taints are the same one: a node has one per key and effect."""
+    """Return whether two taints have the same key and effect, which identify a taint of a node."""
     return bool(one["key"] == other["key"] and one["effect"] == other["effect"])
 
 
 def has_taint(taints: Sequence[ReadOnlyObject], wanted: ReadOnlyObject) -> bool:
-    """Whether the taint is among these."""
+    """Return whether a taint is among others."""
     return any(same_taint(taint, wanted) for taint in taints)
 
 
 def add_taint(taints: Sequence[ReadOnlyObject], added: ReadOnlyObject) -> list[ReadOnlyObject]:
-    """Return the taints with one more, or with it in the place of the same one."""
+    """Return the taints with one added, or replaced if it exists."""
     if not has_taint(taints, added):
         return [*taints, added]
     return [added if same_taint(taint, added) else taint for taint in taints]
@@ -38,7 +38,7 @@ def remove_taint(taints: Sequence[ReadOnlyObject], removed: ReadOnlyObject) -> l
 
 
 class NodeWriter:
-    """Writes to nodes through one controller's client."""
+    """Writes taints and labels of nodes through a controller's client."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
@@ -46,7 +46,7 @@ class NodeWriter:
     async def swap_taints(
         self, node: ReadOnlyObject, *, add: Sequence[ReadOnlyObject], remove: Sequence[ReadOnlyObject]
     ) -> None:
-        """Add taints, with the time, then remove others that the node as given has."""
+        """Add taints with the current time, then remove those that the given node has."""
         key, added_at = Key("", node["metadata"]["name"]), render_time(self._clock.now())
         timed = [{**taint, "timeAdded": added_at} for taint in add]
         if timed:
@@ -54,7 +54,7 @@ class NodeWriter:
         await self.remove_taints(node, remove)
 
     async def remove_taints(self, node: ReadOnlyObject, remove: Sequence[ReadOnlyObject]) -> None:
-        """Remove the taints; nothing is asked of the server when the node as given has none of them."""
+        """Remove taints; send no request if the given node has none of them."""
         if any(has_taint(node["spec"].get("taints", ()), taint) for taint in remove):
             key = Key("", node["metadata"]["name"])
             await self._change_taints(key, lambda taints: _each(remove_taint, taints, remove))
@@ -71,6 +71,7 @@ class NodeWriter:
             old = node["spec"].get("taints", [])
             new = change(old)
             if list(new) != list(old):
+                # Taints are an atomic list, so the patch must fail if anyone changed the node since it was read.
                 metadata: Object = {"resourceVersion": node["metadata"]["resourceVersion"]}
                 await self._client.patch("Node", key, {"metadata": metadata, "spec": {"taints": list(new) or None}})
 
@@ -88,7 +89,7 @@ def _each(
 
 
 async def retried_on_conflict(write: Callable[[], Awaitable[None]]) -> None:
-    """Write, and again on what is there by then if somebody was faster; the last conflict is raised."""
+    """Call `write` up to five times until it does not raise Conflict."""
     for _ in range(_TRIES_MAX - 1):
         try:
             return await write()

@@ -15,7 +15,7 @@ from mockkube.client.recorder import EventRecorder
 
 
 async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[ReadOnlyObject], now: datetime) -> None:
-    """Set Ready to False on the pods that have the condition; the first failure is raised after all were tried."""
+    """Set Ready to False on all pods that have the condition; raise the first failure at the end."""
     failure: ApiError | None = None
     for pod in pods:
         status = pod.get("status", {})
@@ -30,6 +30,7 @@ async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[R
             continue
         except ApiError as error:
             failure = failure or error
+        # As upstream, the event is recorded even if the update failed, unless the pod is gone.
         events.record(pod, "Warning", "NodeNotReady", "Node is not ready")
     if failure is not None:
         raise failure

@@ -1,4 +1,4 @@
-"""ttl-controller: tells kubelets how long they may keep secrets and config maps, by the size of the cluster.
+"""ttl-controller: annotates nodes with how long kubelets may cache secrets and config maps.
 
 upstream 1.36: pkg/controller/ttl/ttl_controller.go
 """
@@ -13,18 +13,19 @@ ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
 class Step(NamedTuple):
-    """A size of cluster: from and to how many nodes it holds once reached, and its seconds."""
+    """Cluster sizes (in nodes) with the same TTL: it begins above the previous `most`, and ends below `least`."""
 
     least: int
     most: int
     seconds: int
 
 
+# The ranges overlap so that a cluster on a boundary does not switch back and forth.
 _STEPS: Final = (Step(0, 100, 0), Step(90, 500, 15), Step(450, 1000, 30), Step(900, 2000, 60), Step(1800, 2**31, 300))
 
 
 class TTL(Controller):
-    """Keys are nodes. Steps overlap, so that a cluster on a border does not go to and fro."""
+    """Controller of the TTL annotation; keys are nodes."""
 
     name: ClassVar[str] = "ttl-controller"
 
@@ -38,6 +39,7 @@ class TTL(Controller):
             self._count -= 1
             if self._count < _STEPS[self._step].least and self._step > 0:
                 self._step -= 1
+            # Upstream re-annotates a node only when the node itself changes, not when the cluster's size does.
             return
         if change.type is EventType.ADDED:
             self._count += 1
@@ -46,7 +48,7 @@ class TTL(Controller):
         self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Write the annotation unless it says so already."""
+        """Write the annotation if it differs from the TTL for the cluster's size."""
         node, wanted = self.nodes.get(key), str(_STEPS[self._step].seconds)
         if node is not None and node["metadata"].get("annotations", {}).get(ANNOTATION) != wanted:
             await self.client.patch("Node", key, {"metadata": {"annotations": {ANNOTATION: wanted}}})

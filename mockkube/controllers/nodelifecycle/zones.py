@@ -1,6 +1,6 @@
-"""Zones of nodes: how healthy they are, and at which pace their lost nodes may be tainted.
+"""Zones of nodes: disruption state, and rate-limited queue of nodes to taint.
 
-When everything seems lost, it is more likely the control plane that is: then nothing is evicted.
+If all zones seem lost, the fault is more likely in the control plane's network: then nothing is evicted.
 upstream 1.36: pkg/controller/nodelifecycle
 """
 
@@ -14,12 +14,12 @@ from mockkube.controllers.options import NodeOptions
 
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+# With up to this many lost nodes a zone is never partially disrupted.
 _FEW: Final = 2
-"""Up to so many lost nodes a zone is never partially disrupted."""
 
 
 class ZoneState(StrEnum):
-    """How much of a zone is lost."""
+    """Disruption state of a zone."""
 
     INITIAL = "Initial"
     NORMAL = "Normal"
@@ -28,9 +28,10 @@ class ZoneState(StrEnum):
 
 
 def zone_of(node: ReadOnlyObject) -> str:
-    """Return the key of the zone a node is in; empty for none."""
+    """Return the key of a node's zone; empty for none."""
     labels = node["metadata"].get("labels", {})
     zone, region = _first(labels, _ZONE_LABELS), _first(labels, _REGION_LABELS)
+    # The separator of upstream's GetZoneKey, which shows in the zone label of metrics.
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 
@@ -39,7 +40,7 @@ def _first(labels: ReadOnlyObject, names: Iterable[str]) -> str:
 
 
 def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
-    """Return the state of a zone, given for each of its nodes whether it is ready."""
+    """Return the state of a zone from the readiness of its nodes."""
     lost = len(ready) - sum(ready)
     if lost and lost == len(ready):
         return ZoneState.FULL
@@ -49,7 +50,7 @@ def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
 
 
 def rate_of(state: ZoneState, size: int, options: NodeOptions) -> float:
-    """Return how many nodes per second of a zone may be tainted; zero: none."""
+    """Return how many nodes of a zone may be tainted per second; zero for none."""
     if state is not ZoneState.PARTIAL:
         return options.eviction_rate
     return options.secondary_eviction_rate if size > options.large_cluster_size else 0.0
@@ -57,14 +58,14 @@ def rate_of(state: ZoneState, size: int, options: NodeOptions) -> float:
 
 @dataclass(slots=True)
 class Waiting:
-    """A node that waits to be tainted."""
+    """Node to be tainted, not before a time."""
 
     name: str
     not_before: float
 
 
 class ZoneQueue:
-    """The lost nodes of a zone, tainted one at a time at the zone's rate. A node is taken up once, until removed."""
+    """Lost nodes of a zone, tainted one at a time at the zone's rate; each once until it is removed."""
 
     def __init__(self, per_second: float, now: Callable[[], float]) -> None:
         self._now = now
@@ -74,7 +75,7 @@ class ZoneQueue:
         self._known: set[str] = set()
 
     def add(self, name: str) -> bool:
-        """Let a node wait; False if it was taken up before and not removed."""
+        """Queue a node; False if it was queued before and not removed."""
         if name in self._known:
             return False
         self._known.add(name)
@@ -90,7 +91,7 @@ class ZoneQueue:
         return True
 
     def swap_rate(self, per_second: float) -> None:
-        """Change the rate; whoever had to wait under the old one waits under the new one from now on."""
+        """Change the rate; if the old one was exhausted, the new one starts exhausted too."""
         if per_second == self._per_second:
             return
         stopped = not self._per_second or self._now() < self._free_at
@@ -98,22 +99,23 @@ class ZoneQueue:
         self._free_at = self._now() + (1 / per_second if stopped and per_second else 0.0)
 
     def due_at(self) -> float | None:
-        """Return when the next node may be tainted; None when none waits or none may."""
+        """Return when the next node may be tainted; None if no node waits or the rate is zero."""
         if not self._waiting or not self._per_second:
             return None
         return max(self._free_at, self._head().not_before)
 
     def take(self) -> str | None:
-        """Return the next node to taint if it is time, and keep it waiting until `finish` or `postpone`."""
+        """Return the next node to taint if it is due; it stays queued until `finish` or `postpone`."""
         now = self._now()
         if not self._waiting or not self._per_second or now < self._free_at:
             return None
+        # As upstream, the token is spent even if the head of the queue turns out not to be due.
         self._free_at = now + 1 / self._per_second
         head = self._head()
         return head.name if head.not_before <= now else None
 
     def finish(self, name: str) -> None:
-        """Say that a node is tainted, or need not be; it stays known."""
+        """Remove a node from the queue, tainted or not; it stays known."""
         self._waiting = [waiting for waiting in self._waiting if waiting.name != name]
 
     def postpone(self, name: str, seconds: float) -> None:

@@ -1,1 +1,1 @@
-"""Controllers of pods, and what controllers that own pods share."""
+"""Controllers of pods, and functions shared by controllers that own pods."""

@@ -1,4 +1,4 @@
-"""Who uses a PersistentVolumeClaim.
+"""Index of pods by the PersistentVolumeClaims that they use.
 
 upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage/ephemeral
 """
@@ -21,7 +21,8 @@ def _claims(pod: ReadOnlyObject) -> list[str]:
 
 
 def uses(pod: ReadOnlyObject, claim: ReadOnlyObject, *, ephemeral: bool = True) -> bool:
-    """Whether a pod uses a claim; `ephemeral` says whether claims made for it count."""
+    """Return whether a pod uses a claim; with `ephemeral` also a claim generated for it."""
+    # A claim of a generated name that the pod does not control belongs to somebody else: the pod must not use it.
     own = ephemeral and controller_uid(claim) == pod["metadata"]["uid"]
     name = key_of(claim).name
     return any(used == name and (own or not generated) for used, generated in volume_claims(pod))

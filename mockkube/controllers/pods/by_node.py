@@ -1,11 +1,11 @@
-"""The pods of a node, as the caches of controllers know them."""
+"""Index of pods by the node they are bound to."""
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Index, ListWatch
 
 
 def pods_by_node(pods: ListWatch) -> Index:
-    """Return the index of pods by the node they are bound to."""
+    """Return the index of pods by node name."""
     return pods.index("spec.nodeName", _node_of)
 
 

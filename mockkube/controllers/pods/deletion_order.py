@@ -1,4 +1,4 @@
-"""Which pods go when there are too many: those that would be missed least come first.
+"""Order in which pods are deleted when scaling down.
 
 upstream 1.36: pkg/controller/controller_utils.go (ActivePodsWithRanks), pkg/controller/replicaset/replica_set.go
 """
@@ -21,7 +21,8 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 def victims(
     pods: Sequence[ReadOnlyObject], related: Iterable[ReadOnlyObject], count: int, now: datetime
 ) -> list[ReadOnlyObject]:
-    """Return the pods to delete. `related` are all pods of the same kind of owner: nodes with many give first."""
+    """Return the pods to delete; of equal pods first those on nodes with more ready `related` pods."""
+    # Without a choice there is no need to sort, which costs most in large sets.
     if count >= len(pods):
         return list(pods)
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in related if is_ready(pod))
@@ -34,10 +35,13 @@ class _Order:
         self._crowd, self._now = crowd, now
 
     def compare(self, one: ReadOnlyObject, other: ReadOnlyObject) -> int:
-        """Return less than zero when `one` goes before `other`."""
+        """Return a negative number if `one` is deleted before `other`."""
+        # Unassigned before assigned, pending before running, not ready before ready, low deletion cost first, crowded
+        # nodes first.
         left, right = self._plain(one), self._plain(other)
         if left != right:
             return -1 if left < right else 1
+        # As upstream, the time since Ready is compared only if both pods are ready; then restarts, then age.
         since, since_other = ready_since(one), ready_since(other)
         if since is not None and since_other is not None and since != since_other:
             return self._younger(one, other, since, since_other)
@@ -53,13 +57,15 @@ class _Order:
         return (int(bool(node)), phase, int(is_ready(pod)), _cost(pod), -self._crowd[node])
 
     def _younger(self, one: ReadOnlyObject, other: ReadOnlyObject, since: datetime, since_other: datetime) -> int:
-        """Prefer what is younger by orders of magnitude; among equals, any that is always the same."""
+        """Prefer the younger by orders of magnitude; among equals the lower uid."""
         difference = self._magnitude(since) - self._magnitude(since_other)
         if difference:
             return difference
         return -1 if one["metadata"]["uid"] < other["metadata"]["uid"] else 1
 
     def _magnitude(self, moment: datetime) -> int:
+        # The base-2 logarithm of the age in nanoseconds, as upstream: pods of similar age are picked at random rather
+        # than strictly the youngest.
         age = (self._now - moment) / timedelta(microseconds=1) * 1000
         return int(math.log2(age)) if age >= 1 else -1
 
@@ -70,7 +76,7 @@ def _cost(pod: ReadOnlyObject) -> int:
 
 
 def _restarts(pod: ReadOnlyObject) -> tuple[int, int]:
-    """Return the most restarts of any container, sidecars apart."""
+    """Return the highest restart counts of containers and of sidecars."""
     status = pod.get("status") or {}
     sidecars = [one["name"] for one in pod["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"]
     initial = [one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars]

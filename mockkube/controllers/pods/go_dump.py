@@ -1,4 +1,4 @@
-"""Objects as Go dumps them for hashing, where upstream's order of things is the order of such hashes.
+"""Dumps objects as Go does for hashing, where upstream orders objects by such hashes.
 
 upstream 1.36: k8s.io/utils/dump, which is spew's `%#v`; pkg/util/hash/hash.go
 """
@@ -14,7 +14,7 @@ _MASK: Final = (1 << 128) - 1
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A number or text of a Go type; `zero` is what stands there when JSON has none."""
+    """A number or string type of Go; `zero` is printed when the JSON value is missing."""
 
     type: str
     zero: str = ""
@@ -22,7 +22,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct: its names in Go and in JSON."""
+    """A field of a Go struct, with its names in Go and in JSON."""
 
     name: str
     key: str
@@ -31,7 +31,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct."""
+    """A Go struct."""
 
     type: str
     fields: tuple[Field, ...]
@@ -39,14 +39,14 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A pointer to something."""
+    """A Go pointer."""
 
     to: "Plain | Struct"
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice of something."""
+    """A Go slice."""
 
     of: "Plain | Struct"
 
@@ -55,7 +55,7 @@ Shape = Plain | Struct | Pointer | Slice
 
 
 def dump(value: Any, shape: Shape) -> str:
-    """Return the text of a JSON value as a Go value of that shape."""
+    """Return a JSON value as spew prints a Go value of that shape."""
     return f"({_type(shape)}){_body(value, shape)}"
 
 
@@ -73,6 +73,7 @@ def _body(value: Any, shape: Shape) -> str:
         case Pointer(to):
             return "<nil>" if value is None else _body(value, to)
         case Slice(of):
+            # Spew prints elements without their type, since that of the slice implies it.
             return "<nil>" if value is None else f"[{' '.join(_body(one, of) for one in value)}]"
         case Struct():
             parts = (f"{field.name}:{dump(value.get(field.key), field.of)}" for field in shape.fields)
@@ -81,7 +82,7 @@ def _body(value: Any, shape: Shape) -> str:
 
 
 def fnv_128a(text: str) -> int:
-    """Return the FNV-1a hash of 128 bits; hashes compare as their bytes do."""
+    """Return the 128-bit FNV-1a hash; as numbers hashes compare like their bytes."""
     value = _FNV_OFFSET
     for byte in text.encode():
         value = (value ^ byte) * _FNV_PRIME & _MASK
@@ -89,5 +90,5 @@ def fnv_128a(text: str) -> int:
 
 
 def by_hash(values: Sequence[Any], shape: Shape) -> list[Any]:
-    """Return the values in the order of the hashes of their dumps."""
+    """Return the values ordered by the hashes of their dumps."""
     return sorted(values, key=lambda value: fnv_128a(dump(value, shape)))

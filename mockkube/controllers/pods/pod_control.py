@@ -1,4 +1,4 @@
-"""Pods made from templates and deleted again, with the events that tell of it.
+"""Pod control: creates pods from templates and deletes them, with upstream's events.
 
 upstream 1.36: pkg/controller/controller_utils.go (RealPodControl)
 """
@@ -18,11 +18,12 @@ from mockkube.controllers.framework.controller_ref_manager import reference_to
 def pod_from(
     template: ReadOnlyObject, owner: ReadOnlyObject, api_version: str, kind: str, *, labels: Mapping[str, str] = {}
 ) -> Object:
-    """Return a pod as the template of an owner wants it, named after the owner; `labels` are added."""
+    """Return a pod from an owner's template, with generateName after the owner; `labels` are added."""
     metadata = template.get("metadata") or {}
     name = owner["metadata"]["name"]
     prefix = f"{name}-"
     made: Object = {
+        # A name that no longer fits with a dash is used without one, as upstream.
         "generateName": name if names.dns_subdomain(prefix, prefix=True) else prefix,
         "namespace": owner["metadata"]["namespace"],
         "labels": {**(metadata.get("labels") or {}), **labels},
@@ -36,30 +37,31 @@ def pod_from(
 
 
 def is_namespace_terminating(error: ApiError) -> bool:
-    """Whether something could not be made because its namespace is going."""
+    """Return whether an object was rejected because its namespace is terminating."""
     return error.has_cause(NAMESPACE_TERMINATING)
 
 
 @dataclass(frozen=True, slots=True)
 class PodHand:
-    """Makes and deletes the pods of one controller."""
+    """Creates and deletes the pods of one controller."""
 
     client: Client
     events: EventRecorder
 
     async def create(self, pod: Object, owner: ReadOnlyObject) -> ReadOnlyObject:
-        """Create a pod and tell of it, or of why it could not be."""
+        """Create a pod and record an event about the success or failure."""
         try:
-            made = await self.client.create("Pod", pod)
+            created = await self.client.create("Pod", pod)
         except ApiError as error:
+            # Events cannot be created in a terminating namespace either.
             if not is_namespace_terminating(error):
                 self.events.record(owner, WARNING, "FailedCreate", f"Error creating: {error.message}")
             raise
-        self.events.record(owner, NORMAL, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
-        return made
+        self.events.record(owner, NORMAL, "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        return created
 
     async def delete(self, key: Key, owner: ReadOnlyObject) -> None:
-        """Delete a pod and tell of it; NotFound when it has gone already."""
+        """Delete a pod and record an event; NotFound if it is gone already."""
         try:
             await self.client.delete("Pod", key)
         except NotFound:

@@ -1,7 +1,7 @@
-"""pod-garbage-collector-controller: pods nobody looks after any more, every 20 seconds.
+"""pod-garbage-collector-controller: deletes pods that no kubelet will ever remove, every 20 seconds.
 
-Too many that are finished; those terminating on a node out of service, or on none; those bound to a node that does not
-exist and did not for a while. upstream 1.36: pkg/controller/podgc/gc_controller.go
+These are finished pods beyond a number, terminating pods on out-of-service nodes or on none, and pods of nodes that
+have not existed for a while. upstream 1.36: pkg/controller/podgc/gc_controller.go
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ from mockkube.controllers.nodelifecycle.node_health import is_ready
 from mockkube.controllers.pods.status_writer import FINISHED, PodStatusWriter
 
 SWEEP_SECONDS: Final = 20.0
+# A node must be missing this long before its pods are orphaned.
 QUARANTINE_SECONDS: Final = 40.0
-"""How long a node must be missing before its pods are orphans."""
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 _ALIVE: Final = ("Pending", "Running", "Unknown")
 
 
 def surplus(pods: Iterable[ReadOnlyObject], kept_max: int) -> list[ReadOnlyObject]:
-    """Return the finished pods beyond the number kept: the evicted first, then the oldest."""
+    """Return the finished pods beyond the number to keep: evicted ones first, then the oldest."""
     finished = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ALIVE]
     finished.sort(key=_age)
     return finished[: max(len(finished) - kept_max, 0)]
@@ -38,14 +38,15 @@ def _age(pod: ReadOnlyObject) -> tuple[bool, str, str]:
 
 
 def out_of_service(node: ReadOnlyObject | None) -> bool:
-    """Whether somebody said that a node that is not ready will not come back by itself."""
+    """Return whether a node that is not ready was tainted as out of service."""
+    # The taint is set by hand for nodes that were shut down; on a ready node it must not cost any pod.
     if node is None or is_ready(node):
         return False
     return any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints", ()))
 
 
 class PodGC(Controller):
-    """Sweeps over all pods. It remembers since when nodes are missing; a restart begins that anew."""
+    """Pod garbage collector. It remembers since when nodes are missing; a restart loses this."""
 
     name: ClassVar[str] = "pod-garbage-collector-controller"
 
@@ -54,8 +55,8 @@ class PodGC(Controller):
         self.pods, self.nodes = self.cache("Pod"), self.cache("Node")
         self._kept_max = setting.options.terminated_pods_max
         self._status = PodStatusWriter(self.client, setting.capabilities)
+        # Nodes that do not exist, with the end of their quarantine.
         self._missing: dict[str, float] = {}
-        """Nodes that do not exist, and until when they are given time to."""
         labels = ["namespace", "reason"]
         self._deleted = Counter(
             "pod_gc_collector_force_delete_pods",
@@ -72,7 +73,7 @@ class PodGC(Controller):
         self.keys.add(SWEEP)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Sweep once."""
+        """Collect garbage once."""
         pods = self.pods.list()
         if self._kept_max:
             await self._remove(surplus(pods, self._kept_max), "terminated")
@@ -85,6 +86,7 @@ class PodGC(Controller):
         return Again(after=SWEEP_SECONDS)
 
     async def _lost_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:
+        """Return the nodes whose quarantine is over and that still do not exist."""
         now, named = self.clock.monotonic(), dict.fromkeys(pod["spec"].get("nodeName", "") for pod in pods)
         for name in named:
             if name and self.nodes.get(Key("", name)) is None:
@@ -98,6 +100,7 @@ class PodGC(Controller):
         if self.nodes.get(Key("", name)) is not None:
             return False
         try:
+            # The informer may lag behind: before pods are deleted by force the server itself is asked.
             await self.client.get("Node", Key("", name))
         except NotFound:
             return True
@@ -113,12 +116,15 @@ class PodGC(Controller):
                 await self._fail_and_delete(pod, orphaned=reason == "orphaned")
             except NotFound:
                 continue
+            # One pod that cannot be deleted must not keep the others: it is tried again in the next pass.
             except ApiError as error:
                 self._errors.labels(namespace, reason).inc()
                 self.loops.failed(self.name, key_of(pod), error.message)
 
     async def _fail_and_delete(self, pod: ReadOnlyObject, *, orphaned: bool) -> None:
+        """Set phase Failed if the pod has not finished, then delete it without grace period."""
         status = pod.get("status", {})
+        # No kubelet is left to report an end. Owners such as jobs count the pod by its phase before it is gone.
         if status.get("phase") not in FINISHED:
             if orphaned:
                 status = self._status.disrupted(

@@ -1,4 +1,4 @@
-"""Whether a pod is ready, and has been for long enough; and when it will have been.
+"""Readiness and availability of pods.
 
 upstream 1.36: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
 """
@@ -13,7 +13,7 @@ from mockkube.controllers.pods.status_writer import FINISHED
 
 
 def ready_since(pod: ReadOnlyObject) -> datetime | None:
-    """Return since when the pod is ready; None if it is not. A ready pod without a time is ready since ever."""
+    """Return since when a pod is ready; None if it is not; the earliest time if none is given."""
     condition = find_condition(pod.get("status", {}).get("conditions") or (), "Ready")
     if condition is None or condition.get("status") != "True":
         return None
@@ -22,13 +22,13 @@ def ready_since(pod: ReadOnlyObject) -> datetime | None:
 
 
 def is_ready(pod: ReadOnlyObject) -> bool:
-    """Whether the pod is ready."""
+    """Return whether a pod's condition Ready is True."""
     condition = find_condition(pod.get("status", {}).get("conditions") or (), "Ready")
     return condition is not None and condition.get("status") == "True"
 
 
 def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> bool:
-    """Whether the pod has been ready for so long."""
+    """Return whether a pod has been ready for `min_ready_seconds`."""
     since = ready_since(pod)
     if since is None:
         return False
@@ -36,7 +36,7 @@ def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> 
 
 
 def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> int:
-    """Return how long an owner's pod that has just become ready must stay so to be available; zero for any other."""
+    """Return how long an owner's pod that just became ready takes to be available; else zero."""
     if owner is None or old is None or not is_ready(pod) or is_ready(old):
         return 0
     seconds: int = owner["spec"].get("minReadySeconds", 0)
@@ -44,7 +44,7 @@ def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: Rea
 
 
 def seconds_to_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: int, now: datetime) -> float | None:
-    """Return how long until the next ready pod becomes available; None when there is none to wait for."""
+    """Return how long until the next ready pod becomes available; None without such a pod."""
     left = [
         (since + timedelta(seconds=min_ready_seconds) - now).total_seconds()
         for pod in pods
@@ -54,15 +54,15 @@ def seconds_to_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: i
 
 
 def is_finished(pod: ReadOnlyObject) -> bool:
-    """Whether the pod has run to its end."""
+    """Return whether a pod's phase is Succeeded or Failed."""
     return pod.get("status", {}).get("phase") in FINISHED
 
 
 def is_active(pod: ReadOnlyObject) -> bool:
-    """Whether the pod counts: it has not run to its end and is not on its way out."""
+    """Return whether a pod is neither finished nor terminating."""
     return not is_finished(pod) and not pod["metadata"].get("deletionTimestamp")
 
 
 def is_terminating(pod: ReadOnlyObject) -> bool:
-    """Whether the pod is on its way out and has not run to its end."""
+    """Return whether a pod is terminating and not finished."""
     return not is_finished(pod) and bool(pod["metadata"].get("deletionTimestamp"))

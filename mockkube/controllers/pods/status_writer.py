@@ -1,4 +1,4 @@
-"""What controllers write into the status of pods: conditions, and patches that hold only what changed.
+"""Pod status writer: sets conditions and phase, and patches only what changed.
 
 upstream 1.36: pkg/api/v1/pod/util.go, pkg/util/pod/pod.go
 """
@@ -19,7 +19,7 @@ FINISHED: Final = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class PodStatusWriter:
-    """Makes statuses for pods, with the gates of one component."""
+    """Computes and writes statuses of pods, with the gates of one component."""
 
     client: Client
     capabilities: Capabilities
@@ -27,18 +27,18 @@ class PodStatusWriter:
     def disrupted(
         self, pod: ReadOnlyObject, now: datetime, *, reason: str, message: str, of_generation: bool = True
     ) -> Object:
-        """Return the pod's status with the condition that says why it is about to be deleted, and of which generation.
+        """Return the pod's status with condition DisruptionTarget, and the generation it is about.
 
-        What says so already stays, also when it was said of another generation of the pod.
+        An equal condition is left alone, even if it is about another generation of the pod.
         """
-        told: Object = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
+        condition: Object = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
         known = find_condition(pod.get("status", {}).get("conditions", ()), DISRUPTION_TARGET) or {}
-        if all(known.get(name) == value for name, value in told.items()):
+        if all(known.get(name) == value for name, value in condition.items()):
             return dict(pod["status"])
-        return self._with_condition(pod, told, now, of_generation=of_generation)
+        return self._with_condition(pod, condition, now, of_generation=of_generation)
 
     def spared(self, pod: ReadOnlyObject, now: datetime) -> Object:
-        """Return the pod's status once it is not about to be deleted after all."""
+        """Return the pod's status with condition DisruptionTarget set to False."""
         return self._with_condition(pod, {"type": DISRUPTION_TARGET, "status": "False"}, now)
 
     def _with_condition(
@@ -60,7 +60,7 @@ class PodStatusWriter:
         return new
 
     async def write(self, pod: ReadOnlyObject, status: ReadOnlyObject) -> None:
-        """Patch the pod's status with what differs, if anything does; a pod of another uid is a Conflict."""
+        """Patch what differs in the pod's status, if anything; Conflict if the pod has another uid."""
         changes = status_changes(pod.get("status", {}), status)
         if changes:
             patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": changes}
@@ -68,12 +68,14 @@ class PodStatusWriter:
 
 
 def status_changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Object:
-    """Return the strategic merge patch that makes the new status of the old one; empty when nothing differs."""
+    """Return the strategic merge patch between two statuses; empty when they are equal."""
     changes: Object = {name: value for name, value in new.items() if name != "conditions" and value != old.get(name)}
     changes.update((name, None) for name in old if name != "conditions" and name not in new)
     before, after = old.get("conditions", ()), new.get("conditions", ())
     changed = [condition for condition in after if condition not in before]
     if changed:
         changes["conditions"] = changed
+        # The merge key of conditions is their type: only changed ones are sent, so conditions that others wrote
+        # meanwhile stay.
         changes["$setElementOrder/conditions"] = [{"type": condition["type"]} for condition in after]
     return changes

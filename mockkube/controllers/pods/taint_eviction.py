@@ -1,6 +1,6 @@
-"""taint-eviction-controller: deletes pods that do not tolerate, or no longer, a NoExecute taint of their node.
+"""taint-eviction-controller: deletes pods that do not tolerate a NoExecute taint of their node, or no longer.
 
-What it knows besides its caches is lost with a restart, as upstream: which nodes are tainted, and the running clocks.
+As upstream, a restart loses its memory: which nodes are tainted, and the running eviction timers.
 upstream 1.36: pkg/controller/tainteviction
 """
 
@@ -27,30 +27,31 @@ _REASON: Final = "TaintManagerEviction"
 
 @dataclass(slots=True)
 class Clock:
-    """A pod's time that runs, or has run out; `tries` counts attempts to delete it."""
+    """Eviction timer of a pod; `tries` counts attempts to delete it."""
 
     started: float
     due: float
     tries: int = 0
 
     def runs(self) -> bool:
-        """Whether it was given any time: an eviction that is immediate cannot be cancelled any more."""
+        """Return whether the timer had any delay: an immediate eviction cannot be cancelled."""
         return self.due > self.started
 
 
 def no_execute_taints(node: ReadOnlyObject | None) -> tuple[ReadOnlyObject, ...]:
-    """Return the taints that evict."""
+    """Return the NoExecute taints of a node."""
     taints = node["spec"].get("taints", ()) if node else ()
     return tuple(taint for taint in taints if taint.get("effect") == NO_EXECUTE)
 
 
 def seconds_left(taints: Sequence[ReadOnlyObject], tolerations: Sequence[CompiledToleration]) -> float | None:
-    """Return how long a pod may stay from now on: zero is not at all, None for ever.
+    """Return how long a pod tolerates taints: zero for not at all, None for ever.
 
-    Each taint is tolerated by the first toleration that matches, and the shortest of these counts.
+    Each taint is tolerated by the first toleration that matches; the shortest of their times counts.
     """
     shortest: float | None = None
     for taint in taints:
+        # As upstream, a second matching toleration of the same taint with another time is not considered.
         used = next((toleration for toleration in tolerations if toleration.tolerates(taint)), None)
         if used is None:
             return 0.0
@@ -61,7 +62,7 @@ def seconds_left(taints: Sequence[ReadOnlyObject], tolerations: Sequence[Compile
 
 
 class TaintEviction(Controller):
-    """Keys are nodes (without a namespace) and pods: what happens to either starts, keeps or stops clocks."""
+    """Controller of eviction timers; keys are nodes (without a namespace) and pods."""
 
     name: ClassVar[str] = "taint-eviction-controller"
     queue: ClassVar[str] = "noexec_taint_pod"
@@ -75,12 +76,13 @@ class TaintEviction(Controller):
         self._status = PodStatusWriter(self.client, setting.capabilities)
         self._tainted: dict[str, tuple[ReadOnlyObject, ...]] = {}
         self._clocks: dict[Key, Clock] = {}
+        # Pods to process. Their key can also come from the delay of a timer that was cancelled since, and then means
+        # nothing.
         self._changed: set[Key] = set()
-        """Pods to be looked at: their turn may also come by a clock that was stopped since."""
         self._metrics = _Metrics(setting.metrics)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Look at a node or a pod that changed, or whose time is up."""
+        """Process a changed node or pod, or evict a pod whose timer has expired."""
         if not key.namespace:
             self._node_seen(key)
             return DONE
@@ -93,13 +95,12 @@ class TaintEviction(Controller):
         clock = self._clocks.get(key)
         return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
 
-    # What feeds it
-
     def _pod_changed(self, change: Change) -> None:
         pod, old = change.object, change.old
         if change.type is EventType.MODIFIED and old is not None:
             spec, before = pod["spec"], old["spec"]
             same_node = spec.get("nodeName") == before.get("nodeName")
+            # Only node and tolerations matter here; status updates are by far the most frequent changes of pods.
             if same_node and spec.get("tolerations", []) == before.get("tolerations", []):
                 return
         self._changed.add(key_of(pod))
@@ -109,8 +110,6 @@ class TaintEviction(Controller):
         if change.type is EventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
             return
         self.keys.add(key_of(change.object))
-
-    # Decisions
 
     def _node_seen(self, key: Key) -> None:
         node = self.nodes.get(key)
@@ -139,6 +138,8 @@ class TaintEviction(Controller):
         elif seconds <= 0:
             self._cancel(key)
             self._start(key, Clock(now, now))
+        # A timer that runs is kept even if the toleration time changed: upstream replaces it only if that does not end
+        # later.
         elif (running := self._clocks.get(key)) is None:
             self._start(key, Clock(now, now + seconds))
         elif running.started == now and running.runs():
@@ -158,8 +159,6 @@ class TaintEviction(Controller):
         about = {"apiVersion": "v1", "kind": "Pod", "name": key.name, "namespace": key.namespace}
         self.events.record(about, "Normal", _REASON, message)
 
-    # Deeds
-
     async def _evict(self, key: Key, clock: Clock) -> Outcome:
         if not clock.tries:
             self._tell(key, f"Marking for deletion Pod {key}")
@@ -170,6 +169,7 @@ class TaintEviction(Controller):
             self._over(key, clock)
             return DONE
         except ApiError as error:
+            # Five attempts at 10 ms, as upstream; then the pod stays until its taints or tolerations change.
             if clock.tries < _TRIES_MAX:
                 return Again(after=_RETRY_SECONDS)
             self._over(key, clock)
@@ -181,6 +181,7 @@ class TaintEviction(Controller):
         return DONE
 
     def _over(self, key: Key, clock: Clock) -> None:
+        # A new timer may have been started while the deletion was awaited.
         if self._clocks.get(key) is clock:
             del self._clocks[key]
 
@@ -192,6 +193,7 @@ class TaintEviction(Controller):
             reason="DeletionByTaintManager",
             message="Taint manager: deleting due to NoExecute taint",
         )
+        # The condition comes first: once the pod is terminating, a job would count its failure without the reason.
         await self._status.write(pod, status)
         await self.client.delete("Pod", key)
 

@@ -1,6 +1,6 @@
-"""The hash of a pod template that names what is made from it.
+"""Hash of a pod template, used in names of the objects created from it.
 
-differs: upstream hashes a dump of Go structures; only that equal templates hash equally can be told from outside.
+differs: upstream hashes a dump of Go structs; clients can observe only that equal templates have equal hashes.
 upstream 1.36: pkg/controller/controller_utils.go (ComputeHash), apimachinery/pkg/util/rand (SafeEncodeString)
 """
 
@@ -17,19 +17,19 @@ _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "
 
 
 def template_hash(template: ReadOnlyObject, collisions: int = 0) -> str:
-    """Return the hash of a template, another one for each collision met before."""
+    """Return the hash of a template; each collision count gives another one."""
     data = orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + (str(collisions).encode() if collisions else b"")
     return safe_name(fnv32a(data))
 
 
 def go_json(value: ReadOnlyObject) -> bytes:
-    """Return JSON as Go writes what was once decoded: sorted, and safe to stand in HTML."""
+    """Return JSON as Go's encoder writes it: keys sorted, HTML characters escaped."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     return text.translate(_ESCAPES).encode()
 
 
 def fnv32(data: bytes) -> int:
-    """Return the FNV-1 hash of 32 bits."""
+    """Return the 32-bit FNV-1 hash."""
     value = _OFFSET
     for byte in data:
         value = value * _PRIME & 0xFFFFFFFF ^ byte
@@ -37,7 +37,7 @@ def fnv32(data: bytes) -> int:
 
 
 def fnv32a(data: bytes) -> int:
-    """Return the FNV-1a hash of 32 bits."""
+    """Return the 32-bit FNV-1a hash."""
     value = _OFFSET
     for byte in data:
         value = (value ^ byte) * _PRIME & 0xFFFFFFFF
@@ -45,5 +45,6 @@ def fnv32a(data: bytes) -> int:
 
 
 def safe_name(number: int) -> str:
-    """Return a number in letters and digits that spell nothing bad."""
+    """Return a number encoded in characters that form no words."""
+    # As SafeEncodeString: each decimal digit is mapped by its character code, so only ten of the characters occur.
     return "".join(NAME_ALPHABET[ord(digit) % len(NAME_ALPHABET)] for digit in str(number))
