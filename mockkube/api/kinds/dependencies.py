@@ -1,4 +1,4 @@
-"""Dependencies of strategies that higher packages provide."""
+"""Dependencies of strategies that packages above this one provide."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 
 @dataclass(frozen=True, slots=True)
 class StrategyDependencies:
-    """Passed to strategies: checks of CEL expressions and CRD schemas, and the rules that proposals add."""
+    """Checks of CEL expressions and CRD schemas, and the rules that proposals add."""
 
     device_expression: ExpressionCheck = device_expressions.accept
     policy_expression: PolicyExpressionCheck = admission_rules.accept

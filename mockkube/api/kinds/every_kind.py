@@ -1,8 +1,8 @@
-"""Every built-in kind, in the order in which discovery lists them.
+"""Records of all built-in kinds, in the order in which discovery lists them.
 
-A plain kind, without rules of its own, is a row here; other kinds define their record in `<group>/<kind>.py`. This
-module imports all of them, which takes long, so servers read names and scope from an index that `make kinds` derives
-from this list (`catalogue.py`) and import the rules of a kind with its first object.
+A kind without rules of its own is a row here; other kinds define their record in `<group>/<kind>.py`. Importing all of
+them takes long, so servers read names and scope from an index that `make kinds` generates from this list
+(`catalogue.py`), and import the record of a kind when its first object is written.
 """
 
 import json
@@ -140,18 +140,21 @@ KINDS: Final = (
 
 
 def index() -> list[dict[str, Any]]:
-    """Return what the index holds of every kind: its names, and the place of its record."""
-    places = {
+    """Return the rows of the index: each kind's names and the location of its record."""
+    locations = {
         id(value): f"{name}:{attribute}"
         for name, module in sys.modules.items()
+        # By identity: a record may be imported elsewhere, but this module is the only one that imports records of
+        # others.
         if name.startswith("mockkube.api.kinds.") and name != __name__
         for attribute, value in vars(module).items()
         if isinstance(value, Kind)
     }
-    return [_row(kind, places.get(id(kind), "")) for kind in KINDS]
+    return [_row(kind, locations.get(id(kind), "")) for kind in KINDS]
 
 
 def _row(kind: Kind, place: str) -> dict[str, Any]:
+    # Only values that differ from the defaults are written, which keeps the index small and its diffs readable.
     defaults = {one.name: one.default for one in fields(KindInfo)}
     row = {name: value for name, value in asdict(kind).items() if name in defaults and value != defaults[name]}
     return {**row, "record": place, **({"converts": True} if kind.conversions else {})}

@@ -1,4 +1,4 @@
-"""Nodes: cluster-scoped, created with a status, changed by their kubelet through it."""
+"""Node: strategy, defaults and printer columns."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -42,12 +42,13 @@ def _match_ranges(spec: Object) -> None:
 
 
 class NodeStrategy(Strategy):
-    """The rules of nodes."""
+    """Strategy of Node; a node is created together with its status."""
 
     selectable = ("spec.unschedulable",)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Keep the status the node came with, without what is no longer supported."""
+        """Keep the submitted status, without removed fields and those of disabled gates."""
+        # Dynamic kubelet configuration was removed in 1.26; only objects stored before still have these fields.
         obj.get("spec", {}).pop("configSource", None)
         obj.get("status", {}).pop("config", None)
         _drop_disabled(obj.get("status", {}), judge)
@@ -68,15 +69,17 @@ class NodeStrategy(Strategy):
         return validate_node(obj, strict_addresses=is_on(judge.caps, STRICT_GATE))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a change; through the main resource also the node it has become, metadata included."""
+        """Validate the change and, except on the status subresource, the whole new node."""
         if judge.subresource == "status":
             return validate_node_change(new, old)
+        # The generic update has validated the metadata already; upstream's ValidateNodeUpdate does so again, and
+        # reports its errors twice.
         errors = validate_metadata(new, names.dns_subdomain, False)
         errors += validate_node(new, strict_addresses=is_on(judge.caps, STRICT_GATE))
         return errors + validate_node_change(new, old)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about fields without effect, and of ranges nobody should write like that."""
+        """Warn about fields without effect and about ambiguous CIDRs."""
         spec = obj.get("spec", {})
         warnings = []
         if "configSource" in spec:
@@ -92,12 +95,13 @@ class NodeStrategy(Strategy):
         return [] if judge.subresource == "status" else self.warn_create(new, judge)
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """Return whether the node takes new pods."""
+        """Return whether the node is unschedulable."""
         return {"spec.unschedulable": "true" if obj.get("spec", {}).get("unschedulable") else "false"}
 
 
 def _drop_disabled(status: Object, judge: Judge) -> None:
-    """Take out of a new node's status what the gates do not allow."""
+    """Drop fields of disabled gates from the status of a new node."""
+    # Two features read runtimeHandlers, so the field goes only if both are off.
     if not is_on(judge.caps, "RecursiveReadOnlyMounts") and not is_on(judge.caps, "UserNamespacesSupport"):
         status.pop("runtimeHandlers", None)
     for gate, field in (("SupplementalGroupsPolicy", "features"), ("NodeDeclaredFeatures", "declaredFeatures")):
@@ -129,7 +133,7 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _status(obj: ReadOnlyObject) -> str:
-    """Return the last Ready condition, and whether the node is schedulable."""
+    """Return the status of the last Ready condition, and SchedulingDisabled if cordoned."""
     ready = [found for found in sections(obj, "status", "conditions") if found.get("type") == "Ready"]
     status = "Unknown"
     if ready:

@@ -1,4 +1,7 @@
-"""Nodes: taints, resources, address ranges, and where their kubelet's configuration came from."""
+"""Validate nodes: taints, resources, pod CIDRs, declared features, configuration sources.
+
+upstream 1.36: pkg/apis/core/validation/validation.go, ValidateNode and ValidateNodeUpdate
+"""
 
 import json
 import re
@@ -26,10 +29,11 @@ _ONE_REFERENCE: Final = "exactly one reference subfield must be non-nil"
 
 
 def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[FieldError]:
-    """Validate a node but for its metadata."""
+    """Validate a node except its metadata."""
     spec, status = node.get("spec", {}), node.get("status", {})
     errors = _validate_annotations(node["metadata"].get("annotations", {}))
     if "taints" in spec:
+        # The path `metadata.taints` is upstream's, here and below.
         errors += validate_taints(spec["taints"], "metadata.taints")
     errors += _validate_amounts(status)
     capacity = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
@@ -42,7 +46,7 @@ def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[Field
 
 
 def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
-    """Validate taints and pods to be avoided, as they were once annotated."""
+    """Validate the legacy annotations for taints and for pods to avoid."""
     at = "metadata.annotations"
     errors: list[FieldError] = []
     if text := annotations.get(TAINTS_ANNOTATION):
@@ -61,11 +65,12 @@ def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
 
 
 def _annotated(text: str) -> Any:
-    """Return the value an annotation holds, or as text why it holds none."""
+    """Return the JSON value of an annotation, or the error message if it has none."""
     try:
         value = json.loads(text)
     except ValueError:
         return complaint(text.encode())
+    # A string is an error in Go; it must not be taken for a message here, since messages are strings, too.
     return "json: cannot unmarshal string into Go value" if isinstance(value, str) else value
 
 
@@ -96,6 +101,7 @@ def _validate_features(features: Sequence[str]) -> list[FieldError]:
         at = f"status.declaredFeatures[{i}]"
         if i and features[i - 1] == name:
             errors.append(duplicate(at, name))
+        # The list must be sorted, so that comparing neighbors finds every duplicate.
         elif i and features[i - 1] > name:
             errors.append(invalid(at, name, "list must be sorted alphabetically"))
         if text := _feature_error(name):
@@ -122,19 +128,21 @@ def _validate_ranges(ranges: Sequence[str], strict_addresses: bool) -> list[Fiel
         error = f"invalid CIDR[{bad}]: <nil> (invalid CIDR address: {ranges[bad]})"
         errors.append(internal(at, f"invalid PodCIDRs. failed to check with dual stack with error:{error}"))
     families = {network.version for network in parsed if network is not None}
+    # A range that cannot be parsed is reported here once more, as upstream does.
     if None in parsed or len(families) < 2 or len(ranges) > 2:
         errors.append(invalid(at, ranges, "may specify no more than one CIDR for each IP family"))
     return errors
 
 
 def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Validate a change of a node, through whichever resource, but for its metadata."""
+    """Validate a change of a node, by any resource, except its metadata."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
     errors = _validate_annotations(new["metadata"].get("annotations", {}))
     errors += _validate_amounts(status)
     errors += _validate_features(status.get("declaredFeatures", ()))
     errors += _validate_addresses(status.get("addresses", ()))
     errors += _validate_range_change(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
+    # The cloud provider sets providerID once the node has registered itself, so only the first value is free.
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
         errors.append(forbidden("spec.providerID", text))
@@ -206,7 +214,7 @@ def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_taints(taints: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    """Validate taints: in form, and one for each key and effect."""
+    """Validate taints: each field, and one taint for each key and effect."""
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(taints):

@@ -1,4 +1,4 @@
-"""Persistent volumes: pending until somebody reports on them, fixed to where their data lies."""
+"""PersistentVolume: strategy, defaults and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -45,13 +45,13 @@ _CLASS = "volumeAttributesClassName"
 
 
 class PersistentVolumeStrategy(Strategy):
-    """The rules of persistent volumes, with what proposals add to them."""
+    """Strategy of PersistentVolume."""
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start pending, now."""
+        """Set phase Pending, with the present time."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": render_time(judge.now)}
         if not attributes_class_enabled(judge.caps):
             obj.get("spec", {}).pop(_CLASS, None)
@@ -67,17 +67,19 @@ class PersistentVolumeStrategy(Strategy):
             new.get("spec", {}).pop(_CLASS, None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the spec, and what is annotated."""
+        """Validate the spec and the annotated mount options."""
         rules = volume_rules(judge.caps, self.extensions)
         return validate_volume_spec(obj, rules) + validate_mount_options(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the volume it has become, then the change; upstream looks at the former twice."""
+        """Validate the new volume, then the change."""
         if judge.subresource == "status":
+            # Upstream validates nothing else of a status.
             return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
         rules = volume_rules(judge.caps, self.extensions, old)
-        whole = _validate_whole(new, rules)
-        return whole + validate_mount_options(new) + whole + validate_volume_change(new, old, rules)
+        volume_errors = _validate_whole(new, rules)
+        # Upstream's strategy validates the volume, and so does ValidatePersistentVolumeUpdate: its errors appear twice.
+        return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_change(new, old, rules)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated fields."""
@@ -93,7 +95,7 @@ def _validate_whole(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldErr
 
 
 def _date_phase(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    """Note when the phase changed, unless the report says so itself."""
+    """Set lastPhaseTransitionTime when the phase changes, unless the client set it."""
     stored, since = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
     if before.get("phase") == status.get("phase"):
         if since is None and stored is not None:

@@ -1,4 +1,4 @@
-"""Persistent volume claims: what is claimed stays, but for growth."""
+"""PersistentVolumeClaim: strategy, defaults and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -38,7 +38,7 @@ def default_claim(claim: Object, caps: Capabilities) -> None:
 
 
 def default_claim_spec(spec: Object) -> None:
-    """Fill in the spec."""
+    """Default the spec of a claim or of a claim template."""
     spec.setdefault("volumeMode", "Filesystem")
     round_up_resources(spec.get("resources"))
 
@@ -48,10 +48,10 @@ _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
 
 
 class PersistentVolumeClaimStrategy(Strategy):
-    """The rules of claims."""
+    """Strategy of PersistentVolumeClaim."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start pending, and say twice where the data comes from."""
+        """Set phase Pending and align `dataSource` with `dataSourceRef`."""
         obj["status"] = {"phase": "Pending"}
         _prepare_spec(obj.get("spec", {}), {}, judge)
 
@@ -65,20 +65,21 @@ class PersistentVolumeClaimStrategy(Strategy):
         _prepare_spec(new.get("spec", {}), old.get("spec", {}), judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate what is claimed."""
+        """Validate the spec."""
         return validate_claim_spec(obj.get("spec", {}), "spec", claim_rules(judge.caps))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a change; metadata is, as upstream's, looked at again."""
+        """Validate the new claim and the change, or the status."""
         rules = claim_rules(judge.caps, old)
         if judge.subresource == "status":
             return validate_claim_status(new, rules)
+        # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
         errors = validate_metadata(new, names.dns_subdomain, True)
         errors += validate_claim_spec(new.get("spec", {}), "spec", rules)
         return errors + validate_claim_change(new, old, rules)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about what is deprecated, and of parts of bytes."""
+        """Warn about the deprecated annotation and fractional byte amounts."""
         warnings = []
         if CLASS_ANNOTATION in obj["metadata"].get("annotations", ()):
             text = 'deprecated since v1.8; use "storageClassName" attribute instead'
@@ -93,11 +94,13 @@ class PersistentVolumeClaimStrategy(Strategy):
 def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
     if not attributes_class_enabled(judge.caps) and _CLASS not in before:
         spec.pop(_CLASS, None)
-    elsewhere = spec.get("dataSourceRef", {}).get("namespace")
-    if elsewhere and "dataSourceRef" not in before and not judge.caps.enabled("CrossNamespaceVolumeDataSource"):
+    other_namespace = spec.get("dataSourceRef", {}).get("namespace")
+    if other_namespace and "dataSourceRef" not in before and not judge.caps.enabled("CrossNamespaceVolumeDataSource"):
         del spec["dataSourceRef"]
-    known = "dataSource" in before or "dataSourceRef" in before or "dataSourceRef" in spec
-    if not known and not _is_volume_or_snapshot(spec.get("dataSource", {})):
+    keep_source = "dataSource" in before or "dataSourceRef" in before or "dataSourceRef" in spec
+    # A dataSource of another kind never worked and is dropped; dataSourceRef is the field that rejects it with an
+    # error.
+    if not keep_source and not _is_volume_or_snapshot(spec.get("dataSource", {})):
         spec.pop("dataSource", None)
     _mirror_sources(spec)
 
@@ -110,10 +113,11 @@ def _is_volume_or_snapshot(source: ReadOnlyObject) -> bool:
 
 
 def _mirror_sources(spec: Object) -> None:
-    """Say in the old field what the new one says, and the other way round."""
+    """Copy `dataSource` to `dataSourceRef` or the other way round, whichever is missing."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = {name: source[name] for name in _SOURCE_FIELDS if name in source}
+    # A reference into another namespace has no equivalent in dataSource.
     elif reference is not None and source is None and not reference.get("namespace"):
         spec["dataSource"] = {name: reference[name] for name in _SOURCE_FIELDS if name in reference}
 

@@ -1,4 +1,4 @@
-"""Persistent volume claims, alone and as templates inside pods."""
+"""Validate PersistentVolumeClaims and the claim templates of pods and stateful sets."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimSpec and what follows it
 
@@ -35,7 +35,7 @@ _IMMUTABLE_SPEC: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """What the gates, and the stored claim, allow a claim to say."""
+    """Validation options that follow from the gates and the stored claim."""
 
     attributes_class: bool = True
     recovery: bool = True
@@ -44,12 +44,12 @@ class ClaimRules:
 
 
 def attributes_class_enabled(caps: Capabilities) -> bool:
-    """Return whether volumes may change their class of attributes."""
+    """Return whether VolumeAttributesClass is enabled."""
     return caps.version >= Version(1, 36) or caps.enabled("VolumeAttributesClass")
 
 
 def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimRules:
-    """Return the rules for a new claim, or for a change of `old`."""
+    """Return the options for a new claim, or for an update of `old`."""
     attributes = attributes_class_enabled(caps)
     recovery = caps.version >= Version(1, 34) or caps.enabled("RecoverVolumeExpansionFailure")
     if old is None:
@@ -60,12 +60,13 @@ def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimR
         attributes_class=attributes or "volumeAttributesClassName" in spec,
         recovery=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
         allow_invalid_selector=selector_is_invalid(spec.get("selector")),
+        # A stored claim may have an invalid apiGroup: older servers did not validate it.
         allow_invalid_group=any(source.get("apiGroup") is not None for source in sources),
     )
 
 
 def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
-    """Validate access modes: known, and once per pod only alone."""
+    """Validate access modes; ReadWriteOncePod excludes all others."""
     errors = [not_supported(at, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
     once = "ReadWriteOncePod"
     if once in modes and any(mode != once and mode in ACCESS_MODES for mode in modes):
@@ -74,7 +75,7 @@ def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
 
 
 def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
-    """Validate what is claimed."""
+    """Validate the spec of a claim."""
     modes = spec.get("accessModes", ())
     errors = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
     if "selector" in spec:
@@ -126,7 +127,7 @@ def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None or reference is None:
         return []
-    # The bad value upstream shows is a path, whose fields are all private.
+    # Upstream passes the field path as the bad value; all its fields are private, so it prints as {}.
     if reference.get("namespace"):
         return [invalid(at, {}, "may not be specified when dataSourceRef.namespace is specified")]
     if any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
@@ -135,19 +136,20 @@ def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
-    """Validate the claim a pod brings along: of the metadata, only labels and annotations."""
+    """Validate the claim template of an ephemeral volume."""
     meta = template.get("metadata", {})
     errors = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
     errors += validate_labels(meta.get("labels", {}), f"{at}.metadata.labels")
     for field, value in meta.items():
         if field not in _TEMPLATE_META and value is not None:
+            # Upstream makes the path from Go's field name `UID` by lowering its first letter.
             name = "uID" if field == "uid" else field  # as upstream makes it of Go's `UID`
             errors.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
     return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
 
 
 def validate_claim_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    """Validate a change of a claim: what was claimed stays, but for growth and classes once it is bound."""
+    """Validate a change: the spec is immutable except requests and classes of bound claims."""
     errors = _validate_class_annotation(new, old)
     before, after = _comparable(new, old)
     if before != after:
@@ -175,6 +177,7 @@ def _validate_shrinking(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRu
     at = "spec.resources.requests.storage"
     if not rules.recovery:
         return [forbidden(at, "field can not be less than previous value")]
+    # After a failed expansion the request may be lowered, but not to what the volume already has.
     if wanted <= _storage(old, "status", "capacity"):
         return [forbidden(at, "field can not be less than status.capacity")]
     return []
@@ -191,7 +194,7 @@ def _annotation_of(obj: ReadOnlyObject) -> str | None:
 
 
 def _class_moves_to_field(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
-    """Return whether the class, until now an annotation, becomes the field."""
+    """Return whether an update moves the storage class from the annotation to the field."""
     annotated = _annotation_of(old)
     return (
         annotated is not None
@@ -209,10 +212,12 @@ def _validate_class_annotation(new: ReadOnlyObject, old: ReadOnlyObject) -> list
 
 
 def _comparable(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObject, ReadOnlyObject]:
-    """Return old and new spec with everything made equal that may change."""
+    """Return old and new spec with all mutable fields made equal."""
     before, after = dict(old.get("spec", {})), dict(new.get("spec", {}))
+    # The volume name may be set once, by the controller that binds the claim.
     if not before.get("volumeName"):
         _copy(after, before, "volumeName")
+    # A class may be set later: the volume controller assigns the default class to claims without one.
     class_appears = _class_of(old) is None and _annotation_of(old) in (None, _class_of(new))
     if class_appears or _class_moves_to_field(new, old):
         after.pop("storageClassName", None)
@@ -235,6 +240,7 @@ def _validate_attributes_change(spec: ReadOnlyObject, old: ReadOnlyObject, rules
     at, name = "spec.volumeAttributesClassName", spec.get("volumeAttributesClassName")
     if not rules.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
+    # A volume that has a class cannot return to none: the driver would not know which attributes to set.
     if "currentVolumeAttributesClassName" not in old.get("status", {}) or name:
         return []
     kind = "nil" if name is None else "empty string"
@@ -243,7 +249,7 @@ def _validate_attributes_change(spec: ReadOnlyObject, old: ReadOnlyObject, rules
 
 
 def validate_claim_status(new: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    """Validate what is reported about a claim."""
+    """Validate the status of a claim."""
     status = new.get("status", {})
     errors = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
     if not new.get("spec", {}).get("accessModes"):
@@ -256,24 +262,24 @@ def validate_claim_status(new: ReadOnlyObject, rules: ClaimRules) -> list[FieldE
 
 
 def validate_basic_amount(amount: str, at: str) -> list[FieldError]:
-    """Reject a negative amount, in the words of quantities."""
+    """Reject a negative amount, with the message for quantities."""
     value = parse(amount).value()
     return [invalid(at, value, "must be a valid resource quantity")] if value < 0 else []
 
 
 def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors_so_far: list[FieldError] = []
     at = "status.allocatedResourceStatuses"
     for name, state in status.get("allocatedResourceStatuses", {}).items():
-        found += _validate_resource_key(name, at)
+        errors_so_far += _validate_resource_key(name, at)
         if state not in _RESIZES:
-            found.append(not_supported(at, name, _RESIZES))
+            errors_so_far.append(not_supported(at, name, _RESIZES))
     at = "status.allocatedResources"
     for name, amount in status.get("allocatedResources", {}).items():
         here = f"{at}[{name}]"
         errors = _validate_resource_key(name, at) or validate_basic_amount(amount, here)
-        found += errors or validate_quantity("storage", amount, here)
-    return found
+        errors_so_far += errors or validate_quantity("storage", amount, here)
+    return errors_so_far
 
 
 def _validate_resource_key(name: str, at: str) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""Persistent volumes."""
+"""Validate PersistentVolumes and return their warnings."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePersistentVolume and what follows it
 
@@ -60,6 +60,7 @@ _GA_LABELS: Final = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
+# In upstream's order: of several sources the first is validated and the others are forbidden.
 _SOURCES: Final = (
     Source("hostPath", check_host_path),
     Source("gcePersistentDisk", check_gce, at="persistentDisk"),
@@ -104,7 +105,7 @@ _TAKES_MOUNT_OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VolumeRules:
-    """What the gates, and the stored volume, allow a volume to say."""
+    """Validation options that follow from the gates and the stored volume."""
 
     attributes_class: bool = True
     mutable_affinity: bool = False
@@ -112,7 +113,7 @@ class VolumeRules:
 
 
 def volume_rules(caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None) -> VolumeRules:
-    """Return the rules for a new volume, or for a change of `old`."""
+    """Return the options for a new volume, or for an update of `old`."""
     spec: ReadOnlyObject = (old or {}).get("spec", {})
     terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.allowed(caps, (), terms)
@@ -136,6 +137,7 @@ def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[Fie
     if "nodeAffinity" in spec:
         errors += _validate_affinity(spec["nodeAffinity"], "spec.nodeAffinity", rules.selectors)
     errors += _validate_source(volume, at)
+    # Recycling runs `rm -rf` in a pod that mounts the volume.
     path = spec.get("hostPath", {}).get("path", "")
     if path and posixpath.normpath(path) in ("/", "//") and policy == "Recycle":
         text = "may not be 'recycle' for a hostPath mount of '/'"
@@ -195,7 +197,7 @@ def _validate_attributes_class(spec: ReadOnlyObject) -> list[FieldError]:
 
 
 def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
-    """Reject annotated mount options for sources that are not mounted like that."""
+    """Reject annotated mount options for sources that do not support them."""
     # upstream 1.36: pkg/volume/validation/pv_validation.go
     if _MOUNT_OPTIONS not in volume["metadata"].get("annotations", ()):
         return []
@@ -206,7 +208,7 @@ def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
 
 
 def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
-    """Validate a change: where the data lies stays."""
+    """Validate a change: the volume source is immutable."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     errors: list[FieldError] = []
     after, stored = _source_of(spec, before), _source_of(before)
@@ -223,8 +225,9 @@ def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: Volu
 
 
 def _source_of(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> dict[str, Any]:
-    """Return the source alone; a secret for growing may be added to the one it had `before`."""
+    """Return the volume source; with `before`, without an expansion secret that is added to it."""
     source = {name: spec[name] for name in _SOURCE_FIELDS if name in spec}
+    # Volumes created before expansion was supported may get the secret that it needs.
     if before and "csi" in source and "csi" in before and _GROWING not in before["csi"]:
         source["csi"] = {name: value for name, value in source["csi"].items() if name != _GROWING}
     return source
@@ -238,19 +241,20 @@ def _validate_affinity_change(new: ReadOnlyObject | None, old: ReadOnlyObject) -
 
 
 def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
-    """Return the terms, with beta labels written as GA ones where the model has those."""
+    """Return the terms, with beta labels replaced where the model has their GA labels."""
     terms, models = (each.get("required", {}).get("nodeSelectorTerms") or [] for each in (affinity, model))
-    written = []
+    terms_with_ga_labels = []
     for i, term in enumerate(terms):
         wanted = models[i].get("matchExpressions", []) if i < len(models) else []
         keys = [requirement.get("key") for requirement in wanted]
         expressions = []
         for j, requirement in enumerate(term.get("matchExpressions", [])):
             modern = _GA_LABELS.get(requirement.get("key", ""))
+            # Terms and requirements are paired by position, as upstream does: a reordered affinity counts as changed.
             replaced = modern is not None and j < len(keys) and keys[j] == modern
             expressions.append({**requirement, "key": modern} if replaced else requirement)
-        written.append((expressions, term.get("matchFields", [])))
-    return written
+        terms_with_ga_labels.append((expressions, term.get("matchFields", [])))
+    return terms_with_ga_labels
 
 
 def _validate_class_change(spec: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
@@ -281,7 +285,7 @@ _RECYCLE: Final = (
 
 
 def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
-    """Warn about deprecated fields."""
+    """Warn about deprecated fields, annotations and volume sources."""
     # upstream 1.36: pkg/api/persistentvolume/util.go
     spec, annotations = volume.get("spec", {}), volume["metadata"].get("annotations", {})
     for key, text in _DEPRECATED.items():

@@ -1,4 +1,4 @@
-"""PodTemplate: a template by itself."""
+"""PodTemplate: strategy, defaults and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -19,23 +19,23 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_pod_template(template: Object, caps: Capabilities) -> None:
-    """Fill in the template."""
+    """Default the template."""
     default_template(template.setdefault("template", {}), caps)
 
 
 class PodTemplateStrategy(Strategy):
-    """A template, whose changes are counted."""
+    """Strategy of PodTemplate; changes of the template raise the generation."""
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the first generation; drop fields of disabled gates."""
+        """Set the first generation and drop fields of disabled gates."""
         obj["metadata"]["generation"] = 1
         drop_disabled_template_fields(obj.get("template") or {}, None, judge.caps)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop fields of disabled gates; count changes."""
+        """Drop fields of disabled gates; raise the generation when the template changes."""
         drop_disabled_template_fields(new.get("template") or {}, old.get("template"), judge.caps)
         if new.get("template") != old.get("template"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -45,7 +45,7 @@ class PodTemplateStrategy(Strategy):
         return TemplateRules(judge, self.extensions).validate(obj.get("template") or {}, None, "template")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the template; what was used before stays allowed."""
+        """Validate the template; what the stored one used stays allowed."""
         return TemplateRules(judge, self.extensions).validate(
             new.get("template") or {}, old.get("template"), "template"
         )
@@ -55,7 +55,7 @@ class PodTemplateStrategy(Strategy):
         return pod_template_warnings(obj.get("template") or {}, "template", judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn once the template changes."""
+        """Warn about a changed template."""
         return [] if new.get("template") == old.get("template") else self.warn_create(new, judge)
 
 

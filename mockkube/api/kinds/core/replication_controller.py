@@ -1,4 +1,4 @@
-"""ReplicationController: a number of equal pods, found by labels alone."""
+"""ReplicationController: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -31,7 +31,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_replication_controller(controller: Object, caps: Capabilities) -> None:
-    """Default to one replica; take selector and labels from the template."""
+    """Default to one replica, and selector and labels to the template's labels."""
     spec = controller.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     template = spec.get("template")
@@ -39,6 +39,7 @@ def default_replication_controller(controller: Object, caps: Capabilities) -> No
         return
     labels = template.get("metadata", {}).get("labels")
     if labels:
+        # Copies, so that a later change of the template's labels leaves selector and labels alone.
         spec.setdefault("selector", dict(labels))
         controller["metadata"].setdefault("labels", dict(labels))
     default_template(template, caps)
@@ -48,16 +49,16 @@ _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 
 class ReplicationControllerStrategy(PodOwnerStrategy):
-    """Pods that are found by their labels."""
+    """Strategy of ReplicationController; its selector is a plain map."""
 
     selectable = ("status.replicas",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by how many there are."""
+        """Return the number of replicas."""
         return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A DNS subdomain, whose length is told in bytes here."""
+        """Require a DNS subdomain; the message counts bytes."""
         return names.dns_subdomain(name, prefix=prefix, unit="bytes")
 
     def empty_status(self) -> Object:
@@ -69,7 +70,7 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
         return _validate_spec(obj["spec"], None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate every field, or the counts."""
+        """Validate every field, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
@@ -106,6 +107,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
 
 def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     errors = []
+    # These annotations mark controllers that were converted from a ReplicaSet and lost part of its selector.
     for key, value in (old["metadata"].get("annotations") or {}).items():
         domain, _, field = key.partition("/")
         if not domain.startswith(_NOT_CONVERTIBLE) or not field or "/" in field:

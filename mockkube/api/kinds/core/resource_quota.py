@@ -1,4 +1,4 @@
-"""ResourceQuota: hard limits, and the scopes they apply to."""
+"""ResourceQuota: strategy, defaults, validation and printer columns."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,7 +21,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_resource_quota(quota: Object, caps: Capabilities) -> None:
-    """Round the quantities."""
+    """Round up the quantities to whole milli-units."""
     round_up(quota.get("spec", {}).get("hard"))
     status = quota.get("status", {})
     round_up(status.get("hard"))
@@ -51,16 +51,16 @@ _EXISTS_DETAIL: Final = (
 
 
 class ResourceQuotaStrategy(StatusStrategy):
-    """How much of what a namespace may hold."""
+    """Strategy of ResourceQuota."""
 
     tracks_generation = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate limits and scopes."""
+        """Validate hard limits and scopes."""
         return _validate_spec(obj.get("spec") or {}) + _validate_status(obj.get("status") or {})
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate limits, and that the scopes stay; or the status."""
+        """Validate limits and that the scopes are unchanged, or the status."""
         if judge.subresource == "status":
             missing = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
             return missing + _validate_status(new.get("status") or {})
@@ -76,11 +76,13 @@ class ResourceQuotaStrategy(StatusStrategy):
         hard = (obj.get("spec") or {}).get("hard") or {}
         warnings = []
         for name in ("cpu", "memory", "storage", "ephemeral-storage"):
-            asked, limit = f"requests.{name}", f"limits.{name}"
-            if asked not in hard and name in _COMPUTE:
-                asked = name
-            if asked in hard and limit in hard and parse(hard[asked]) > parse(hard[limit]):
-                warnings.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+            request, limit = f"requests.{name}", f"limits.{name}"
+            # In a quota, `cpu` and `memory` mean the same as `requests.cpu` and `requests.memory`.
+            if request not in hard and name in _COMPUTE:
+                request = name
+            if request in hard and limit in hard and parse(hard[request]) > parse(hard[limit]):
+                text = f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
+                warnings.append(text)
         return warnings
 
 
@@ -118,12 +120,13 @@ _MISAPPLIED: Final = "unsupported scope applied to resource"
 
 
 def _misapplied(scope: str, hard: Iterable[str]) -> list[str]:
-    """Return the resources that the scope cannot narrow down."""
+    """Return the resources that the scope cannot be applied to."""
     return [name for name in hard if scope in _SCOPES and is_quota(name) and name not in _SCOPES[scope]]
 
 
 def _validate_conflicts(names: Iterable[str], scopes: list[str] | None) -> list[FieldError]:
     given = set(names)
+    # A scope and its opposite together would match no pod.
     return [
         invalid("spec.scopes", scopes or None, "conflicting scopes")
         for pair in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))

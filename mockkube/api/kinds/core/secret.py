@@ -1,4 +1,4 @@
-"""Secret: what each type must hold, and what an update may not change."""
+"""Secret: strategy, defaults, validation and printer columns."""
 
 import base64
 import json
@@ -24,6 +24,7 @@ def default_secret(secret: Object, caps: Capabilities) -> None:
     secret.setdefault("type", "Opaque")
     # upstream 1.36: pkg/apis/core/v1/conversion.go
     for name, text in secret.pop("stringData", {}).items():
+        # stringData is write-only and wins over data with the same key.
         secret.setdefault("data", {})[name] = b64encode(text.encode()).decode()
 
 
@@ -36,21 +37,21 @@ _DOCKER_KEYS: Final = {
 
 
 class SecretStrategy(Strategy):
-    """Typed data; the type never changes."""
+    """Strategy of Secret; its type is immutable."""
 
     selectable = ("type",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by type."""
+        """Return the type."""
         return {"type": obj.get("type", "")}
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the type where the update leaves it out."""
+        """Keep the stored type if the update has none."""
         if not new.get("type") and old.get("type"):
             new["type"] = old["type"]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate keys, size and what the type asks for."""
+        """Validate keys, total size and the keys that the type requires."""
         data = obj.get("data") or {}
         errors: list[FieldError] = []
         for key in data:
@@ -60,11 +61,11 @@ class SecretStrategy(Strategy):
         return errors + _validate_type(obj, data)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject another type, and changes of what is frozen."""
+        """Reject another type and changes of an immutable secret; validate as on creation."""
         return immutable(new, old, "type") + frozen(new, old, "data") + self.validate_create(new, judge)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about a certificate and key that do not work together."""
+        """Warn about a TLS certificate and key that do not match."""
         if obj.get("type") != TLS:
             return []
         from mockkube.api.kinds.core.tls import (
@@ -102,11 +103,12 @@ def _validate_json(data: ReadOnlyObject, key: str) -> list[FieldError]:
     if key not in data:
         return [required(keyed("data", key))]
     complaint = json_object_complaint(_decoded(data, key))
+    # Errors end up in logs, so the content must not be printed.
     return [invalid(keyed("data", key), "<secret contents redacted>", complaint)] if complaint else []
 
 
 def json_object_complaint(text: bytes) -> str | None:
-    """Say in Go's words why the text is no JSON object."""
+    """Return Go's error for a text that is no JSON object, or None."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""ServiceAccount: references to secrets keep their name alone."""
+"""ServiceAccount: strategy."""
 
 from typing import Final
 
@@ -13,19 +13,20 @@ ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccountStrategy(Strategy):
-    """An identity, with the secrets it may use."""
+    """Strategy of ServiceAccount."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Leave of each secret its name."""
+        """Keep only the names of the referenced secrets."""
+        # Upstream keeps an ObjectReference here, of which only the name has a meaning.
         if obj.get("secrets"):
             obj["secrets"] = [{"name": ref["name"]} if ref.get("name") else {} for ref in obj["secrets"]]
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Leave of each secret its name."""
+        """Keep only the names of the referenced secrets."""
         self.prepare_create(new, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate nothing beyond the metadata."""
+        """Accept every change; only metadata is validated."""
         return []
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -36,7 +37,7 @@ class ServiceAccountStrategy(Strategy):
         return [f"{at}: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about the deprecated annotation once it is new."""
+        """Warn about the deprecated annotation if the update adds it."""
         return [] if _enforces(old) else self.warn_create(new, judge)
 
 

@@ -1,4 +1,4 @@
-"""What a Go TLS stack says of a certificate and a key that do not work together."""
+"""Check TLS certificates and keys, with the error messages of Go's TLS package."""
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
@@ -7,7 +7,7 @@ _FAILED = "tls: failed to find any PEM data in"
 
 
 def key_pair_complaint(certificate: bytes, key: bytes) -> str | None:
-    """Return why the two are no key pair; None: they are one."""
+    """Return why certificate and key are no pair, or None."""
     if b"-----BEGIN" not in certificate:
         return f"{_FAILED} certificate input"
     if b"-----BEGIN CERTIFICATE-----" not in certificate:

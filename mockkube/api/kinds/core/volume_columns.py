@@ -1,4 +1,4 @@
-"""Cells that PersistentVolumes and PersistentVolumeClaims share."""
+"""Table cells that PersistentVolume and PersistentVolumeClaim share."""
 
 from mockkube.api.printers.reading import elements, is_deleting, string, value_at
 from mockkube.api.types import ReadOnlyObject
@@ -13,6 +13,7 @@ def _phase(obj: ReadOnlyObject) -> str:
 
 def _modes(obj: ReadOnlyObject, part: str) -> str:
     modes = elements(obj, part, "accessModes")
+    # Printed in this fixed order and without duplicates, as upstream does.
     return ",".join(short for mode, short in _MODES.items() if mode in modes)
 
 

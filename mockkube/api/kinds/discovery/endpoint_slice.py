@@ -1,4 +1,7 @@
-"""EndpointSlice: some of the endpoints of a service."""
+"""EndpointSlice: strategy, defaults, validation and printer columns.
+
+upstream 1.36: pkg/apis/discovery/validation/validation.go
+"""
 
 from datetime import datetime
 from typing import Final
@@ -41,17 +44,17 @@ _CONTENT: Final = ("addressType", "endpoints", "ports")
 
 
 class EndpointSliceStrategy(Strategy):
-    """Endpoints of one kind of address, which stays."""
+    """Strategy of EndpointSlice; its address type is immutable."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the first generation; drop fields of disabled gates or belongs to an older version."""
+        """Set the first generation; drop fields of disabled gates and of the beta version."""
         obj["metadata"]["generation"] = 1
         if not judge.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(obj)
         _drop_topology(obj, frozenset())
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Count changes of content and labels; drop as on creation what is not in use."""
+        """Raise the generation for changed content or labels; drop unused gated fields."""
         changed = any(new.get(name) != old.get(name) for name in _CONTENT)
         if changed or new["metadata"].get("labels") != old["metadata"].get("labels"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -59,6 +62,7 @@ class EndpointSliceStrategy(Strategy):
         used = any((each.get("hints") or {}).get("forNodes") for each in before)
         if not used and not judge.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(new)
+        # Unchanged endpoints keep their topology, so that updates of metadata do not rewrite them.
         if new.get("endpoints") != old.get("endpoints"):
             _drop_topology(new, frozenset((each.get("deprecatedTopology") or {}).get(HOSTNAME, "") for each in before))
 
@@ -67,20 +71,20 @@ class EndpointSliceStrategy(Strategy):
         return _validate_shape(obj) + _validate_endpoints(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate what changed, and refuse another kind of address."""
+        """Validate what changed, and reject another address type."""
         errors = _validate_shape(new)
         if new.get("endpoints") != old.get("endpoints"):
             errors += _validate_endpoints(new, judge)
         return errors + immutable(new, old, "addressType")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about what is deprecated or oddly written."""
+        """Warn about FQDN slices and ambiguous addresses."""
         named = obj.get("addressType") == "FQDN"
         warnings = ["spec.addressType: FQDN endpoints are deprecated"] if named else []
         return warnings + _address_warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about what is oddly written."""
+        """Warn about ambiguous addresses."""
         return _address_warnings(new)
 
 
@@ -91,7 +95,7 @@ def _drop_node_hints(obj: Object) -> None:
 
 
 def _drop_topology(obj: Object, known: frozenset[str]) -> None:
-    """Drop the topology of the beta version; a node it named before is kept in the field meant for it."""
+    """Drop the topology of v1beta1; move hostnames in `known` to `nodeName`."""
     for each in obj.get("endpoints") or []:
         node = (each.pop("deprecatedTopology", None) or {}).get(HOSTNAME)
         if node in known and each.get("nodeName") is None and not names.dns_subdomain(node or ""):
@@ -99,6 +103,7 @@ def _drop_topology(obj: Object, known: frozenset[str]) -> None:
 
 
 def _address_warnings(obj: ReadOnlyObject) -> list[str]:
+    # Controllers copy addresses from pods; their users could not react to a warning.
     if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
         return []
     return [
@@ -167,6 +172,7 @@ def _validate_address(address: str, at: str, index: int, kind: str, *, strict: b
         case "IPv4":
             wrong, family = lenient_ip(address, here, strict=strict), not is_ipv6(address)
         case "IPv6":
+            # Only IPv4 addresses had a lenient notation in older servers (leading zeros).
             wrong, family = strict_ip(address, here), is_ipv6(address)
         case "FQDN":
             return validate_domain(address, here)

@@ -1,4 +1,7 @@
-"""FlowSchema and PriorityLevelConfiguration: which requests wait, and how long the queues are."""
+"""FlowSchema and PriorityLevelConfiguration: strategies, defaults, validation, printer columns.
+
+upstream 1.36: pkg/apis/flowcontrol/validation/validation.go
+"""
 
 from datetime import datetime
 from math import ceil, log2
@@ -28,7 +31,7 @@ def default_flow_schema(schema: Object, caps: Capabilities) -> None:
 
 
 def default_priority_level(level: Object, caps: Capabilities) -> None:
-    """Fill in shares and queues."""
+    """Default concurrency shares and queues."""
     spec = level.setdefault("spec", {})
     if "limited" in spec:
         _default_shares(spec["limited"], 30)
@@ -47,6 +50,7 @@ def _default_queues(response: Object) -> None:
     queuing = response.get("queuing")
     if queuing is None:
         return
+    # These fields are no pointers in Go, so that zero means "not set".
     for name, count in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
         if not queuing.get(name):
             queuing[name] = count
@@ -95,7 +99,7 @@ _FIXED_LEVEL: Final = {
 
 
 class _FlowControlStrategy(StatusStrategy):
-    """What both kinds have in common: a write of the status changes nothing else."""
+    """Common strategy of both kinds."""
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata."""
@@ -108,15 +112,15 @@ class _FlowControlStrategy(StatusStrategy):
                 new["metadata"][name] = value
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, or the conditions."""
+        """Validate as on creation, or the conditions of the status."""
         return _validate_status(new) if judge.subresource == "status" else self.validate_create(new, judge)
 
 
 class FlowSchemaStrategy(_FlowControlStrategy):
-    """Requests that belong together."""
+    """Strategy of FlowSchema."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate precedence, level and rules; two schemas are what they are."""
+        """Validate precedence, priority level and rules; `exempt` and `catch-all` are fixed."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = _validate_schema(spec, name)
         if name in _FIXED_SCHEMAS and spec != _FIXED_SCHEMAS[name]:
@@ -126,10 +130,10 @@ class FlowSchemaStrategy(_FlowControlStrategy):
 
 
 class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
-    """How much of the server requests get."""
+    """Strategy of PriorityLevelConfiguration."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate shares and queues; two levels are what they are."""
+        """Validate shares and queues; `exempt` and `catch-all` are fixed."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = []
         if _PRESERVE_ZERO in (obj["metadata"].get("annotations") or {}):
@@ -311,6 +315,7 @@ def _validate_shares(level: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_limited(level: ReadOnlyObject, at: str) -> list[FieldError]:
     negative, outside = _share_errors(level, at)
     borrowed = level.get("borrowingLimitPercent") or 0
+    # Upstream validates the response between the two shares.
     errors = negative + _validate_response(level.get("limitResponse") or {}, f"{at}.limitResponse") + outside
     if borrowed < 0:
         detail = "if specified, must be a non-negative integer"
@@ -322,6 +327,7 @@ def _validate_response(response: ReadOnlyObject, at: str) -> list[FieldError]:
     kind, queuing = response.get("type", ""), response.get("queuing")
     match kind:
         case "Reject":
+            # `Limited` instead of `Queue` is upstream's text, here and below.
             detail = "must be nil if limited.limitResponse.type is not Limited"
             return [] if queuing is None else [forbidden(f"{at}.queuing", detail)]
         case "Queue":
@@ -346,6 +352,7 @@ def _validate_queues(queuing: ReadOnlyObject, at: str) -> list[FieldError]:
         detail = "must be positive"
     elif hand > queues:
         detail = f"should not be greater than queues ({queues})"
+    # A flow's hand of queues is dealt from a 64-bit hash, so that it must not need more entropy than that.
     elif ceil(log2(queues) * hand) > HASH_BITS_MAX:
         what = f"required entropy bits of deckSize {queues} and handSize {hand}"
         detail = f"{what} should not be greater than {HASH_BITS_MAX}"

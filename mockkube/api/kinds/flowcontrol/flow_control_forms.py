@@ -1,4 +1,4 @@
-"""How a server prints flow schemas and priority levels, when it complains of a change."""
+"""FlowSchema and PriorityLevelConfiguration as error messages print them."""
 
 from typing import Final
 

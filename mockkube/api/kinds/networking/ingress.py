@@ -1,4 +1,7 @@
-"""Ingress: hosts, paths, and the services behind them."""
+"""Ingress: strategy, validation and printer columns.
+
+upstream 1.36: pkg/apis/networking/validation/validation.go
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -28,24 +31,25 @@ _NOT_AN_IP: Final = "must be a DNS name, not an IP address"
 
 
 class IngressStrategy(StatusStrategy):
-    """A way in."""
+    """Strategy of Ingress."""
 
     def empty_status(self) -> Object:
-        """No load balancer yet."""
+        """Return the status of a new ingress, without load balancer."""
         return {"loadBalancer": {}}
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a new ingress, and that it names one class."""
+        """Validate the spec, and that annotation and field name the same class."""
         errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_NAMES))
         annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
         name = obj["spec"].get("ingressClassName")
+        # Checked on creation only: controllers may still sync the two afterwards.
         if annotation is not None and name is not None and annotation != name:
             detail = "must match `ingressClassName` when both are specified"
             errors.append(invalid(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a change; tolerate what the stored object already violates. Or the load balancer's addresses."""
+        """Validate the spec, tolerating stored violations, or the load balancer's addresses."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
         relaxed = judge.caps.enabled(RELAXED_NAMES) or _uses_relaxed_names(old["spec"])
@@ -59,7 +63,7 @@ class IngressStrategy(StatusStrategy):
         return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about the load balancer's addresses."""
+        """Warn about ambiguous addresses of the load balancer."""
         if judge.subresource != "status":
             return []
         at = "status.loadBalancer.ingress"
@@ -87,6 +91,8 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: boo
         errors.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
         errors += _validate_backend(backend, "spec.defaultBackend", relaxed=relaxed)
+    # Servers before 1.18 did not validate the paths of rules with a wildcard host: an invalid stored rule relaxes the
+    # check.
     unchecked = any(
         "*" in rule.get("host", "") and _validate_paths(rule, "", relaxed=False) for rule in before.get("rules") or []
     )
@@ -223,10 +229,11 @@ def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _hosts(obj: ReadOnlyObject) -> str:
-    """Return the first hosts that fit, and how many more rules there are."""
+    """Return the first hosts and the number of further rules."""
     shown: list[str] = []
     rules = sections(obj, "spec", "rules")
     for rule in rules:
+        # Upstream counts rules instead of hosts in the rest.
         if len(shown) == SHOWN_MAX:
             return f"{','.join(shown)} + {len(rules) - SHOWN_MAX} more..."
         if host := string(rule, "host"):

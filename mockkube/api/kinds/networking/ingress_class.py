@@ -1,4 +1,4 @@
-"""IngressClass: which controller answers for an ingress."""
+"""IngressClass: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -28,7 +28,7 @@ _SCOPES: Final = ("Cluster", "Namespace")
 
 
 class IngressClassStrategy(Strategy):
-    """A controller, which stays, and parameters for it."""
+    """Strategy of IngressClass; its controller is immutable."""
 
     tracks_generation = True
 
@@ -45,7 +45,7 @@ class IngressClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject another controller, and judge as on creation."""
+        """Reject another controller, and validate as on creation."""
         before, after = ((obj.get("spec") or {}).get("controller", "") for obj in (old, new))
         changed = [] if before == after else [invalid("spec.controller", after, "field is immutable")]
         return changed + self.validate_create(new, judge)

@@ -1,4 +1,4 @@
-"""IPAddress: an address named by itself, and the object it belongs to."""
+"""IPAddress: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -24,14 +24,14 @@ _PARENT: Final[Shape] = (
 
 
 class IPAddressStrategy(Strategy):
-    """An address in use, always by the same object."""
+    """Strategy of IPAddress; its parent is immutable."""
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """The name is the address in canonical form."""
+        """Require an IP address in canonical form."""
         return [error.detail for error in strict_ip(name, "")]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the reference."""
+        """Validate the reference to the parent."""
         parent, at = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
         if parent is None:
             return [required(at)]
@@ -44,7 +44,7 @@ class IPAddressStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse another owner."""
+        """Validate as on creation, and reject another parent."""
         errors = self.validate_create(new, judge)
         parent = (new.get("spec") or {}).get("parentRef")
         if parent != (old.get("spec") or {}).get("parentRef"):
@@ -53,7 +53,7 @@ class IPAddressStrategy(Strategy):
 
 
 def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of an IPAddress, with an age that has no column, as upstream."""
+    """Return the table cells of an IPAddress; as upstream, with an age that has no column."""
     return [name_of(obj), _parent(obj), age(obj, now)]
 
 

@@ -1,4 +1,4 @@
-"""NetworkPolicy: who may talk to whom."""
+"""NetworkPolicy: strategy, defaults, validation and printer columns."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
 
 @dataclass(frozen=True, slots=True)
 class _Leniency:
-    """What is let pass because it was stored before, and whether addresses must be modern."""
+    """Validation options: tolerated stored values, and whether CIDRs must be unambiguous."""
 
     values: bool = False
     cidrs: Collection[str] = ()
@@ -46,7 +46,7 @@ class _Leniency:
 
 
 class NetworkPolicyStrategy(Strategy):
-    """Rules for traffic."""
+    """Strategy of NetworkPolicy."""
 
     tracks_generation = True
 
@@ -55,13 +55,13 @@ class NetworkPolicyStrategy(Strategy):
         return _validate_spec(obj["spec"], _Leniency(strict=judge.caps.enabled(STRICT_GATE)))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate every rule; tolerate what the stored object already violates."""
+        """Validate every rule; tolerate what the stored policy already violates."""
         stored = [cidr for _, block in _blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_except(block))]
         invalid_before = selector_is_invalid(old["spec"].get("podSelector"))
         return _validate_spec(new["spec"], _Leniency(invalid_before, stored, judge.caps.enabled(STRICT_GATE)))
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about ranges written oddly."""
+        """Warn about ambiguous CIDRs."""
         warnings = []
         for at, block in _blocks(obj["spec"]):
             warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
@@ -75,7 +75,7 @@ class NetworkPolicyStrategy(Strategy):
 
 
 def _blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
-    """Yield each block of addresses with its path."""
+    """Yield the field path and content of each IP block."""
     for direction, peers in _DIRECTIONS:
         for i, rule in enumerate(spec.get(direction) or []):
             for j, peer in enumerate(rule.get(peers) or []):
@@ -120,6 +120,7 @@ def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
     errors += validate_port(number, f"{at}.port")
     if end is not None:
         if end < number:
+            # Upstream prints the port, not the end port, as the bad value.
             errors.append(invalid(f"{at}.endPort", number, "must be greater than or equal to `port`"))
         errors += validate_port(end, f"{at}.endPort")
     return errors

@@ -1,4 +1,4 @@
-"""ServiceCIDR: ranges that cluster IPs come from; a second family may be added later."""
+"""ServiceCIDR: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -19,7 +19,7 @@ _IMMUTABLE = "field is immutable"
 
 
 class ServiceCIDRStrategy(StatusStrategy):
-    """One range, or one per family."""
+    """Strategy of ServiceCIDR: one CIDR, or one for each IP family."""
 
     tracks_generation = False
 
@@ -29,7 +29,7 @@ class ServiceCIDRStrategy(StatusStrategy):
         restore_metadata(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the ranges."""
+        """Validate the CIDRs."""
         cidrs = _cidrs(obj)
         if not cidrs:
             return [required(_AT, "at least one CIDR required")]
@@ -44,13 +44,14 @@ class ServiceCIDRStrategy(StatusStrategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject changes other than a second range."""
+        """Reject changes, except that a second CIDR may be added."""
         if judge.subresource == "status":
             return []
         cidrs, before = _cidrs(new), _cidrs(old)
         if len(cidrs) == len(before):
             pairs = enumerate(zip(cidrs, before, strict=True))
             return [invalid(f"{_AT}[{i}]", cidr, _IMMUTABLE) for i, (cidr, was) in pairs if cidr != was]
+        # A single-stack cluster may become dual-stack; there is no way back, as addresses may be in use.
         if len(before) != 1 or len(cidrs) != 2:
             return [invalid(_AT, cidrs or None, _IMMUTABLE)]
         errors = [] if cidrs[0] == before[0] else [invalid(f"{_AT}[0]", cidrs[0], _IMMUTABLE)]

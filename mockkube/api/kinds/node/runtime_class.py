@@ -1,4 +1,4 @@
-"""RuntimeClass: a handler, what it costs, and the nodes that have it."""
+"""RuntimeClass: strategy, validation and printer columns."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -30,14 +30,15 @@ _TOLERATION: Final[Shape] = (
 
 
 class RuntimeClassStrategy(Strategy):
-    """A way to run pods, with a fixed handler; a PUT may create it, and must know what it overwrites."""
+    """Strategy of RuntimeClass; its handler is immutable."""
 
     native = False
     allow_create_on_update = True
     allow_unconditional_update = False
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
-        # A class knows the released operators alone: those of proposals are refused, whatever the gates are.
+        # Upstream validates these tolerations without options, so operators that proposals add are rejected whatever
+        # the gates are.
         self._extensions = replace(extensions, toleration_fields={})
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -52,7 +53,7 @@ class RuntimeClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse another handler."""
+        """Validate as on creation, and reject another handler."""
         return self.validate_create(new, judge) + immutable(new, old, "handler")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: how many pods may be missing, and how many are."""
+"""PodDisruptionBudget: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -28,25 +28,25 @@ _SPEC: Final[Shape] = (
 
 
 class PodDisruptionBudgetStrategy(StatusStrategy):
-    """A budget; a PUT must know what it overwrites."""
+    """Strategy of PodDisruptionBudget."""
 
     native = False
     allow_unconditional_update = False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A name is judged as a step in a path, which is all that upstream asks here."""
+        """Require a path segment, which is all that upstream requires here."""
         return names.path_segment(name)
 
     def empty_status(self) -> Object:
-        """Nobody has counted yet."""
+        """Return the counts that a Go server writes even when they are zero."""
         return dict.fromkeys(_COUNTS, 0)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the budget."""
+        """Validate the spec."""
         return _validate_spec(obj["spec"], lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the budget, or the counts."""
+        """Validate the spec, or conditions and counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
             errors = validate_conditions(status.get("conditions"), "status.conditions")

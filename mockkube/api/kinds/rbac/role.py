@@ -1,4 +1,4 @@
-"""Role and ClusterRole: rules, and the selectors a cluster role is put together by."""
+"""Role and ClusterRole: strategies and validation."""
 
 from typing import Final
 
@@ -13,13 +13,13 @@ from mockkube.api.validation.labels import validate_label_selector
 
 
 class RoleStrategy(Strategy):
-    """What may be done in a namespace; a PUT may create it."""
+    """Strategy of Role; a PUT may create it."""
 
     allow_create_on_update = True
     namespaced = True
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A role is named like a step in a path."""
+        """Require a path segment: names such as `system:node` have colons."""
         return names.path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -30,22 +30,24 @@ class RoleStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the new rules as on creation."""
+        """Validate as on creation."""
         return self.validate_create(new, judge)
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """What may be done anywhere; perhaps put together from others."""
+    """Strategy of ClusterRole, which may aggregate others."""
 
     namespaced = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate rules and selectors."""
+        """Validate rules and aggregation selectors."""
         return super().validate_create(obj, judge) + _validate_aggregation(obj, lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation; values of labels that were wrong may stay so."""
+        """Validate as on creation; tolerate label values of stored selectors."""
         lenient = bool(_validate_aggregation(old, lenient=False))
+        # The class is named because `super().validate_update` would come back to the strict validate_create of this
+        # class.
         return RoleStrategy.validate_create(self, new, judge) + _validate_aggregation(new, lenient=lenient)
 
 

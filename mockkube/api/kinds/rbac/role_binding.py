@@ -1,4 +1,4 @@
-"""RoleBinding and ClusterRoleBinding: a role, which never changes, and who has it."""
+"""RoleBinding and ClusterRoleBinding: strategies, defaults, validation, printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -18,7 +18,7 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 
 def default_binding(binding: Object, caps: Capabilities) -> None:
-    """Fill in a RoleBinding or ClusterRoleBinding."""
+    """Default the API groups of the role reference and of users and groups."""
     # upstream 1.36: pkg/apis/rbac/v1/defaults.go
     role = binding.setdefault("roleRef", {})
     if not role.get("apiGroup"):
@@ -33,18 +33,18 @@ _REFERENCE: Final[Shape] = (("APIGroup", "apiGroup", ""), ("Kind", "kind", ""), 
 
 
 class RoleBindingStrategy(Strategy):
-    """Who has a role in a namespace; a PUT may create it."""
+    """Strategy of RoleBinding; a PUT may create it."""
 
     allow_create_on_update = True
     namespaced = True
     role_kinds: tuple[str, ...] = ("Role", "ClusterRole")
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A binding is named like a step in a path."""
+        """Require a path segment: names such as `system:node` have colons."""
         return names.path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the reference and each subject."""
+        """Validate the role reference and each subject."""
         ref = obj.get("roleRef") or {}
         group, kind, name = ref.get("apiGroup", ""), ref.get("kind", ""), ref.get("name", "")
         errors = [] if group == GROUP else [not_supported("roleRef.apiGroup", group, (GROUP,))]
@@ -59,15 +59,17 @@ class RoleBindingStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse another role."""
+        """Validate as on creation, and reject another role."""
         errors = self.validate_create(new, judge)
+        # Whoever may update a binding could otherwise grant a role to its subjects; deleting and creating it needs
+        # rights on both.
         if new.get("roleRef") != old.get("roleRef"):
             errors.append(invalid("roleRef", internal(new.get("roleRef") or {}, _REFERENCE), "cannot change roleRef"))
         return errors
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
-    """Who has a role everywhere."""
+    """Strategy of ClusterRoleBinding."""
 
     namespaced = False
     role_kinds = ("ClusterRole",)
@@ -93,7 +95,7 @@ def _validate_subject(subject: ReadOnlyObject, at: str, *, namespaced: bool) -> 
 
 
 def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of a RoleBinding or ClusterRoleBinding; unknown kinds of subjects are omitted."""
+    """Return the table cells of a binding; subjects of unknown kinds are omitted."""
     role = section(obj, "roleRef")
     subjects = sections(obj, "subjects")
     accounts = [

@@ -1,4 +1,4 @@
-"""Access to devices as an administrator: only in namespaces that are labelled for it."""
+"""Authorize admin access to devices, which needs a label on the namespace."""
 
 # upstream 1.36: pkg/registry/resource/utils.go
 from mockkube.api.fields import FieldError, forbidden, internal
@@ -9,16 +9,16 @@ _LABEL = "resource.kubernetes.io/admin-access"
 
 
 def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
-    """Validate what a new claim, or the claims of a new template, ask for."""
+    """Authorize the device requests of a new claim or claim template."""
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
-            # as upstream: without `exactly`, and in a template without the spec around the claim's
+            # Upstream's path has no `exactly`, and for templates not the outer `spec`.
             return _judge(f"spec.devices.requests[{index}].adminAccess", namespace, judge)
     return []
 
 
 def judge_results(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
-    """Validate what a changed status of a claim allocates; what was granted before stays granted."""
+    """Authorize the allocation of a changed claim status; what was granted before stays."""
     if _granted(old) is not None or (at := _granted(new)) is None:
         return []
     return _judge(at, namespace, judge)

@@ -1,4 +1,4 @@
-"""Affinity of a pod to nodes and to other pods."""
+"""Validate node affinity, pod affinity and pod anti-affinity."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateAffinity
 
@@ -20,7 +20,7 @@ _WEIGHT_TEXT: Final = "must be in the range 1-100"
 def validate_affinity(
     affinity: ReadOnlyObject, at: str, selector_rules: SelectorRules, *, allow_invalid_values: bool
 ) -> list[FieldError]:
-    """Validate affinity; `allow_invalid_values` is for pod selectors stored with such values before."""
+    """Validate affinity; `allow_invalid_values` tolerates label values that are stored already."""
     errors: list[FieldError] = []
     if "nodeAffinity" in affinity:
         errors += _validate_node_affinity(affinity["nodeAffinity"], f"{at}.nodeAffinity", selector_rules)
@@ -34,6 +34,7 @@ def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRu
     errors: list[FieldError] = []
     if REQUIRED in affinity:
         errors += validate_node_selector(affinity[REQUIRED], f"{at}.{REQUIRED}", rules)
+    # Upstream does not validate the label values of preferred terms.
     lenient = SelectorRules(True, rules.extensions, rules.allowed)
     for i, term in enumerate(affinity.get(PREFERRED, ())):
         here = f"{at}.{PREFERRED}[{i}]"
@@ -62,6 +63,7 @@ def _validate_pod_affinity(affinity: ReadOnlyObject, at: str, allow_invalid_valu
 
 def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
     errors = validate_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
+    # The singular in the path is upstream's.
     for name in term.get("namespaces", ()):
         errors += [invalid(f"{at}.namespace", name, text) for text in names.dns_label(name)]
     errors += validate_match_label_keys(term, at)
@@ -72,7 +74,7 @@ def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool
 
 
 def validate_term_selectors(term: ReadOnlyObject, at: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
-    """Validate the selectors of pods and of namespaces in a term."""
+    """Validate the pod and namespace selectors of a term."""
     errors: list[FieldError] = []
     for name in ("labelSelector", "namespaceSelector"):
         if name in term:
@@ -81,7 +83,7 @@ def validate_term_selectors(term: ReadOnlyObject, at: str, *, allow_invalid_valu
 
 
 def validate_match_label_keys(term: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the keys taken from the pod's own labels: there is a selector, and they say one thing."""
+    """Validate matchLabelKeys and mismatchLabelKeys of a term."""
     keys, mismatched = term.get("matchLabelKeys", ()), term.get("mismatchLabelKeys", ())
     if not keys and not mismatched:
         return []
@@ -107,8 +109,9 @@ def _validate_label_keys(keys: Sequence[str], selector: ReadOnlyObject | None, a
 
 
 def _validate_merged_selector(keys: Sequence[str], selector: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the selector the keys were merged into: each key may be asked for once more, by the merge."""
+    """Reject keys that the label selector has besides the merged ones."""
     positions = {key: i for i, key in enumerate(keys)}
+    # The strategy has merged each key into matchExpressions already, so a key is an error only when it occurs twice.
     seen = set(selector.get("matchLabels", ()))
     errors = []
     for requirement in selector.get("matchExpressions", ()):
@@ -121,7 +124,7 @@ def _validate_merged_selector(keys: Sequence[str], selector: ReadOnlyObject, at:
 
 
 def pod_affinity_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Yield every term about other pods, the weight taken off."""
+    """Yield every term of pod affinity and anti-affinity, without weights."""
     affinity: Mapping[str, ReadOnlyObject] = spec.get("affinity", {})
     for kind in ("podAffinity", "podAntiAffinity"):
         terms = affinity.get(kind, {})
@@ -130,14 +133,14 @@ def pod_affinity_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 
 def node_selector_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Yield every term about nodes, required and preferred."""
+    """Yield every node selector term, required and preferred."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     preferred = (weighted.get("preference", {}) for weighted in affinity.get(PREFERRED, ()))
     return chain(required_terms(spec), preferred)
 
 
 def required_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the terms about nodes of which one must match."""
+    """Return the required node selector terms, of which one must match."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()
     return terms

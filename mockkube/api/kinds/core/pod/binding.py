@@ -1,4 +1,4 @@
-"""Binding a pod to a node: what a scheduler asks for, and what becomes of the pod."""
+"""Validate bindings and bind pods to nodes."""
 
 # upstream 1.36: pkg/registry/core/pod/storage/storage.go, BindingREST
 
@@ -13,13 +13,13 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """Why a pod cannot be bound: the reason of a conflict."""
+    """Reason why a pod cannot be bound, for the message of a conflict."""
 
     text: str
 
 
 def validate_binding(binding: ReadOnlyObject) -> list[FieldError]:
-    """Validate what a pod is to be bound to."""
+    """Validate the target of a binding."""
     target = binding.get("target", {})
     kind = target.get("kind", "")
     errors = [] if kind in ("", "Node") else [not_supported("target.kind", kind, ("Node", "<empty>"))]
@@ -29,7 +29,7 @@ def validate_binding(binding: ReadOnlyObject) -> list[FieldError]:
 
 
 def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object | BindingRefused:
-    """Return the pod bound to the node the valid binding names, or why it cannot be."""
+    """Return the pod bound to the node of a valid binding, or why it cannot be."""
     meta, spec, name = pod["metadata"], pod["spec"], pod["metadata"]["name"]
     if "deletionTimestamp" in meta:
         return BindingRefused(f"pod {name} is being deleted, cannot be assigned to a host")
@@ -41,17 +41,19 @@ def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object |
     if is_on(judge.caps, "ClearingNominatedNodeNameAfterBinding"):
         status.pop("nominatedNodeName", None)
     status["conditions"] = _scheduled(status.get("conditions", []), judge)
-    added = binding.get("metadata", {})
+    binding_metadata = binding.get("metadata", {})
     metadata = {**meta}
-    if annotations := {**meta.get("annotations", {}), **added.get("annotations", {})}:
+    # A scheduler may pass annotations to the pod; labels only for PodTopologyLabelsAdmission, which puts the node's
+    # topology into the binding.
+    if annotations := {**meta.get("annotations", {}), **binding_metadata.get("annotations", {})}:
         metadata["annotations"] = annotations
-    if "labels" in added and is_on(judge.caps, "PodTopologyLabelsAdmission"):
-        metadata["labels"] = {**meta.get("labels", {}), **added["labels"]}
+    if "labels" in binding_metadata and is_on(judge.caps, "PodTopologyLabelsAdmission"):
+        metadata["labels"] = {**meta.get("labels", {}), **binding_metadata["labels"]}
     return {**pod, "metadata": metadata, "spec": {**spec, "nodeName": binding["target"]["name"]}, "status": status}
 
 
 def _scheduled(conditions: list[Object], judge: Judge) -> list[Object]:
-    """Return the conditions with the pod scheduled, since now unless it was so before."""
+    """Return the conditions with PodScheduled true, keeping its transition time if it was true."""
     since = next((c for c in conditions if c.get("type") == "PodScheduled" and c.get("status") == "True"), None)
     moment = render_time(judge.now) if since is None else since.get("lastTransitionTime")
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": moment}

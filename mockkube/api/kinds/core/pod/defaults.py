@@ -1,4 +1,7 @@
-"""Defaults of Pods beyond those of a template."""
+"""Defaults of pods and pod templates.
+
+upstream 1.36: pkg/apis/core/v1/defaults.go
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +17,7 @@ Amounts = dict[str, Quantity]
 
 
 def default_pod_level_resources(spec: Object) -> None:
-    """Fill in limits for huge pages, then requests, for pods with pod-level resources."""
+    """Default huge page limits, then requests, of pods with pod-level resources."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests
     resources = spec.get("resources")
     if not resources:
@@ -27,28 +30,28 @@ def default_pod_level_resources(spec: Object) -> None:
 
 def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
     requested = resources.get("requests", {})
-    found = {
+    limits = {
         name: amount.text
         for name, amount in aggregate(spec, "limits").items()
         if _is_huge_page(name) and name not in requested
     }
-    if found:
-        resources["limits"] = found | resources.get("limits", {})
+    if limits:
+        resources["limits"] = limits | resources.get("limits", {})
 
 
 def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None:
-    """Default requests to the sum of the containers', or to the limit where no container has one."""
-    found = {name: limit for name, limit in resources["limits"].items() if _is_plain(name) or _is_huge_page(name)}
+    """Default requests to the containers' sum, or to the limit if no container has a request."""
+    requests = {name: limit for name, limit in resources["limits"].items() if _is_plain(name) or _is_huge_page(name)}
     for name, amount in aggregate(spec, "requests").items():
         if _is_plain(name):
-            found[name] = amount.text
-    found |= resources.get("requests", {})
-    if found:
-        resources["requests"] = found
+            requests[name] = amount.text
+    requests |= resources.get("requests", {})
+    if requests:
+        resources["requests"] = requests
 
 
 def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
-    """Return the sum over running containers, or the largest init container if that is more."""
+    """Return the sum over regular containers and sidecars, or an init container's need if more."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
     total: Amounts = {}
     for container in spec.get("containers") or ():
@@ -62,6 +65,7 @@ def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
             _add(sidecars, amounts)
             _raise(peak, sidecars)
         else:
+            # An init container runs beside the sidecars that started before it.
             _add(amounts, sidecars)
             _raise(peak, amounts)
     _raise(total, peak)
@@ -99,13 +103,13 @@ _OLD_ANNOTATIONS: Final = frozenset(
 
 
 def default_template(template: Object, caps: Capabilities) -> None:
-    """Fill in a pod template."""
+    """Default a pod template."""
     drop_old_annotations(template.get("metadata", {}))
     default_pod_spec(template.setdefault("spec", {}), caps)
 
 
 def default_pod_spec(spec: Object, caps: Capabilities) -> None:
-    """Fill in the spec of a pod or a template."""
+    """Default the spec of a pod or pod template."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
@@ -123,7 +127,7 @@ def default_pod_spec(spec: Object, caps: Capabilities) -> None:
 
 
 def drop_old_annotations(metadata: Object) -> None:
-    """Drop the annotations that once described init containers."""
+    """Drop annotations of 1.5 and before that described init containers."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go, dropInitContainerAnnotations
     annotations = metadata.get("annotations")
     if annotations and not _OLD_ANNOTATIONS.isdisjoint(annotations):
@@ -141,9 +145,11 @@ def _match_service_account(spec: Object) -> None:
 
 
 def default_pod(pod: Object, caps: Capabilities) -> None:
-    """Fill in requests from limits, host ports, and everything a template gets."""
+    """Default requests from limits, host ports, and everything a template gets."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Pod
     spec = pod.setdefault("spec", {})
+    # Requests are defaulted for pods alone: a template keeps what its author wrote, so that LimitRanges can still
+    # apply.
     _default_requests(spec)
     if "resources" in spec and _fills_in_pod_level_resources(caps):
         default_pod_level_resources(spec)
@@ -152,6 +158,7 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
         _default_host_ports(spec)
     default_pod_spec(spec, caps)
     drop_old_annotations(pod["metadata"])
+    # A negative grace period was valid once and meant the shortest graceful deletion.
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     if caps.enabled("H2CContainerProbe"):
@@ -162,11 +169,12 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
 
 def _fills_in_pod_level_resources(caps: Capabilities) -> bool:
     """Return whether pod-level defaults apply here; with the second gate (1.37) they follow admission."""
+    # LimitRanger fills in container resources during admission, so 1.37 computes pod-level defaults after it.
     return caps.enabled("PodLevelResources") and not caps.enabled("PodLevelResourcesFixDefaulting")
 
 
 def _default_requests(spec: Object) -> None:
-    """Default missing requests to the limits, resource by resource."""
+    """Default each missing request to the limit."""
     for containers in ("containers", "initContainers"):
         for container in spec.get(containers) or ():
             resources = container.get("resources")

@@ -1,4 +1,4 @@
-"""Fields behind gates: they are dropped from a new pod, and from a changed one unless it used them before."""
+"""Drop pod fields of disabled gates, unless the stored pod uses them."""
 
 # upstream 1.36: pkg/api/pod/util.go, dropDisabledFields
 
@@ -13,8 +13,8 @@ from mockkube.api.kinds.core.pod.options import is_on, uses_restart_rules
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
+# Yields the parts of a pod spec that may have a gated field.
 Items = Callable[[ReadOnlyObject], Iterator[Any]]
-"""Yields the objects of a pod's spec that may have a field."""
 
 
 def _spec(spec: ReadOnlyObject) -> Iterator[Any]:
@@ -47,6 +47,8 @@ def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
         yield from volume.get("projected", {}).get("sources") or ()
 
 
+# Gate, where to look, and the gated fields. Any of these fields in the stored pod keeps all of them: a running pod must
+# stay writable after its gate has been turned off.
 _GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("UserNamespacesSupport", _spec, ("hostUsers",)),
     ("SupplementalGroupsPolicy", _security_context, ("supplementalGroupsPolicy",)),
@@ -64,7 +66,6 @@ _GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("EnvFiles", _value_sources, ("fileKeyRef",)),
     ("SELinuxChangePolicy", _security_context, ("seLinuxChangePolicy",)),
 )
-"""The gate, where to look, and the fields: any of them in the old pod keeps all of them."""
 
 
 @lru_cache(maxsize=64)
@@ -73,8 +74,9 @@ def _off(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
 
 
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
-    """Take out of a pod's spec what the gates do not allow, unless the old spec has it."""
+    """Drop the fields of disabled gates from a pod spec, unless the old spec uses them."""
     before = old or {}
+    # An unchanged spec, the most frequent update, has nothing to drop.
     for items, fields in _off(caps) if new != before else ():  # what the old spec has is kept
         if any(field in item for item in items(before) for field in fields):
             continue
@@ -93,6 +95,7 @@ def _drop_proc_mounts(new: Object, old: ReadOnlyObject, caps: Capabilities) -> N
     if is_on(caps, "ProcMountType") or any(context.get("procMount", "Default") != "Default" for context in contexts):
         return
     for container in all_containers(new):
+        # Unlike other gated fields this one is reset to its default, because defaulting has run already.
         if "procMount" in container.get("securityContext", {}):
             container["securityContext"]["procMount"] = "Default"
 
@@ -114,6 +117,7 @@ def _drop_restart_policies(new: Object, old: ReadOnlyObject, caps: Capabilities)
     sidecars = [container for container in new.get("initContainers", ()) if is_sidecar(container)]
     for container in all_containers(new):
         container.pop("restartPolicyRules", None)
+        # By identity: two containers may be equal. Sidecars need `restartPolicy: Always` whatever this gate says.
         if not any(container is sidecar for sidecar in sidecars):
             container.pop("restartPolicy", None)
 
@@ -139,6 +143,7 @@ def _drop_handlers(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None
         if not signals and not is_on(caps, "ContainerStopSignals"):
             lifecycle.pop("stopSignal", None)
         if not lifecycle:
+            # A lifecycle without handlers fails validation, so it is removed with its last handler.
             del container["lifecycle"]
 
 
@@ -149,13 +154,14 @@ def _drop_image_volumes(new: Object, old: ReadOnlyObject, caps: Capabilities) ->
     if not dropped:
         return
     _keep(new, "volumes", [volume for volume in new["volumes"] if "image" not in volume])
+    # Mounts of a dropped volume would fail validation.
     for container in all_containers(new):
         mounts = [mount for mount in container.get("volumeMounts", ()) if mount.get("name") not in dropped]
         _keep(container, "volumeMounts", mounts)
 
 
 def _keep(holder: dict[str, Any], field: str, items: list[Any]) -> None:
-    """Set a list, or leave the field away if nothing is left of it."""
+    """Set a list field, or remove the field if the list is empty."""
     if items:
         holder[field] = items
     else:

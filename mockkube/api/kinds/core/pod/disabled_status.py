@@ -1,4 +1,4 @@
-"""Reports behind gates: they are dropped from a pod's status unless the stored status, or pod, used them before."""
+"""Drop pod status fields of disabled gates, unless the stored pod uses them."""
 
 # upstream 1.36: pkg/api/pod/util.go, dropDisabledPodStatusFields
 
@@ -55,6 +55,7 @@ def _group_policy(spec: ReadOnlyObject) -> bool:
     return "supplementalGroupsPolicy" in spec.get("securityContext", ())
 
 
+# A field stays if the stored status has it.
 _BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("InPlacePodLevelResourcesVerticalScaling", _status, ("resources", "allocatedResources")),
     ("DRAExtendedResource", _status, ("extendedResourceClaimStatus",)),
@@ -64,6 +65,7 @@ _BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("ImageVolumeWithDigest", _mounts, ("volumeStatus",)),
     ("DRANodeAllocatableResources", _status, ("nodeAllocatableResourceClaimStatuses",)),
 )
+# A field stays if the stored spec asks for the feature: the kubelet may not have reported on it yet.
 _BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
     ("InPlacePodVerticalScaling", _containers, ("resources", "allocatedResources"), _resize_policies),
     ("DynamicResourceAllocation", _status, ("resourceClaimStatuses",), _claims),
@@ -73,7 +75,7 @@ _BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObjec
 
 
 def drop_disabled_pod_status(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
-    """Take out of a pod's status what the gates do not allow, unless it was used before."""
+    """Drop status fields of disabled gates unless the stored pod uses them."""
     status, before = new.get("status", {}), old.get("status", {})
     for gate, items, fields in _BY_STATUS:
         used = any(field in item for item in items(before) for field in fields)

@@ -1,4 +1,4 @@
-"""How a pod resolves names."""
+"""Validate DNS policy and DNS configuration of a pod."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validatePodDNSConfig
 
@@ -17,14 +17,14 @@ _SEARCH_LETTERS_MAX: Final = 2048
 
 
 def validate_dns_policy(policy: str, at: str) -> list[FieldError]:
-    """Validate where a pod's resolver takes its settings from."""
+    """Validate dnsPolicy."""
     if policy in _POLICIES:
         return []
     return [not_supported(at, policy, _POLICIES) if policy else required(at)]
 
 
 def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_addresses: bool) -> list[FieldError]:
-    """Validate the settings of a pod's resolver; `relaxed` admits underscores and a lone dot in searches."""
+    """Validate dnsConfig; `relaxed` allows underscores and a lone dot in search paths."""
     config = spec.get("dnsConfig")
     servers = (config or {}).get("nameservers", ())
     if spec.get("dnsPolicy") == "None":
@@ -56,6 +56,7 @@ def _validate_searches(searches: Sequence[str], at: str, relaxed: bool) -> list[
     check = names.dns_subdomain_underscored if relaxed else names.dns_subdomain
     for i, search in enumerate(searches):
         if not (relaxed and search == "."):
+            # One trailing dot marks a fully qualified domain.
             plain = search.removesuffix(".")
             errors += [invalid(f"{at}[{i}]", plain, text) for text in check(plain)]
     return errors

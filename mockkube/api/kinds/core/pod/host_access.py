@@ -1,4 +1,4 @@
-"""What of its host a pod shares."""
+"""Validate what a pod shares with its host: ports, user namespace, hostname."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateHostUsers, validatePodHostName
 
@@ -16,18 +16,19 @@ _OWN_USERS: Final = "when `hostUsers` is false"
 
 
 def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Validate the ports of a pod in the host's network: they are the host's; a template may leave that open."""
+    """Require host ports equal to container ports in the host's network."""
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
         invalid(f"{at}[{i}].ports[{j}].hostPort", port.get("hostPort", 0), text)
         for i, container in enumerate(spec.get("containers") or ())
         for j, port in enumerate(container.get("ports", ()))
+        # A template without host ports is valid: they are defaulted when the pod is created.
         if (rules.is_pod or port.get("hostPort")) and port.get("hostPort", 0) != port.get("containerPort", 0)
     ]
 
 
 def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Validate what of the host the pod shares."""
+    """Validate HostProcess containers, user namespace and hostname override."""
     errors = validate_host_process(spec, at)
     if spec.get("hostUsers") is False:
         errors += _validate_own_users(spec, at, rules)
@@ -41,6 +42,7 @@ def _validate_own_users(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[
     if spec.get("hostNetwork") and not rules.host_network_in_user_namespace:
         errors.append(forbidden(f"{at}.hostNetwork", _OWN_USERS))
     if spec.get("hostPID"):
+        # The capitals in HostPID and HostIPC are upstream's.
         errors.append(forbidden(f"{at}.HostPID", _OWN_USERS))
     if spec.get("hostIPC"):
         errors.append(forbidden(f"{at}.HostIPC", _OWN_USERS))

@@ -1,4 +1,4 @@
-"""Annotations of pods that mean something to the server."""
+"""Validate annotations of pods: mirror pods, tolerations, deletion cost, profiles."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpecificAnnotations
 
@@ -19,7 +19,7 @@ TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 def validate_pod_annotations(
     annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodRules
 ) -> list[FieldError]:
-    """Validate the annotations of a pod or template that mean something."""
+    """Validate the annotations of a pod or template that have a meaning."""
     if not annotations:
         return []
     errors: list[FieldError] = []
@@ -42,13 +42,14 @@ def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list
     if not isinstance(tolerations, list) or not all(isinstance(item, dict) for item in tolerations):
         kind = "object" if isinstance(tolerations, dict) else "value"
         text = f"json: cannot unmarshal {kind} into Go value of type []v1.Toleration"
+        # JSON null decodes into a nil slice in Go, which is no error.
         return [] if tolerations is None else [invalid(at, TOLERATIONS_ANNOTATION, text)]
     here = f"{at}.{TOLERATIONS_ANNOTATION}"
     return rules.judge_tolerations(tolerations, here)
 
 
 def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a change of a pod's annotations: some are fixed at its creation."""
+    """Validate a change of annotations; AppArmor and mirror annotations are immutable."""
     at = "metadata.annotations"
     after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
     errors: list[FieldError] = []

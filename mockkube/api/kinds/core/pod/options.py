@@ -1,4 +1,4 @@
-"""What one pod may use: what the server's gates allow, and what the stored pod uses already."""
+"""Options of pod validation: enabled gates, and what the stored pod already uses."""
 
 # upstream 1.36: pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta
 
@@ -36,6 +36,7 @@ from mockkube.features.versions import Version
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _COST: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
+# Version since which a gate is locked on. Later versions remove it, so that a look-up by name would say "disabled".
 _LOCKED: Final = {
     gate: Version(1, minor)
     for minor, gates in {
@@ -61,18 +62,17 @@ _LOCKED: Final = {
     }.items()
     for gate in gates
 }
-"""Since which version a gate cannot be turned off any more; sooner or later it is not even known."""
 
 
 def is_on(caps: Capabilities, gate: str) -> bool:
-    """Return whether the gate is on, or its feature has become a part of Kubernetes."""
+    """Return whether a feature gate is enabled, or locked and later removed."""
     locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.has_train(gate)
     return locked or caps.enabled(gate)
 
 
 @dataclass(frozen=True, slots=True)
 class PodRules:
-    """What a pod is judged by, beyond itself."""
+    """Options of pod validation (upstream: PodValidationOptions)."""
 
     containers: ContainerRules = field(default_factory=ContainerRules)
     volumes: VolumeRules = field(default_factory=VolumeRules)
@@ -100,8 +100,10 @@ class PodRules:
 
 @lru_cache(maxsize=64)
 def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
-    """Return the rules for a new pod or template: what the server allows whoever has nothing stored yet."""
+    """Return the options for a new pod or template."""
     rules = PodRules(
+        # Cached per set of capabilities, so that one object stands for one set of options: the cache of valid specs
+        # compares options by identity.
         containers=ContainerRules(
             env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
             restart_rules=is_on(caps, "ContainerRestartRules"),
@@ -131,10 +133,11 @@ def judge_change(
     rules: PodRules,
     caps: Capabilities,
 ) -> list[FieldError]:
-    """Validate a change by the rules, and by more lenient ones if `old` breaks them too."""
+    """Validate an update; on errors repeat it with options relaxed by what `old` uses."""
     spec = old.get("spec", {})
     errors = check(rules)
-    # What is in order needs no leniency; only for keys of labels is the other rule another one, not a lenient one.
+    # A valid update needs no relaxed options. Label keys of spread constraints are the exception: the stored pod
+    # decides which of two rules applies, and neither is weaker than the other.
     if not errors and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
         return errors
     return check(_with_extensions(_lenient(rules, caps, new, old), caps, rules.extensions, spec))
@@ -147,13 +150,13 @@ def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions
 
 
 def _keys_merged(caps: Capabilities) -> bool:
-    """Return whether the server merges matchLabelKeys of spread constraints into their selectors."""
+    """Return whether the server merges matchLabelKeys of spread constraints into selectors."""
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
     return all(is_on(caps, gate) for gate in gates)
 
 
 def _lenient(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject) -> PodRules:
-    """Forgive a change what the stored object does already."""
+    """Return options that allow what the stored pod already does."""
     spec = old.get("spec", {})
     search = spec.get("dnsConfig", {}).get("searches", ())
     own_users = spec.get("hostUsers") is False
@@ -179,7 +182,8 @@ def _lenient_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject)
     constraints = old.get("topologySpreadConstraints", ())
     merged = rules.keys_merged
     if is_on(caps, "MatchLabelKeysInPodTopologySpread"):
-        # What broke one rule is judged by the other.
+        # Constraints stored under the other setting of the gate violate the present rule, and are validated by the
+        # other one.
         broken = merged_keys_are_invalid if merged else separate_keys_are_invalid
         merged = merged != broken(constraints)
     return SpreadRules(merged, any(selector_is_invalid(item.get("labelSelector")) for item in constraints))
@@ -202,20 +206,21 @@ def _lenient_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnl
 def _lenient_env(rules: EnvRules, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvRules:
     relaxed, files = rules.relaxed_names, rules.files
     if not relaxed:
-        kept = _variable_names(new) & _variable_names(old)
-        relaxed = any(names.env_var_name(name) and not names.relaxed_env_var_name(name) for name in kept)
+        # Only a name that is kept excuses itself: new variables must follow the strict rule.
+        unchanged = _variable_names(new) & _variable_names(old)
+        relaxed = any(names.env_var_name(name) and not names.relaxed_env_var_name(name) for name in unchanged)
     if not files:
         files = any("fileKeyRef" in item.get("valueFrom", {}) for c in all_containers(old) for item in c.get("env", ()))
     return EnvRules(relaxed, files)
 
 
 def _variable_names(spec: ReadOnlyObject) -> set[str]:
-    found = {item.get("name", "") for c in all_containers(spec) for item in c.get("env", ())}
-    return found | {item.get("prefix", "") for c in all_containers(spec) for item in c.get("envFrom", ())}
+    variables = {item.get("name", "") for c in all_containers(spec) for item in c.get("env", ())}
+    return variables | {item.get("prefix", "") for c in all_containers(spec) for item in c.get("envFrom", ())}
 
 
 def uses_restart_rules(spec: ReadOnlyObject) -> bool:
-    """Return whether containers of the pod restart by rules of their own."""
+    """Return whether containers of the pod have restart policies of their own."""
     init = spec.get("initContainers", ())
     return any(c.get("restartPolicy", "Always") != "Always" or "restartPolicyRules" in c for c in init) or any(
         "restartPolicy" in c for c in spec.get("containers") or ()
@@ -255,7 +260,7 @@ def _uses_indivisible_pages(spec: ReadOnlyObject) -> bool:
 
 
 def deletion_cost_is_integer(annotations: Mapping[str, str]) -> bool:
-    """Return whether the cost of deleting the pod, if given, is an integer of 32 bits, written plainly."""
+    """Return whether the pod deletion cost, if given, is a 32-bit integer without leading zeros."""
     # upstream 1.36: pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations
     text = annotations.get(DELETION_COST)
     if text is None:

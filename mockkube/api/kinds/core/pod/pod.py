@@ -1,4 +1,4 @@
-"""Pods: what the server sets on them, and what each of their subresources may change."""
+"""Pod: strategy of the kind and its subresources."""
 
 # upstream 1.36: pkg/registry/core/pod/strategy.go
 
@@ -33,7 +33,7 @@ _HOSTNAME = "metadata.name: this is used in the Pod's hostname, which can result
 
 
 class PodStrategy(Strategy):
-    """The rules of pods, with what proposals add to them."""
+    """Strategy of Pod."""
 
     tracks_generation = True
     selectable = (
@@ -51,9 +51,10 @@ class PodStrategy(Strategy):
         self.extensions = extensions
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start pending, of the quality asked for, and held if there are scheduling gates."""
+        """Set phase, QoS class and conditions; drop fields of disabled gates; merge label keys."""
         spec = obj["spec"]
         obj["metadata"]["generation"] = 1
+        # The class is fixed at creation: the kubelet sets up cgroups by it.
         quality = obj.get("status", {}).get("qosClass") or quality_of(spec, judge.caps)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         drop_disabled_pod_fields(spec, None, judge.caps)
@@ -63,7 +64,7 @@ class PodStrategy(Strategy):
         _adopt_app_armor(obj)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep what the resource written to does not change."""
+        """Restore everything that the written subresource must not change."""
         match judge.subresource:
             case "status":
                 _keep_all_but_status(new, old, judge)
@@ -80,11 +81,11 @@ class PodStrategy(Strategy):
         keep_generation(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate annotations that mean something, and the spec."""
+        """Validate the spec and the annotations that have a meaning."""
         return validate_new_pod(obj, pod_rules(judge.caps, self.extensions))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a change by the resource written to; metadata is, as upstream's, looked at again."""
+        """Validate a change through the written subresource."""
 
         def check(rules: PodRules) -> list[FieldError]:
             match judge.subresource:
@@ -103,7 +104,7 @@ class PodStrategy(Strategy):
         return judge_change(check, new, old, rules, judge.caps)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about what is deprecated, ambiguous or surprising."""
+        """Warn about deprecated, ambiguous and surprising fields."""
         warnings = [*_app_armor_warnings(obj)]
         texts = names.dns_label(obj["metadata"]["name"])
         if texts:
@@ -111,7 +112,7 @@ class PodStrategy(Strategy):
         return warnings + pod_warnings(obj["metadata"], obj["spec"], judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn, of a status, of addresses nobody should write like that."""
+        """Warn about ambiguous addresses in a status."""
         warnings: list[str] = []
         if judge.subresource == "status":
             for kind in ("podIPs", "hostIPs"):
@@ -120,7 +121,7 @@ class PodStrategy(Strategy):
         return warnings
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """Return what pods are selected by: their node, their phase and a few settings."""
+        """Return node, phase and the other fields that pods are selected by."""
         spec, status = obj["spec"], obj.get("status", {})
         addresses = status.get("podIPs")
         return {
@@ -135,9 +136,10 @@ class PodStrategy(Strategy):
         }
 
     def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:
-        """Wait as long as asked for, or as the pod says; not at all if it is on no node or has ended."""
+        """Return the requested grace period or the pod's own; 0 if it has no node or has ended."""
         seconds: int = obj["spec"].get("terminationGracePeriodSeconds", 0) if requested is None else requested
         ended = obj.get("status", {}).get("phase") in ("Failed", "Succeeded")
+        # No kubelet would confirm the deletion of such a pod, so it is removed immediately.
         if ended or not obj["spec"].get("nodeName"):
             return 0
         return 1 if seconds < 0 else seconds
@@ -155,7 +157,8 @@ def _gated(judge: Judge) -> Object:
 
 
 def _merge_label_keys(spec: Object, labels: Mapping[str, str], judge: Judge) -> None:
-    """Merge the pod's own values of label keys into the selectors that ask for them."""
+    """Merge the pod's label values for matchLabelKeys into the selectors."""
+    # Merged here, at creation, so that schedulers need not know the feature: they see an ordinary selector.
     if "affinity" in spec and is_on(judge.caps, "MatchLabelKeysInPodAffinity"):
         for term in pod_affinity_terms(spec):
             _extend_selector(term, "matchLabelKeys", "In", labels)
@@ -178,7 +181,7 @@ def _extend_selector(term: Any, field: str, operator: str, labels: Mapping[str, 
 
 
 def _annotated(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[str, str] | None]]:
-    """Yield the containers whose AppArmor profile is an annotation, its key, and the field it stands for."""
+    """Yield containers with an AppArmor annotation, its key, and the equivalent field."""
     annotations = obj["metadata"].get("annotations")
     if not annotations or obj["spec"].get("os", {}).get("name") == "windows":
         return
@@ -190,7 +193,7 @@ def _annotated(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[
 
 
 def _adopt_app_armor(obj: Object) -> None:
-    """Give containers the AppArmor profile an annotation names, where it differs from the pod's."""
+    """Set the AppArmor field of containers from annotations that differ from the pod's profile."""
     common = obj["spec"].get("securityContext", {}).get("appArmorProfile")
     for container, _, field in _annotated(obj):
         context = container.get("securityContext", {})
@@ -207,6 +210,7 @@ def _app_armor_warnings(obj: ReadOnlyObject) -> Iterator[str]:
 
 def _keep_all_but_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     new["spec"] = old["spec"]
+    # Status updates must not set it; the registry restores the stored one.
     new["metadata"].pop("deletionTimestamp", None)
     restore(new["metadata"], old["metadata"], "ownerReferences")
     status, before = new.setdefault("status", {}), old.get("status", {})
@@ -217,13 +221,15 @@ def _keep_all_but_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None
 
 
 def _keep_generations(status: Object, before: ReadOnlyObject) -> None:
-    """Keep, where nothing is said of it, which generation was reported on."""
+    """Restore observedGeneration where an update does not mention it."""
+    # Kubelets and controllers before 1.33 do not know the field and would erase it.
     if "observedGeneration" in before:
         status.setdefault("observedGeneration", before["observedGeneration"])
     stored: dict[str, list[int]] = {}
     for condition in before.get("conditions", ()):
         stored.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
     for condition in status.get("conditions", ()):
+        # Conditions of the same type are paired in order.
         earlier = stored.get(condition.get("type", ""))
         generation = earlier.pop(0) if earlier else 0
         if generation:
@@ -241,6 +247,7 @@ def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
 def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     spec, before = new["spec"], old["spec"]
     kinds = ("containers", "initContainers")
+    # Left as submitted, so that validation rejects it with a message.
     if any(len(spec.get(kind) or ()) != len(before.get(kind) or ()) for kind in kinds):
         return
     merged = dict(before)

@@ -1,4 +1,4 @@
-"""Resources of a pod as a whole, and what its containers need together."""
+"""Validate pod-level resources against the sum of the containers' resources."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validatePodResources
 
@@ -14,7 +14,7 @@ from mockkube.api.types import ReadOnlyObject
 def validate_resources_of_pod(
     spec: ReadOnlyObject, spec_at: str, claim_names: Collection[str], *, allow_indivisible: bool
 ) -> list[FieldError]:
-    """Validate resources of the pod as a whole, in themselves and against those of the containers."""
+    """Validate pod-level resources by themselves and against those of the containers."""
     at = f"{spec_at}.resources"
     if spec.get("os", {}).get("name") == "windows":
         return [forbidden(at, "may not be set for a windows pod")]
@@ -38,6 +38,7 @@ def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]
     given = spec["resources"].get(kind, {})
     errors = []
     for name, total in sums_of_containers(spec, kind).items():
+        # CPU and memory limits of containers may add up to more than the pod's: the pod's cgroup caps them.
         if kind == "limits" and not name.startswith(HUGE_PAGES):
             continue
         if name in given and total > parse(given[name]):
@@ -47,7 +48,7 @@ def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]
 
 
 def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
-    """Return what the containers need together: all at once, or one init container and the sidecars before it."""
+    """Return the sum over regular containers and sidecars, or an init container's need if more."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():

@@ -1,4 +1,4 @@
-"""Printer for Pods: summarizes what the kubelet reports in one status."""
+"""Printer columns of Pod: one status out of all container statuses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ _DONE = {
 
 @dataclass(slots=True)
 class Restarts:
-    """A number of restarts, and the end of the run before the last one."""
+    """Number of restarts, and when the last terminated run ended."""
 
     count: int = 0
     last: datetime | None = None
@@ -54,7 +54,7 @@ class Restarts:
             self.last = ended
 
     def text(self, now: datetime) -> str:
-        """Return the number, with the age of the last restart if there is one."""
+        """Return the number, with the time since the last restart if known."""
         if self.count == 0 or self.last is None:
             return str(self.count)
         return f"{self.count} ({human_duration(now - self.last)} ago)"
@@ -70,12 +70,13 @@ class Summary:
 
 
 def summarise(pod: ReadOnlyObject) -> Summary:
-    """Return the summary of a pod from its container statuses."""
+    """Summarize the container statuses of a pod."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
     summary = Summary(_stated_reason(pod))
     of_sidecars = Restarts()
     stuck = _pass_init_containers(pod, summary, of_sidecars)
     if not stuck or has_condition(pod, "Initialized"):
+        # Once the pod is initialized, restarts of finished init containers no longer count.
         summary.restarts = of_sidecars
         _pass_containers(pod, summary)
     if is_deleting(pod):
@@ -84,8 +85,8 @@ def summarise(pod: ReadOnlyObject) -> Summary:
 
 
 def _stated_reason(pod: ReadOnlyObject) -> str:
-    for found in sections(pod, "status", "conditions"):
-        if found.get("type") == "PodScheduled" and found.get("reason") == "SchedulingGated":
+    for condition in sections(pod, "status", "conditions"):
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             return "SchedulingGated"
     return string(pod, "status", "reason") or string(pod, "status", "phase")
 
@@ -97,7 +98,7 @@ def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
 
 
 def _pass_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
-    """Visit the init containers up to the first unfinished one; return whether there is one."""
+    """Add init containers to the summary; return whether one is unfinished."""
     sidecars = {string(item, "name") for item in _sidecars(pod)}
     total = len(elements(pod, "spec", "initContainers"))
     for index, status in enumerate(sections(pod, "status", "initContainerStatuses")):
@@ -125,7 +126,7 @@ def _has_succeeded(status: ReadOnlyObject) -> bool:
 
 
 def _init_reason(status: ReadOnlyObject) -> str:
-    """Return the reason why an init container is not finished; empty while it simply runs."""
+    """Return why an init container is not finished; empty while it runs."""
     if value_at(status, "state", "terminated") is not None:
         return _exit_reason(section(status, "state", "terminated"))
     waiting = string(status, "state", "waiting", "reason")
@@ -141,8 +142,9 @@ def _exit_reason(terminated: ReadOnlyObject) -> str:
 
 
 def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
-    """Visit the containers from last to first: the first one in trouble gives the reason."""
+    """Add the regular containers to the summary."""
     error, is_running = "", False
+    # Upstream visits them from the last to the first and overwrites the reason: the first container in trouble wins.
     for status in reversed(sections(pod, "status", "containerStatuses")):
         summary.restarts.add(status)
         state = section(status, "state")
@@ -159,7 +161,7 @@ def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
 
 
 def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
-    """Return the status of a pod with a completed container: others may still run or have failed."""
+    """Return the status of a pod in which the last visited container completed."""
     if is_running and any(
         found.get("type") == "Ready" and found.get("status") == "True"
         for found in sections(pod, "status", "conditions")

@@ -1,4 +1,4 @@
-"""The quality of service a pod gets, by what it requests and how it is limited."""
+"""Compute the QoS class of a pod."""
 
 # upstream 1.36: pkg/apis/core/helper/qos/qos.go
 
@@ -13,7 +13,8 @@ _COMPUTE: Final = ("cpu", "memory")
 
 
 def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
-    """Return `Guaranteed`, `Burstable` or `BestEffort`."""
+    """Return the QoS class: Guaranteed, Burstable or BestEffort."""
+    # Pod-level resources replace those of the containers altogether.
     if "resources" in spec and caps.enabled("PodLevelResources"):
         holders = [spec["resources"]]
         guaranteed = "limits" not in holders[0] or _limits_all(holders[0])
@@ -38,6 +39,7 @@ def _total(parts: Iterable[Mapping[str, str]]) -> dict[str, Quantity]:
     for part in parts:
         for name in _COMPUTE:
             amount = parse(part.get(name, "0"))
+            # A request of zero counts as none, so a pod with only zeros is BestEffort.
             if amount.sign > 0:
                 total[name] = total[name] + amount if name in total else amount
     return total

@@ -1,4 +1,4 @@
-"""The resize subresource of pods: CPU and memory change, nothing else."""
+"""Validate the resize subresource of pods."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodResize
 
@@ -21,7 +21,7 @@ _ONLY: Final = "only cpu and memory resources"
 def validate_pod_resize(
     new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
 ) -> list[FieldError]:
-    """Validate a change of what a pod may use."""
+    """Validate a change of CPU and memory through the resize subresource."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods cannot be resized")]
@@ -41,6 +41,7 @@ def validate_pod_resize(
     if order := _validate_order(spec, before):
         return errors + order
     errors += _validate_containers(after, before, caps)
+    # All mutable fields have been made equal in `after`, so that any difference left is a forbidden change.
     if not errors and after != before:
         errors.append(forbidden("spec", f"{_ONLY} are mutable"))
     return errors
@@ -53,6 +54,7 @@ def _validate_state(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities
         shown = new.get("status", {}).get("qosClass", "")
         errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     statuses = old.get("status", {}).get("containerStatuses", ())
+    # A kubelet that supports resize reports the resources of running containers; upstream looks at the first one only.
     running = next((status for status in statuses if "running" in status.get("state", {})), None)
     if running is not None and "resources" not in running:
         errors.append(forbidden("spec", "Pod running on node without support for resize"))
@@ -65,7 +67,7 @@ def _has_pod_level(spec: ReadOnlyObject) -> bool:
 
 
 def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[FieldError]:
-    """Validate the resources of the pod as a whole, and make equal in `after` what may change."""
+    """Validate pod-level resources, and restore the stored CPU and memory in `after`."""
     resources, stored = after.get("resources"), before.get("resources")
     if resources is None:
         return [forbidden("spec.resources", "pod-level resources cannot be removed")]
@@ -84,6 +86,7 @@ def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[F
 
 def _validate_removal(new: ReadOnlyObject, old: ReadOnlyObject, at: str, what: str) -> list[FieldError]:
     return [
+        # The container runtime cannot return to "unlimited".
         forbidden(f"{at}.{kind}", f"{what} {kind} cannot be removed")
         for kind in ("requests", "limits")
         if any(name not in new.get(kind, ()) for name in old.get(kind, ()))
@@ -91,15 +94,15 @@ def _validate_removal(new: ReadOnlyObject, old: ReadOnlyObject, at: str, what: s
 
 
 def _with_mutable_of(resources: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
-    """Return the resources with CPU and memory as they are stored."""
+    """Return the resources with the stored CPU and memory."""
     munged = dict(resources)
     for kind in ("limits", "requests"):
         amounts: Mapping[str, str] = resources.get(kind, {})
-        kept = {name: amount for name, amount in amounts.items() if name not in _MUTABLE}
-        kept |= {name: amount for name, amount in stored.get(kind, {}).items() if name in _MUTABLE}
+        restored = {name: amount for name, amount in amounts.items() if name not in _MUTABLE}
+        restored |= {name: amount for name, amount in stored.get(kind, {}).items() if name in _MUTABLE}
         munged.pop(kind, None)
-        if kept:
-            munged[kind] = kept
+        if restored:
+            munged[kind] = restored
     return munged
 
 
@@ -117,7 +120,7 @@ def _validate_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldE
 
 
 def _validate_containers(after: dict[str, Any], before: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
-    """Validate the containers, and make equal in `after` what may change."""
+    """Validate the containers, and restore the stored CPU and memory in `after`."""
     init_too = is_on(caps, "InPlacePodVerticalScalingInitContainers")
     errors: list[FieldError] = []
     for kind in ("initContainers", "containers"):

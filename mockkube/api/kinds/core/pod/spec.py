@@ -1,4 +1,4 @@
-"""The spec of a pod, whole: what its parts say, and whether they fit together."""
+"""Validate pod specs (upstream: ValidatePodSpec)."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpec
 
@@ -43,18 +43,21 @@ from mockkube.api.validation.labels import validate_labels
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DEADLINE_MAX: Final = 2**31 - 1
+# Digests of valid specs, each with the options it was validated with. Replicas of a workload have equal specs, and each
+# is validated on creation and on several updates.
 _IN_ORDER: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
-"""The digests of specs that were found in order, each with the rules it was judged by."""
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
 # hot: per pod
 def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
-    """Validate the spec of a pod with that metadata, or (without) of a template. What was in order lately still is."""
+    """Validate the spec of a pod with metadata `meta`, or of a template if it is None."""
+    # The validity of such a spec depends on the pod's name, which the digest does not cover.
     if _names_claims(spec):
         return _judged(spec, meta, at, rules)
     digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
+    # Only valid specs are cached: errors contain the field path, which differs between pods and templates.
     if _IN_ORDER.get(digest) is rules:
         return []
     errors = _judged(spec, meta, at, rules)
@@ -64,7 +67,7 @@ def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str
 
 
 def _names_claims(spec: ReadOnlyObject) -> bool:
-    """Return whether claims are made for the pod, named after it: then more than its spec decides what is in order."""
+    """Return whether claims are created for the pod, whose names derive from the pod's name."""
     return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
 
 
@@ -150,7 +153,7 @@ def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[Fiel
 
 
 def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    """Validate what every pod says, and what stands between that and the rarer fields."""
+    """Validate the fields that nearly every pod has."""
     errors: list[FieldError] = []
     if spec.get("hostNetwork"):
         errors += validate_host_ports(spec, f"{at}.containers", rules)
@@ -209,6 +212,8 @@ def _dns(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     return validate_dns_config(spec, f"{at}.dnsConfig", relaxed=relaxed, strict_addresses=strict)
 
 
+# These tables are ordered as upstream's checks are, since clients see errors in this order. `dnsPolicy` is always set,
+# so its entry validates dnsConfig in any case.
 _OPTIONAL: Final[dict[str, Part]] = {
     "affinity": _affinity,
     "dnsPolicy": _dns,
@@ -299,7 +304,7 @@ _LATER: Final[dict[str, Part]] = {
 
 
 def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate that files variables are read from lie in volumes of their own."""
+    """Require that environment files lie in emptyDir volumes of the pod."""
     errors = []
     volumes: ReadOnlyObject | None = None
     for key, path in _file_keys(spec, at):
@@ -317,6 +322,7 @@ def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 def _file_keys(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:
     for container, path in containers_with_paths(spec, at):
         for i, variable in enumerate(container.get("env", ())):
+            # hot: nearly all variables have no valueFrom.
             key = variable["valueFrom"].get("fileKeyRef") if "valueFrom" in variable else None
             if key is not None:
                 yield key, f"{path}.env[{i}].valueFrom.fileKeyRef"

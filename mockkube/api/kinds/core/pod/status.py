@@ -1,4 +1,4 @@
-"""What may be reported about a pod."""
+"""Validate updates of a pod's status."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodStatusUpdate
 
@@ -29,10 +29,11 @@ _NOT_NEGATIVE: Final = "must be a non-negative integer"
 def validate_pod_status(
     new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
 ) -> list[FieldError]:
-    """Validate a report about a pod."""
+    """Validate a change of a pod's status."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
     errors = validate_pod_annotation_change(new, old, rules)
     errors += _validate_conditions(status.get("conditions", ()))
+    # `prepare_update` restores the spec, so this never happens by way of the API; the check is upstream's.
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
         errors.append(forbidden("status.nodeName", "may not be changed directly"))
     errors += _validate_nomination(status, old, caps)
@@ -63,6 +64,7 @@ def _validate_conditions(conditions: Sequence[ReadOnlyObject]) -> list[FieldErro
 
 def _validate_nomination(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     at, name = "status.nominatedNodeName", status.get("nominatedNodeName", "")
+    # An unchanged name is not validated again: older servers accepted any text.
     if not name or name == old.get("status", {}).get("nominatedNodeName"):
         return []
     errors = [invalid(at, name, text) for text in names.dns_subdomain(name)]
@@ -74,7 +76,8 @@ def _validate_nomination(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capa
 def _validate_restarts(
     kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules
 ) -> list[FieldError]:
-    """Reject that a container which ended for good runs again."""
+    """Reject a status in which a container that terminated for good is not terminated any more."""
+    # Reversed, so that of several statuses with the same name the first one counts, as in upstream's search.
     now = {item.get("name"): "terminated" in item.get("state", {}) for item in reversed(status.get(kind, ()))}
     ended = [
         (i, item)
@@ -93,7 +96,7 @@ def _validate_restarts(
 
 
 def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
-    """Return whether some rule restarts all containers at once."""
+    """Return whether a restart rule of some container restarts all containers."""
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
     if not (rules.containers.restart_rules and rules.containers.restart_all):
         return False
@@ -105,7 +108,7 @@ def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
 def _may_restart(
     kind: str, status: ReadOnlyObject, container: ReadOnlyObject | None, spec: ReadOnlyObject, rules: PodRules
 ) -> bool:
-    """Return whether a container that ended may run again."""
+    """Return whether a terminated container may be restarted."""
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
     if kind == "ephemeralContainerStatuses":
         return False
@@ -217,7 +220,7 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
 
 
 def _validate_addresses(status: ReadOnlyObject, before: ReadOnlyObject, kind: str, rules: PodRules) -> list[FieldError]:
-    """Validate the addresses of a pod or its host: valid, and at most one of each family."""
+    """Validate the IPs of a pod or host: well-formed, at most one of each family."""
     addresses = [item.get("ip", "") for item in status.get(kind, ())]
     stored = [item.get("ip", "") for item in before.get(kind, ())]
     at = f"status.{kind}"
@@ -243,6 +246,7 @@ def _validate_host_addresses(status: ReadOnlyObject, before: ReadOnlyObject, rul
         return []
     errors = []
     first = addresses[0].get("ip", "")
+    # Unlike podIPs, hostIPs has no defaulting that would align both fields.
     if status.get("hostIP", "") != first:
         errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
     return errors + _validate_addresses(status, before, "hostIPs", rules)

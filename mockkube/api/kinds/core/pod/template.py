@@ -1,8 +1,7 @@
-"""Pod templates inside other kinds: what workload kinds call.
+"""Validate pod templates inside other kinds, drop their disabled fields, return warnings.
 
-A kind validates its template with `validate_pod_template` on creation and with `validate_pod_template_update` on a
-change, drops what the gates do not allow with `drop_disabled_template_fields`, and warns with
-`pod_template_warnings`.
+A kind calls `validate_pod_template` on creation and `validate_pod_template_update` on a change, drops fields of
+disabled gates with `drop_disabled_template_fields`, and warns with `pod_template_warnings`.
 """
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec; pkg/api/pod/util.go
@@ -25,14 +24,14 @@ from mockkube.features.capabilities import Capabilities
 def validate_pod_template(
     template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
-    """Validate a new template; `at` is its path (`spec.template`)."""
+    """Validate a new template; `at` is its field path (`spec.template`)."""
     return _validate(template, at, pod_rules(judge.caps, extensions, is_pod=False))
 
 
 def validate_pod_template_update(
     new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
-    """Validate a template that takes the place of another: what was used before stays allowed."""
+    """Validate a changed template; what the old one used stays allowed."""
     rules = pod_rules(judge.caps, extensions, is_pod=False)
     if old is None:
         return _validate(new, at, rules)
@@ -58,11 +57,11 @@ def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldE
 
 
 def drop_disabled_template_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
-    """Take out of a template what the gates do not allow, unless the old one has it."""
+    """Drop fields of disabled gates from a template, unless the old one uses them."""
     if "spec" in new:
         drop_disabled_pod_fields(new["spec"], old.get("spec") if old else None, caps)
 
 
 def pod_template_warnings(template: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
-    """Return the warnings a template deserves; `at` is its path."""
+    """Return the warnings about a template; `at` is its field path."""
     return pod_warnings(template.get("metadata", {}), template.get("spec", {}), judge, at)

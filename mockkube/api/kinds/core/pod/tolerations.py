@@ -1,4 +1,4 @@
-"""Tolerations of a pod: what they may say, and what an update may do to them."""
+"""Validate tolerations of pods, taint effects, and updates of tolerations."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateTolerations
 
@@ -38,7 +38,7 @@ def validate_tolerations(
 
 @lru_cache(maxsize=64)
 def _operators(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
-    """Return how each operator besides Equal and Exists is judged."""
+    """Return the check of each operator that an extension adds."""
     return {name: rule.check if rule.gate in allowed else rule.refuse for name, rule in extensions.tolerations.items()}
 
 
@@ -47,6 +47,7 @@ def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping
     errors = []
     if key := toleration.get("key"):
         errors += validate_label_name(key, f"{at}.key")
+    # An empty key matches every taint, which only Exists may express.
     elif operator != "Exists":
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         errors.append(invalid(f"{at}.operator", Word(operator), text))
@@ -56,6 +57,7 @@ def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping
         )
     match operator:
         case "Equal" | "":
+            # Upstream reports a bad value at the path of the operator.
             errors += _validate_equal(toleration.get("value", ""), f"{at}.operator")
         case "Exists":
             errors += _validate_exists(toleration.get("value", ""), f"{at}.operator")
@@ -76,17 +78,17 @@ def _validate_exists(value: str, at: str) -> list[FieldError]:
 
 
 def validate_taint_effect(effect: str, at: str) -> list[FieldError]:
-    """Validate the effect of a taint, or the one a toleration is for."""
+    """Validate the effect of a taint or toleration."""
     return [] if effect in EFFECTS else [not_supported(at, effect, EFFECTS)]
 
 
 def validate_added_tolerations(
     new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject], at: str
 ) -> list[FieldError]:
-    """Reject that a toleration was removed or changed in more than its seconds."""
-    kept = [_without_seconds(toleration) for toleration in new]
+    """Reject that a toleration is removed, or changed except for its seconds."""
+    remaining = [_without_seconds(toleration) for toleration in new]
     for toleration in old:
-        if _without_seconds(toleration) not in kept:
+        if _without_seconds(toleration) not in remaining:
             return [forbidden(at, _CHANGED)]
     return []
 

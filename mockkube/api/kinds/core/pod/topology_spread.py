@@ -1,4 +1,4 @@
-"""Topology spread constraints of a pod."""
+"""Validate topology spread constraints of pods."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints
 
@@ -18,16 +18,17 @@ _POSITIVE: Final = "must be greater than zero"
 
 @dataclass(frozen=True, slots=True)
 class SpreadRules:
-    """How spread constraints are judged: keys merged into the selector or not, stored mistakes forgiven or not."""
+    """Validation options of spread constraints."""
 
     keys_merged: bool = True
     allow_invalid_selector: bool = False
 
 
 def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadRules) -> list[FieldError]:
-    """Validate spread constraints, each and against those after it."""
+    """Validate spread constraints, and that none is repeated."""
     errors: list[FieldError] = []
     forms = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints]
+    # Upstream compares each constraint with those after it, so every one but the last is reported.
     last = {form: i for i, form in enumerate(forms)}
     for i, constraint in enumerate(constraints):
         errors += _validate_constraint(constraint, f"{at}[{i}]", rules, again=last[forms[i]] != i)
@@ -35,7 +36,7 @@ def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rul
 
 
 def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules, *, again: bool) -> list[FieldError]:
-    """Validate one constraint; `again`: a later one is about the same."""
+    """Validate one constraint; `again` if a later one has the same key and action."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
     errors = []
     if not skew or skew < 0:
@@ -71,7 +72,7 @@ def _validate_min_domains(constraint: ReadOnlyObject, at: str) -> list[FieldErro
 
 
 def validate_separate_keys(constraint: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate keys that are not merged into the selector: the selector may not name them."""
+    """Validate matchLabelKeys that are not merged: the selector must not contain them."""
     keys = constraint.get("matchLabelKeys", ())
     if not keys:
         return []
@@ -89,10 +90,10 @@ def validate_separate_keys(constraint: ReadOnlyObject, at: str) -> list[FieldErr
 
 
 def merged_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
-    """Return whether stored constraints break the rule for merged keys, so that their successors may."""
+    """Return whether stored constraints violate the rule for merged keys."""
     return any(validate_match_label_keys(constraint, "") for constraint in constraints)
 
 
 def separate_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
-    """Return whether stored constraints break the rule for keys that are not merged, so that their successors may."""
+    """Return whether stored constraints violate the rule for keys that are not merged."""
     return any(validate_separate_keys(constraint, "") for constraint in constraints)

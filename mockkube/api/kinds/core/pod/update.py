@@ -1,4 +1,4 @@
-"""What may change on a live pod: little more than images, added tolerations and removed scheduling gates."""
+"""Validate pods on creation and update."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodUpdate, ValidatePodEphemeralContainersUpdate
 
@@ -32,7 +32,7 @@ _TERMS: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDurin
 
 
 def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a pod but for its metadata: annotations that mean something, and the spec."""
+    """Validate a pod except its metadata: annotations that have a meaning, and the spec."""
     meta, spec = pod["metadata"], pod.get("spec", {})
     errors: list[FieldError] = []
     if "annotations" in meta:
@@ -46,7 +46,7 @@ def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
 
 
 def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a pod to be created, but for its metadata."""
+    """Validate a pod to be created, except its metadata."""
     spec = pod.get("spec", {})
     errors = validate_pod(pod, rules)
     if "ephemeralContainers" in spec:
@@ -59,29 +59,31 @@ def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
 
 
 def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a changed pod as such: its metadata, and the pod it has become."""
+    """Validate the metadata and the spec of an updated pod."""
+    # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
     return validate_metadata(new, names.dns_subdomain, True) + validate_pod(new, rules)
 
 
 def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a change of a pod through its main resource."""
-    found = validate_changed_pod(new, rules)
-    found += validate_pod_annotation_change(new, old, rules)
+    """Validate a change of a pod through the main resource."""
+    all_errors = validate_changed_pod(new, rules)
+    all_errors += validate_pod_annotation_change(new, old, rules)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
-            return [*found, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
-        found += _validate_images(after, f"spec.{kind}")
+            return [*all_errors, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
+        all_errors += _validate_images(after, f"spec.{kind}")
     errors = _validate_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
-    found += errors
+    all_errors += errors
+    # Upstream returns early for a bad new deadline, but goes on if the deadline was removed.
     if errors and "activeDeadlineSeconds" in spec:
-        return found
-    found += _validate_toleration_change(spec, before, rules)
-    found += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
+        return all_errors
+    all_errors += _validate_toleration_change(spec, before, rules)
+    all_errors += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
     if spec == before:
-        return found
-    return found + _validate_rest(spec, before)
+        return all_errors
+    return all_errors + _validate_rest(spec, before)
 
 
 def _validate_images(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
@@ -125,16 +127,18 @@ def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyO
 
 
 def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Validate what is left of a change when everything that may change is made equal."""
+    """Reject changes of fields that are not mutable, after restoring the mutable ones."""
     after = dict(spec)
     for kind in ("containers", "initContainers"):
         if after.get(kind):
             after[kind] = [_with_image_of(*pair) for pair in zip(after[kind], before[kind], strict=True)]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         _restore(after, before, name)
+    # Negative values of old pods are repaired to 1 by defaulting, whoever updates the pod.
     if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:
         _restore(after, before, "terminationGracePeriodSeconds")
     errors: list[FieldError] = []
+    # The scheduler has not looked at a gated pod yet, so its node selection may still become stricter.
     if "schedulingGates" in before:
         errors += _validate_gated(after, before)
         _restore(after, before, "nodeSelector")
@@ -163,7 +167,7 @@ def _restore_node_affinity(after: dict[str, Any], before: ReadOnlyObject) -> Non
 
 
 def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Validate where a pod that waits for its gates may go: it may only become choosier."""
+    """Validate the node selector and affinity of a gated pod: terms may only be added."""
     errors: list[FieldError] = []
     wanted: Mapping[str, str] = after.get("nodeSelector", {})
     if any(wanted.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
@@ -182,14 +186,14 @@ def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[Field
 
 def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     parts = [(new.get(name, []), old.get(name, [])) for name in ("matchExpressions", "matchFields")]
+    # An empty term matches no node; with an addition it would match some, which is not stricter.
     if not any(stored for _, stored in parts):
-        # An empty term matches no node: nothing can be added to it.
         return not any(wanted for wanted, _ in parts)
     return all(wanted[: len(stored)] == stored for wanted, stored in parts)
 
 
 def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
-    """Validate a change of the ephemeral containers: they are only added to."""
+    """Validate a change of the ephemeral containers: they can only be added."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
     errors = validate_changed_pod(new, rules)

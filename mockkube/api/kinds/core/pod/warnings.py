@@ -1,4 +1,4 @@
-"""Warnings a pod or template deserves: what is deprecated, ambiguous or without effect."""
+"""Warn about deprecated, ambiguous or ineffective fields of pods and templates."""
 
 # upstream 1.36: pkg/api/pod/warnings.go
 
@@ -17,8 +17,8 @@ from mockkube.api.validation.addresses import ip_warnings
 from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS, node_selector_term_warnings
 
+# Bound on warnings about ports, whose pairs are quadratic; response headers have room for fewer.
 _WARNINGS_MAX: Final = 1000
-"""How many ports are warned of; an answer has room for fewer."""
 _DEPRECATED: Final = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
@@ -30,7 +30,7 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: str = "") -> list[str]:
-    """Return the warnings for a pod, or for the template at a path."""
+    """Return the warnings about a pod, or about the template at a path."""
     prefix = f"{at}." if at else ""
     in_spec = f"{prefix}spec"
     warnings = [*_label_warnings(spec, in_spec)]
@@ -102,7 +102,7 @@ def _fraction_warnings(amounts: ReadOnlyObject, at: str) -> Iterator[str]:
 
 
 def fraction_warning(amount: str, at: str) -> str:
-    """Return the warning that bytes cannot be divided."""
+    """Return the warning about a fractional byte amount."""
     return f"{at}: fractional byte value {quoted(amount)} is invalid, must be an integer"
 
 
@@ -143,6 +143,7 @@ def _container_profile_warnings(
     if key in annotations and "seccompProfile" not in context:
         yield f"{at}[{key}]: {_SECCOMP}"
     key = APP_ARMOR + name
+    # Pods get the field from the annotation on creation and are warned about by their strategy.
     if is_template and key in annotations and "appArmorProfile" not in context:
         common = spec.get("securityContext", {}).get("appArmorProfile")
         if common is None or common != app_armor_field(annotations[key]):
@@ -150,7 +151,7 @@ def _container_profile_warnings(
 
 
 def app_armor_warning(key: str, at: str = "metadata.annotations") -> str:
-    """Return the warning that an annotation should be a field."""
+    """Return the warning about an AppArmor annotation."""
     return f"{at}[{key}]: {_APP_ARMOR}"
 
 
@@ -159,6 +160,7 @@ def _hidden_variables(variables: Sequence[ReadOnlyObject], at: str) -> Iterator[
     for i, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
+        # A variable that extends its previous value, like PATH=$(PATH):/bin, is repeated on purpose.
         hides = "valueFrom" in variable or value == reference or reference not in value
         if name in seen and hides:
             yield f"{at}[{i}]: hides previous definition of {quoted(name)}, which may be dropped when using apply"
@@ -192,6 +194,7 @@ def _go_struct(port: ReadOnlyObject) -> str:
         "Protocol": port.get("protocol", ""),
         "HostIP": port.get("hostIP", ""),
     }
+    # Upstream prints the port with Go's `%+v`.
     return f"{{{' '.join(f'{name}:{value}' for name, value in shown.items())}}}"
 
 
@@ -200,6 +203,7 @@ def _port_clash(port: ReadOnlyObject, other: ReadOnlyObject) -> str:
     other_address, other_host = other.get("hostIP", ""), other.get("hostPort", 0)
     if (address, host) == (other_address, other_host):
         return "duplicate"
+    # One container port may be exposed with and without a host port.
     if not host or not other_host:
         return "overlapping"
     return "dangerously ambiguous" if host == other_host and bool(address) != bool(other_address) else ""

@@ -1,1 +1,1 @@
-"""The kind Service. Read `service.py` first."""
+"""The kind Service. Start with `service.py`."""

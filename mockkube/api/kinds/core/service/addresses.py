@@ -1,4 +1,4 @@
-"""Cluster IPs and IP families of a service: what is valid, and what may change."""
+"""Validate cluster IPs and IP families of services."""
 
 from typing import Final
 
@@ -13,18 +13,18 @@ _KEPT: Final = "may not change once set"
 
 
 def is_headless(spec: ReadOnlyObject) -> bool:
-    """Return whether the service has no address on purpose."""
+    """Return whether the service is headless."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def externally_accessible(spec: ReadOnlyObject) -> bool:
-    """Return whether the service is reached from outside the cluster."""
+    """Return whether the service is reachable from outside the cluster."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict: bool = False) -> list[FieldError]:
-    """Validate addresses and families, each and together."""
+    """Validate cluster IPs and IP families, each and together."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateServiceClusterIPsRelatedFields
     if spec.get("type") == "ExternalName":
         return []
@@ -40,6 +40,7 @@ def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict
     errors += broken
     if len(ips) > 2:
         errors.append(invalid("spec.clusterIPs", ips, "may only hold up to 2 values"))
+    # Families of malformed addresses are unknown.
     return errors if broken else errors + _validate_together(spec, ips)
 
 
@@ -83,7 +84,7 @@ def _validate_together(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]
 
 
 def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Report addresses taken away or exchanged; a second one may come and go."""
+    """Reject a changed primary cluster IP; a secondary one may be added or released."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
     new, old = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
@@ -101,7 +102,7 @@ def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
 
 
 def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
-    """Report families taken away or exchanged; a second one may come and go."""
+    """Reject a changed primary IP family; a secondary one may be added or released."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     new, old = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
@@ -113,6 +114,7 @@ def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list
     if len(old) > len(new) and not ips:
         errors.append(invalid("spec.ipFamilies[0]", new or None, "primary ipFamily can not be unset"))
     if new and old and new[0] != old[0]:
+        # Upstream prints the cluster IPs as the bad value, not the families.
         errors.append(invalid("spec.ipFamilies[0]", ips, _KEPT))
     if len(old) > len(new) == 1:
         errors += _validate_release(spec, "ipFamily")
@@ -127,6 +129,6 @@ def _validate_release(spec: ReadOnlyObject, what: str) -> list[FieldError]:
 
 
 def balancer_addresses(obj: ReadOnlyObject) -> list[str]:
-    """Return the distinct addresses of a load balancer, sorted."""
+    """Return the distinct addresses of the load balancer, sorted."""
     ingress = sections(obj, "status", "loadBalancer", "ingress")
     return sorted({string(item, "ip") or string(item, "hostname") for item in ingress} - {""})

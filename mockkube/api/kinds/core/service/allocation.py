@@ -1,6 +1,9 @@
-"""What must be allocated for a service, and what is settled before: pure, the allocators are elsewhere.
+"""Decide which cluster IPs and node ports a service needs, and fill in its IP families.
 
-A registry calls `settle_create` or `settle_update`, then allocates what is `needed`, all before the strategy's hooks.
+Pure functions: the allocators are in the registry, which calls `settle_create` or `settle_update`, then allocates what
+is needed, all before the hooks of the strategy.
+
+upstream 1.36: pkg/registry/core/service/storage/alloc.go
 """
 
 from collections.abc import Sequence
@@ -14,23 +17,24 @@ from mockkube.api.validation.addresses import is_ipv6
 
 @dataclass(frozen=True, slots=True)
 class NodePortWanted:
-    """A port of a service that needs a node port."""
+    """Request for the node port of one service port."""
 
+    # Index in `spec.ports`.
     index: int
-    """Its place in `spec.ports`."""
+    # Requested node port; 0 for any.
     number: int
-    """The node port asked for; 0: any."""
+    # Index of an earlier port with the same number, whose node port is shared: a DNS server may have one number for TCP
+    # and UDP.
     like: int | None = None
-    """The place of an earlier port for the same number, whose node port it shares."""
 
 
 def needs_cluster_ip(svc: ReadOnlyObject) -> bool:
-    """Return whether a service of this type has an address, be it `None`."""
+    """Return whether services of this type have a cluster IP, which may be `None`."""
     return bool(svc["spec"].get("type") != "ExternalName")
 
 
 def needs_node_ports(svc: ReadOnlyObject) -> bool:
-    """Return whether ports that ask for no node port get one nevertheless."""
+    """Return whether node ports are allocated for ports that request none."""
     spec = svc["spec"]
     if spec.get("type") == "LoadBalancer":
         return spec.get("allocateLoadBalancerNodePorts") is not False
@@ -44,7 +48,7 @@ def needs_health_check_port(svc: ReadOnlyObject) -> bool:
 
 
 def cluster_ips_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> dict[str, str]:
-    """Return, for each family that needs an address, the one asked for; empty text: any."""
+    """Return the requested cluster IP of each family that needs one; empty for any."""
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, allocClusterIPs and updateClusterIPs
     spec = svc["spec"]
     ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
@@ -100,12 +104,12 @@ def _ports_of_changed(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePort
 
 
 def node_ports_held(svc: ReadOnlyObject) -> set[int]:
-    """Return the node ports a stored service occupies, that for health checks aside."""
+    """Return the node ports of a stored service, without its health check port."""
     return {port["nodePort"] for port in svc["spec"].get("ports") or [] if port.get("nodePort")}
 
 
 def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
-    """Fill in addresses and families as far as they follow from each other; `families` are the cluster's, in order."""
+    """Fill in cluster IPs and families; `families` are the cluster's, in order."""
     spec = svc["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -113,11 +117,12 @@ def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
 
 
 def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
-    """Take over what was allocated before and the update leaves out, then settle as for a creation."""
+    """Restore allocated values that the update omits, then fill in families."""
     _keep_allocated(svc, old)
     spec, before = svc["spec"], old["spec"]
     if before.get("clusterIPs") and not spec.get("clusterIPs") and before.get("clusterIP") == spec.get("clusterIP"):
         spec["clusterIPs"] = before["clusterIPs"]
+    # Old clients know only clusterIP, so a change of this field alone is carried over to clusterIPs.
     if before.get("clusterIP") != spec.get("clusterIP") and before.get("clusterIPs") == spec.get("clusterIPs"):
         if before.get("clusterIP") and not spec.get("clusterIP"):
             spec.pop("clusterIPs", None)
@@ -128,14 +133,15 @@ def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> 
 
 def _keep_allocated(svc: Object, old: ReadOnlyObject) -> None:
     spec, before = svc["spec"], old["spec"]
+    # Clients that PUT what they once created must not lose allocated values.
     if needs_cluster_ip(old) and needs_cluster_ip(svc):
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and before.get(name):
                 spec[name] = before[name]
     if needs_node_ports(old) and needs_node_ports(svc):
         _keep_node_ports(spec, before)
-    kept = needs_health_check_port(old) and needs_health_check_port(svc)
-    if kept and before.get("healthCheckNodePort"):
+    needs_port = needs_health_check_port(old) and needs_health_check_port(svc)
+    if needs_port and before.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or before["healthCheckNodePort"]
 
 
@@ -151,6 +157,8 @@ def _keep_node_ports(spec: Object, before: ReadOnlyObject) -> None:
 
 def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields
+    # A service that prefers dual-stack is not upgraded by an unrelated update, though the cluster may be dual-stack by
+    # now.
     if spec.get("type") == "ExternalName" or _keeps_preference(spec, before):
         return []
     headless = spec.get("clusterIP") == "None" and not spec.get("selector")
@@ -169,7 +177,7 @@ def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[st
 
 
 def _keeps_preference(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
-    """Return whether a service that prefers two families simply keeps what it has."""
+    """Return whether a PreferDualStack service is unchanged."""
     same = all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs", "ipFamilies"))
     typed = before.get("type") == spec.get("type")
     preferring = spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == "PreferDualStack"
@@ -205,7 +213,7 @@ def _validate_stack(spec: ReadOnlyObject) -> list[FieldError]:
 
 
 def _read_families(spec: Object, families: Sequence[str]) -> list[FieldError]:
-    """Add the families that the addresses given belong to."""
+    """Append the families of the given cluster IPs."""
     errors = []
     for index, ip in enumerate(spec.get("clusterIPs") or []):
         if ip == "None":
@@ -228,6 +236,7 @@ def _fill_families(spec: Object, families: Sequence[str], *, headless: bool) -> 
         if errors:
             return errors
     given = given or [families[0]]
+    # A headless service without selector may have endpoints of any family, whatever the cluster is configured for.
     if spec["ipFamilyPolicy"] != "SingleStack" and len(given) == 1 and (headless or len(families) == 2):
         given.append("IPv6" if given[0] == "IPv4" else "IPv4")
     spec["ipFamilies"] = given

@@ -1,4 +1,4 @@
-"""Printer for Services."""
+"""Printer columns of Service."""
 
 from datetime import datetime
 

@@ -1,4 +1,7 @@
-"""Service: ports, types and traffic; what a change of type drops. Addresses: `service_addresses`."""
+"""Service: strategy, defaults and validation.
+
+Cluster IPs and IP families are validated in `addresses.py`, allocated values are requested in `allocation.py`.
+"""
 
 from typing import Any, Final
 
@@ -23,7 +26,7 @@ _AFFINITY_SECONDS = 3 * 60 * 60
 
 
 def default_service(service: Object, caps: Capabilities) -> None:
-    """Fill in type, session affinity, ports and traffic policies."""
+    """Default type, session affinity, ports and traffic policies."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Service
     spec = service.setdefault("spec", {})
     _default_affinity(spec)
@@ -65,59 +68,59 @@ _LOAD_BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 
 
 class ServiceStrategy(StatusStrategy):
-    """A stable address; a PUT may create it."""
+    """Strategy of Service; a PUT may create it."""
 
     tracks_generation = False
     allow_create_on_update = True
     selectable = ("spec.clusterIP", "spec.type")
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by address and type."""
+        """Return cluster IP and type."""
         spec = obj.get("spec") or {}
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Leave the name to `validate_create`: which rule holds depends on a gate."""
+        """Accept any name; validate_create checks it by a rule that depends on a gate."""
         return []
 
     def empty_status(self) -> Object:
-        """No load balancer yet."""
+        """Return the status of a new service, without load balancer."""
         return {"loadBalancer": {}}
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the stored status; a change of type drops what belonged to the old one."""
+        """Keep the stored status; drop what belongs to the previous type."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
             drop_for_type(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate a new service, allocated values included."""
+        """Validate a new service with its allocated values."""
         return _validate_name(obj["metadata"], judge) + validate_service(obj, None, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate what may not change, then the whole; or the status."""
+        """Validate immutable fields, then the whole service; or the status."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
         errors = addresses.validate_cluster_ip_change(new["spec"], old["spec"])
         errors += addresses.validate_family_change(new["spec"], old["spec"])
         errors += _validate_class_change(new["spec"], old["spec"])
-        kept = _needs_health_check(new["spec"]) and _needs_health_check(old["spec"])
-        if kept and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
+        needs_port = _needs_health_check(new["spec"]) and _needs_health_check(old["spec"])
+        if needs_port and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
             errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
         return errors + validate_service(new, old, judge)
 
     def canonicalize(self, obj: Object) -> None:
-        """Drop what a name from outside does not need: a server does so whenever it reads one."""
+        """Drop internalTrafficPolicy from ExternalName services, as upstream does on every read."""
         # upstream 1.36: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy
         if obj["spec"].get("type") == "ExternalName":
             obj["spec"].pop("internalTrafficPolicy", None)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about what is deprecated or without effect."""
+        """Warn about fields that are deprecated or without effect."""
         return service_warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn as on creation, or of the load balancer's addresses."""
+        """Warn as on creation, or about the load balancer's addresses."""
         if judge.subresource != "status":
             return service_warnings(new)
         return [
@@ -240,6 +243,7 @@ def _validate_node_ports(spec: ReadOnlyObject) -> list[FieldError]:
     for index, each in enumerate(ports):
         key = each.get("protocol", ""), each.get("port", 0)
         if key in numbers:
+            # Upstream builds a ServicePort of protocol and port only, and prints that.
             shown = {
                 "Name": "",
                 "Protocol": key[0],
@@ -255,10 +259,10 @@ def _validate_node_ports(spec: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, strict: bool) -> list[FieldError]:
     spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
-    refused = spec.get("type") != "LoadBalancer"
+    is_forbidden = spec.get("type") != "LoadBalancer"
     if spec.get("loadBalancerSourceRanges"):
         at = "spec.LoadBalancerSourceRanges"
-        errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if refused else []
+        errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if is_forbidden else []
         before = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or []
         stored = [text.strip() for text in before]
         for index, text in enumerate(spec["loadBalancerSourceRanges"]):
@@ -267,9 +271,10 @@ def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, 
     if SOURCE_RANGES not in annotations:
         return []
     at = keyed("metadata.annotations", SOURCE_RANGES)
-    errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if refused else []
+    errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if is_forbidden else []
     text = annotations[SOURCE_RANGES]
     unchanged = old is not None and (old["metadata"].get("annotations") or {}).get(SOURCE_RANGES, "") == text
+    # An annotation was not validated by older servers, so an unchanged one is left alone.
     if not unchanged and text.strip():
         for each in text.strip().split(","):
             errors += lenient_cidr(each.strip(), at, strict=strict)
@@ -277,11 +282,12 @@ def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, 
 
 
 def _validate_load_balancer(spec: ReadOnlyObject) -> list[FieldError]:
-    balanced = spec.get("type") == "LoadBalancer"
+    is_load_balancer = spec.get("type") == "LoadBalancer"
     errors = []
-    if spec.get("allocateLoadBalancerNodePorts") is not None and not balanced:
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_load_balancer:
         errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _LOAD_BALANCER_ONLY))
-    if balanced and spec.get("allocateLoadBalancerNodePorts") is None:
+    if is_load_balancer and spec.get("allocateLoadBalancerNodePorts") is None:
+        # The path without `spec.` is upstream's.
         errors.append(required("allocateLoadBalancerNodePorts"))
     return errors + _validate_class(spec)
 
@@ -298,6 +304,7 @@ def _validate_class(spec: ReadOnlyObject) -> list[FieldError]:
 def _validate_class_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     name = spec.get("loadBalancerClass")
     changed = spec.get("type") == before.get("type") == "LoadBalancer" and name != before.get("loadBalancerClass")
+    # Another load balancer implementation would take the service over while the first still serves it.
     errors = [invalid("spec.loadBalancerClass", name, "may not change once set")] if changed else []
     return errors + _validate_class(spec)
 
@@ -362,6 +369,7 @@ def _validate_ingress(each: ReadOnlyObject, at: str, stored: list[str], *, stric
         errors += one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
     if hostname:
         errors += subdomain(hostname, f"{at}.hostname")
+        # An IPv4 address has the form of a DNS name, so it passes the check before.
         if parse_ip(hostname) is not None:
             errors.append(invalid(f"{at}.hostname", hostname, "must be a DNS name, not an IP address"))
     return errors

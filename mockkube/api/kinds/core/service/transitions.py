@@ -1,4 +1,4 @@
-"""What a service of one type leaves behind when it becomes another."""
+"""Drop fields that a service of its new type does not need."""
 
 from typing import Any
 
@@ -7,12 +7,13 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 
 def drop_for_type(new: Object, old: ReadOnlyObject) -> None:
-    """Drop what only the old type needs, unless the update sets it anew."""
+    """Drop fields that only the old type needs, unless the update changes them."""
     # upstream 1.36: pkg/registry/core/service/strategy.go, dropTypeDependentFields
     spec, before = new["spec"], old["spec"]
     if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         _drop_addresses(spec, before)
     ported = ("NodePort", "LoadBalancer")
+    # New node ports were set by the user and are left to validation, which rejects them.
     if before.get("type") in ported and spec.get("type") not in ported and _node_ports(before) >= _node_ports(spec):
         for port in spec.get("ports") or []:
             port.pop("nodePort", None)

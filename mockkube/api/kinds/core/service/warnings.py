@@ -1,4 +1,4 @@
-"""Warnings about services: what is deprecated, oddly written or without effect."""
+"""Warnings about services."""
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import cidr_warnings, ip_warnings
@@ -8,7 +8,7 @@ _MODE = "service.kubernetes.io/topology-mode"
 
 
 def service_warnings(obj: ReadOnlyObject) -> list[str]:
-    """Return what a user should know about a valid service."""
+    """Return the warnings about a valid service."""
     # upstream 1.36: pkg/api/service/warnings.go
     spec = obj["spec"]
     external, named = spec.get("externalIPs") or [], spec.get("type") == "ExternalName"

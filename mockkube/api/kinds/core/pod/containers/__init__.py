@@ -1,1 +1,1 @@
-"""Containers of a pod: validation of each part."""
+"""Validation and defaults of containers."""

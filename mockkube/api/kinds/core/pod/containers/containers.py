@@ -1,4 +1,4 @@
-"""Containers of a pod: ordinary, init and ephemeral ones."""
+"""Validate containers of a pod: regular, init and ephemeral ones."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateContainers and what follows it
 
@@ -49,7 +49,7 @@ _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy
 
 @dataclass(frozen=True, slots=True)
 class ContainerRules:
-    """What the gates, and what is stored already, allow containers to use."""
+    """Validation options that follow from the gates and the stored pod."""
 
     env: EnvRules = field(default_factory=EnvRules)
     restart_rules: bool = True
@@ -62,7 +62,7 @@ class ContainerRules:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What containers are judged against: the rest of their pod."""
+    """The pod around the containers, as far as their validation depends on it."""
 
     rules: ContainerRules
     volumes: Volumes
@@ -73,7 +73,7 @@ class Surroundings:
 
 
 def validate_containers(containers: Sequence[ReadOnlyObject], at: str, around: Surroundings) -> list[FieldError]:
-    """Validate the ordinary containers, of which there must be one."""
+    """Validate the regular containers; a pod needs at least one."""
     if not containers:
         return [required(at)]
     errors: list[FieldError] = []
@@ -103,15 +103,18 @@ def _validate_unique(container: ReadOnlyObject, at: str, seen: set[str]) -> list
 def validate_init_containers(
     containers: Sequence[ReadOnlyObject], at: str, around: Surroundings, ordinary: Sequence[ReadOnlyObject]
 ) -> list[FieldError]:
-    """Validate the init containers; those that restart always are sidecars and may have more."""
+    """Validate the init containers; only sidecars may have probes and lifecycle handlers."""
     errors: list[FieldError] = []
     seen = {container.get("name", "") for container in ordinary}
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
         errors += _validate_container(container, here, around)
         errors += _validate_init_restart(container, here, around.rules)
+        # A missing name is reported as required; upstream calls it a duplicate only if another container lacks its
+        # name, too.
         if container.get("name") or "" in seen:
             errors += _validate_unique(container, here, seen)
+        # Init containers run one after the other, so the same host port in two of them is no conflict.
         errors += _validate_host_ports((container,), at)
         errors += _validate_init_handlers(container, here, around)
         errors += _validate_init_resize(container, here, around.rules)
@@ -119,7 +122,7 @@ def validate_init_containers(
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
-    """Return whether an init container runs along with the ordinary ones."""
+    """Return whether an init container keeps running beside the regular ones."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -179,6 +182,7 @@ def validate_ephemeral_containers(
         errors += [
             forbidden(f"{here}.{name}", _EPHEMERAL_TEXT)
             for name in _EPHEMERAL_REFUSED
+            # `resources` is a struct in Go and so always present: it counts only if it is not empty.
             if container.get(name) or (name != "resources" and name in container)
         ]
         for j, mount in enumerate(container.get("volumeMounts", ())):
@@ -188,7 +192,7 @@ def validate_ephemeral_containers(
 
 
 def validate_trimmed_image(container: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Reject blanks around the name of an image; a template may have them."""
+    """Reject whitespace around an image name; templates may have it."""
     image = container.get("image", "")
     if image == image.strip():
         return []
@@ -197,7 +201,7 @@ def validate_trimmed_image(container: ReadOnlyObject, at: str) -> list[FieldErro
 
 # hot: per container
 def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
-    """Validate what all kinds of containers have."""
+    """Validate the fields that all types of containers share."""
     errors: list[FieldError] = []
     name = container.get("name")
     if name:
@@ -237,7 +241,7 @@ def _unknown(value: str | None, at: str, known: Sequence[str]) -> FieldError:
 
 
 def validate_pull_policy(policy: str | None, at: str) -> list[FieldError]:
-    """Validate when an image is pulled."""
+    """Validate imagePullPolicy."""
     return [] if policy in _PULL_POLICIES else [_unknown(policy, at, _PULL_POLICIES)]
 
 
@@ -276,6 +280,8 @@ def _validate_host_ports(containers: Sequence[ReadOnlyObject], at: str) -> list[
     for i, container in enumerate(containers):
         for j, port in enumerate(container.get("ports", ())):
             if number := port.get("hostPort"):
+                # Host IPs are compared as texts: 0.0.0.0 does not conflict with a specific address, though it would on
+                # the node.
                 key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}"
                 if key in seen:
                     errors.append(duplicate(f"{at}[{i}].ports[{j}].hostPort", key))
@@ -294,6 +300,7 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
         for value, known in ((name, ("cpu", "memory")), (restart, ("NotRequired", "RestartContainer"))):
             if value not in known:
                 errors.append(_unknown(value, at, known))
+        # A container that never restarts cannot be resized by a restart.
         if pod_restart == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             errors.append(invalid(at, Word(restart), text))

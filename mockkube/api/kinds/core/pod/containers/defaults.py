@@ -1,4 +1,4 @@
-"""Defaults of containers in pods and templates, init and ephemeral containers included."""
+"""Defaults of containers."""
 
 from mockkube.api.kinds.core.pod.containers.images import pull_policy
 from mockkube.api.resource_lists import round_up_resources
@@ -6,7 +6,7 @@ from mockkube.api.types import Object
 
 
 def default_container(container: Object) -> None:
-    """Fill in a container of any type."""
+    """Default a regular, init or ephemeral container."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go (which lists what is visited)
     if "imagePullPolicy" not in container:
         container["imagePullPolicy"] = pull_policy(container.get("image", ""))
@@ -26,7 +26,7 @@ def default_container(container: Object) -> None:
 
 
 def default_field_reference(item: Object) -> None:
-    """Fill in the apiVersion of a fieldRef."""
+    """Default the apiVersion of a fieldRef."""
     if "fieldRef" in item:
         item["fieldRef"].setdefault("apiVersion", "v1")
 

@@ -1,4 +1,4 @@
-"""Environment variables of a container, and the references to fields they share with volumes."""
+"""Validate environment variables of containers, and references to pod fields and resources."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEnv and ValidateEnvFrom
 
@@ -43,7 +43,7 @@ _SIZES_TEXT: Final = f"only divisor's values {', '.join(_SIZES)} are supported w
 
 @dataclass(frozen=True, slots=True)
 class EnvRules:
-    """How names of variables are judged, and whether values may come from files."""
+    """Validation options of environment variables."""
 
     relaxed_names: bool = True
     files: bool = True
@@ -91,7 +91,7 @@ def _validate_env_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collection[str]) -> list[FieldError]:
-    """Validate a reference to a field of the pod: one of `fields`, or one label or annotation."""
+    """Validate a reference to one of `fields`, or to one label or annotation."""
     version, label = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
         return [required(f"{at}.apiVersion")]
@@ -101,8 +101,10 @@ def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collect
     if text := _conversion_error(version, label, path, subscript):
         return [invalid(f"{at}.fieldPath", label, f"error converting fieldPath: {text}")]
     if subscript is not None:
+        # Upstream lowers annotation keys before it validates them, and prints the lowered key.
         key = subscript.lower() if path == "metadata.annotations" else subscript
         return [invalid(at, key, text) for text in names.qualified_name(key)]
+    # `spec.host` is the name the field had in v1beta1; upstream still converts it.
     field = "spec.nodeName" if path == "spec.host" else path
     return [] if field in fields else [not_supported(f"{at}.fieldPath", field, sorted(fields))]
 
@@ -118,7 +120,7 @@ def _conversion_error(version: str, label: str, path: str, subscript: str | None
 
 
 def _split_subscript(path: str) -> tuple[str, str | None]:
-    """Split `metadata.labels['a']` into the path and the key."""
+    """Split `metadata.labels['a']` into path and key."""
     if not path.endswith("']"):
         return path, None
     head, bracket, key = path.removesuffix("']").partition("['")
@@ -130,7 +132,7 @@ def _validate_env_resource(reference: ReadOnlyObject, at: str) -> list[FieldErro
 
 
 def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bool) -> list[FieldError]:
-    """Validate a reference to requests or limits; in a volume the container must be `named`."""
+    """Validate a reference to requests or limits; volumes must name the container."""
     resource = reference.get("resource", "")
     errors = []
     if named and not reference.get("containerName"):
@@ -141,6 +143,7 @@ def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bo
         errors.append(not_supported(f"{at}.resource", resource, _RESOURCES))
     divisor = reference.get("divisor", "0")
     if parse(divisor).sign and (text := _divisor_error(resource, divisor)):
+        # Upstream prints the resource as the bad value, not the divisor.
         errors.append(invalid(f"{at}.divisor", resource, text))
     return errors
 
@@ -186,7 +189,7 @@ _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = 
 
 
 def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
-    """Validate whole ConfigMaps and Secrets taken as variables."""
+    """Validate ConfigMaps and Secrets whose keys become variables."""
     check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
     errors: list[FieldError] = []
     for i, source in enumerate(sources):

@@ -1,10 +1,10 @@
-"""Image pull policy, derived from the image name."""
+"""Derive the image pull policy from an image name."""
 
 import re
 from functools import lru_cache
 from typing import Final
 
-# The grammar of image names, as upstream 1.36 reads them: pkg/util/parsers/parsers.go.
+# Grammar of image references. upstream 1.36: pkg/util/parsers/parsers.go
 _LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
@@ -19,8 +19,9 @@ _PATH_LENGTH_MAX: Final = 255
 
 @lru_cache(maxsize=4096)
 def pull_policy(image: str) -> str:
-    """Return `Always` for images tagged latest or not tagged; malformed names count as tagged."""
+    """Return Always for images with tag latest or without tag and digest."""
     reference = _REFERENCE.fullmatch(image)
+    # A name that cannot be parsed has no tag "latest"; validation does not reject it, the kubelet does.
     if reference is None or _IDENTIFIER.fullmatch(image) or len(_path(reference["name"])) > _PATH_LENGTH_MAX:
         return "IfNotPresent"
     floats = reference["tag"] == "latest" or (reference["tag"] is None and reference["digest"] is None)
@@ -28,7 +29,7 @@ def pull_policy(image: str) -> str:
 
 
 def _path(name: str) -> str:
-    """Return the repository with its registry's default namespace."""
+    """Return the repository path, with Docker's default namespace."""
     host, _, rest = name.partition("/")
     if rest and _REGISTRY.fullmatch(host):
         return rest

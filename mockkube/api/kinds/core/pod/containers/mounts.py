@@ -1,4 +1,4 @@
-"""Volumes as a container sees them: mounted, or as raw devices."""
+"""Validate volume mounts and volume devices of containers."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumeMounts and ValidateVolumeDevices
 
@@ -17,7 +17,7 @@ Volumes = Mapping[str, ReadOnlyObject]
 def validate_volume_mounts(
     mounts: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
 ) -> list[FieldError]:
-    """Validate the mounts of a container against the pod's volumes and the container's devices."""
+    """Validate mounts against the pod's volumes and the container's devices."""
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())}
     device_paths = set(devices.values())
     errors: list[FieldError] = []
@@ -35,6 +35,7 @@ def validate_volume_mounts(
         seen.add(path)
         if devices:
             errors += _validate_against(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
+        # A mount with nothing but name and path, by far the most common, needs no further checks.
         if len(mount) > 2:
             errors += _validate_options(mount, at, f"{at}[{i}]", container)
     return errors
@@ -43,7 +44,7 @@ def validate_volume_mounts(
 def _validate_against(
     others: Mapping[str, str], other_paths: Collection[str], name: str, path: str, at: str, other_field: str
 ) -> list[FieldError]:
-    """Reject a name or path, at `at`, that devices (or mounts) have."""
+    """Reject a name or path that a device (or, for devices, a mount) already has."""
     errors = []
     if name in others:
         errors.append(invalid(f"{at.rpartition('.')[0]}.name", name, f"must not already exist in {other_field}"))
@@ -53,9 +54,10 @@ def _validate_against(
 
 
 def _validate_options(mount: ReadOnlyObject, at: str, here: str, container: ReadOnlyObject) -> list[FieldError]:
-    """Validate the rarer fields of a mount; most complaints are, as upstream's, about the list."""
+    """Validate subPath, propagation and recursiveReadOnly of a mount."""
     errors: list[FieldError] = []
     if path := mount.get("subPath"):
+        # Upstream reports these errors at the path of the list, without the index of the mount.
         errors += validate_descending_path(path, f"{at}.subPath")
     if expression := mount.get("subPathExpr"):
         if mount.get("subPath"):
@@ -94,7 +96,7 @@ def _validate_recursive(mount: ReadOnlyObject, at: str) -> list[FieldError]:
 def validate_volume_devices(
     devices: Sequence[ReadOnlyObject], at: str, container: ReadOnlyObject, volumes: Volumes
 ) -> list[FieldError]:
-    """Validate the raw devices of a container against the pod's volumes and the container's mounts."""
+    """Validate raw devices against the pod's volumes and the container's mounts."""
     mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())}
     errors: list[FieldError] = []
     mount_paths = set(mounts.values())

@@ -1,4 +1,4 @@
-"""Probes and lifecycle handlers of a container."""
+"""Validate probes and lifecycle handlers of containers."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateProbe and validateLifecycle
 
@@ -25,7 +25,7 @@ _LINUX_SIGNALS: Final = tuple(sorted(f"SIG{name}" for name in (*_SIGNAL_NAMES.sp
 
 @dataclass(frozen=True, slots=True)
 class HandlerRules:
-    """What a handler is judged against: how long the pod may take to end, on what system."""
+    """The pod around a handler: its grace period and operating system."""
 
     grace_seconds: int | None
     os: str | None
@@ -51,6 +51,7 @@ def validate_probes(container: ReadOnlyObject, at: str, rules: HandlerRules) -> 
 
 
 def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]:
+    # A liveness or startup probe ends with its first success, so it cannot require more of them.
     threshold = probe.get("successThreshold", 0)
     return [] if threshold == 1 else [invalid(f"{at}.successThreshold", threshold, "must be 1")]
 
@@ -65,7 +66,7 @@ def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerRules) -> list
 
 
 def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
-    """Validate what happens after the start and before the end of a container."""
+    """Validate postStart, preStop and stopSignal."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if name in lifecycle:
@@ -76,6 +77,7 @@ def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerRules) 
 
 
 def _validate_signal(signal: str, at: str, os: str | None) -> list[FieldError]:
+    # Signals differ between systems, and the scheduler may place a pod without spec.os on either.
     if os is None:
         return [forbidden(at, "may not be set for containers with empty `spec.os.name`")]
     known = {"windows": _WINDOWS_SIGNALS, "linux": _LINUX_SIGNALS}.get(os)
@@ -116,7 +118,7 @@ def _validate_http(action: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_port(port: int | str, at: str) -> list[FieldError]:
-    """Validate a port given by number or by name."""
+    """Validate a port number or port name."""
     texts = names.port_name(port) if isinstance(port, str) else names.port_number(port)
     return [invalid(at, port, text) for text in texts]
 
@@ -124,6 +126,7 @@ def validate_port(port: int | str, at: str) -> list[FieldError]:
 def _validate_sleep(seconds: int, at: str, rules: HandlerRules) -> list[FieldError]:
     grace = rules.grace_seconds
     least = 0 if rules.allow_zero_sleep else 1
+    # A sleep longer than the grace period would always be cut off by SIGKILL.
     if grace is None or least <= seconds <= grace:
         return []
     if rules.allow_zero_sleep:

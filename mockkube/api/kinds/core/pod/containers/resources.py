@@ -1,4 +1,4 @@
-"""Requests and limits: names of resources, amounts, and how the two go together."""
+"""Validate requests, limits and claims of containers and pods, and resource names."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateResourceRequirements; pkg/apis/core/helper/helpers.go
 
@@ -41,27 +41,28 @@ NameRule = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Return whether the resource is Kubernetes' own: no domain, or Kubernetes' domain."""
+    """Return whether the resource has no domain, or the domain kubernetes.io."""
+    # Upstream searches the domain anywhere in the name: `example.kubernetes.io/x` is native, too.
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
 def is_extended(name: str) -> bool:
-    """Return whether the resource belongs to somebody else and may stand in a quota too."""
+    """Return whether the resource has a domain of its own and can be used in a quota."""
     return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
 
 
 def comes_in_pieces(name: str) -> bool:
-    """Return whether amounts of the resource are whole numbers."""
+    """Return whether amounts of the resource must be integers."""
     return name in _INTEGER_RESOURCES or is_extended(name)
 
 
 def allows_overcommit(name: str) -> bool:
-    """Return whether limits may exceed requests."""
+    """Return whether limits of the resource may exceed requests."""
     return is_native(name) and not name.startswith(HUGE_PAGES)
 
 
 def is_standard(name: str) -> bool:
-    """Return whether the name without a domain is one Kubernetes knows."""
+    """Return whether the name is that of a standard resource, which needs no domain."""
     return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
 
 
@@ -74,6 +75,7 @@ def validate_resource_name(name: str, at: str) -> list[FieldError]:
 
 
 def _validate_container_resource(name: str, at: str) -> list[FieldError]:
+    # The three common resources need no parsing of their names.
     if name in _CONTAINER_RESOURCES:
         return []
     errors = validate_resource_name(name, at)
@@ -93,7 +95,7 @@ def _validate_pod_resource(name: str, at: str) -> list[FieldError]:
 
 
 def validate_quantity(name: str, amount: str, at: str) -> list[FieldError]:
-    """Validate an amount of a resource: not negative, and whole for what comes in pieces."""
+    """Validate an amount: not negative, and an integer for resources that cannot be divided."""
     quantity = parse(amount)
     errors = []
     if quantity.sign < 0:
@@ -113,7 +115,7 @@ def validate_container_resources(
 def validate_pod_resources(
     resources: ReadOnlyObject, at: str, claim_names: Collection[str], *, allow_indivisible: bool = False
 ) -> list[FieldError]:
-    """Validate requests and limits of a pod as a whole."""
+    """Validate the pod-level requests and limits."""
     return _validate_requirements(resources, at, claim_names, _validate_pod_resource, allow_indivisible)
 
 
@@ -153,6 +155,8 @@ def _validate_amount(
 
 def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: str) -> list[FieldError]:
     limit = limits.get(name)
+    # Extended resources and huge pages are counted devices and pages: the scheduler cannot hand out more than there
+    # are.
     if limit is None:
         if allows_overcommit(name):
             return []
@@ -172,7 +176,7 @@ def _validate_huge_pages(name: str, amount: str, at: str, allow_indivisible: boo
 
 
 def huge_pages_divide(name: str, amount: str) -> bool:
-    """Return whether the amount is a whole number of pages of the size the resource is named for."""
+    """Return whether the amount is a multiple of the page size in the resource's name."""
     try:
         page = parse(name.removeprefix(HUGE_PAGES))
     except ValueError:
@@ -196,7 +200,7 @@ def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Col
 
 
 def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: Counter[str]) -> list[FieldError]:
-    """Validate a request of a claim, and remember it: a claim is used as a whole or in parts, each once."""
+    """Validate a claim reference and record it: a claim is used whole or by request, each once."""
     name, request = claim["name"], claim.get("request")
     if name in seen:
         return [duplicate(at, name)]

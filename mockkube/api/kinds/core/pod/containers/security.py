@@ -1,4 +1,4 @@
-"""Security contexts of containers and pods, and what a pod's operating system allows."""
+"""Validate security contexts of containers and pods, sysctls, and fields a pod's OS forbids."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateSecurityContext, validatePodSpecSecurityContext
 
@@ -29,7 +29,7 @@ _WINDOWS_TEXT: Final = "cannot be set for a windows pod"
 
 
 def validate_security_context(context: ReadOnlyObject, at: str, *, host_users: bool) -> list[FieldError]:
-    """Validate the security context of a container; `host_users`: the pod has no user namespace of its own."""
+    """Validate a container's security context; `host_users` is false in a user namespace."""
     errors = _validate_ids(context, at, ("runAsUser", "runAsGroup"))
     if "procMount" in context:
         errors += _validate_proc_mount(context["procMount"], f"{at}.procMount", host_users)
@@ -56,11 +56,13 @@ def _validate_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) -> li
 def _validate_proc_mount(kind: str, at: str, host_users: bool) -> list[FieldError]:
     if kind not in _PROC_MOUNTS:
         return [not_supported(at, kind, _PROC_MOUNTS)]
+    # An unmasked /proc is safe only where root in the container is not root on the host.
     text = "`hostUsers` must be false to use `Unmasked`"
     return [invalid(at, kind, text)] if host_users and kind == "Unmasked" else []
 
 
 def _validate_no_escalation(context: ReadOnlyObject, at: str) -> list[FieldError]:
+    # Both imply privilege escalation in the kernel, whatever no_new_privs says.
     texts = ["`privileged` to true"] if context.get("privileged") else []
     added = context.get("capabilities", {}).get("add", ())
     texts += ["`capabilities.Add` CAP_SYS_ADMIN" for name in added if name == "CAP_SYS_ADMIN"]
@@ -117,8 +119,9 @@ def _validate_sysctls(spec: ReadOnlyObject, at: str, allow_host_sysctls: bool) -
 
 
 def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
-    """Say which namespace the sysctl would change although the pod shares the host's."""
+    """Return why a sysctl is not allowed: it would change a namespace shared with the host."""
     # upstream 1.36: component-helpers/node/util/sysctl/namespace.go
+    # A trailing `*` covers a group of sysctls, so the part before it is compared.
     plain = _normalized(name).partition("*")[0]
     if spec.get("hostNetwork") and plain.startswith("net."):
         return "may not be specified when 'hostNetwork' is true"
@@ -128,13 +131,13 @@ def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
 
 
 def _normalized(name: str) -> str:
-    """Write a sysctl with dots; a name whose first separator is a slash has them the other way round."""
+    """Return a sysctl name with dots; slashes and dots swap if the first separator is a slash."""
     separators = [letter for letter in name if letter in "./"]
     return name.translate(str.maketrans("./", "/.")) if separators[:1] == ["/"] else name
 
 
 def uses_host_sysctls(spec: ReadOnlyObject) -> bool:
-    """Return whether a stored pod changes the host's namespaces, so that its successor may."""
+    """Return whether a stored pod sets sysctls of a namespace shared with the host."""
     sysctls = spec.get("securityContext", {}).get("sysctls", ())
     return any(_host_sysctl_error(sysctl.get("name", ""), spec) for sysctl in sysctls)
 
@@ -171,7 +174,7 @@ _WINDOWS_CONTAINER: Final = (
 
 
 def validate_os(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the operating system a pod is for, and that it asks for nothing of another."""
+    """Validate `spec.os` and reject fields that the operating system does not support."""
     name = spec["os"].get("name", "")
     match name:
         case "linux":

@@ -1,4 +1,4 @@
-"""The containers of a pod, whichever list they are in."""
+"""Iterate over the containers of a pod."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,13 +9,13 @@ CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def all_containers(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
-    """Yield every container of a pod: init containers first, then the ordinary, then the ephemeral ones."""
+    """Yield every container: init containers first, then regular, then ephemeral ones."""
     for kind in CONTAINER_LISTS:
         yield from spec.get(kind) or ()
 
 
 def containers_with_paths(spec: ReadOnlyObject, at: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield every container with its path."""
+    """Yield every container with its field path."""
     for kind in CONTAINER_LISTS:
         for i, container in enumerate(spec.get(kind) or ()):
             yield container, f"{at}.{kind}[{i}]"

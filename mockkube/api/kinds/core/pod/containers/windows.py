@@ -1,4 +1,4 @@
-"""Windows options of security contexts, and pods that run as processes of a Windows host."""
+"""Validate Windows options of security contexts, and HostProcess pods."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateWindowsSecurityContextOptions
 
@@ -73,21 +73,21 @@ def _user_errors(user: str) -> list[str]:
 
 
 def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a pod of host processes: all of its containers are, and it uses the host's network."""
-    common = _host_process(spec)
+    """Validate HostProcess pods: all containers must be, and need the host's network."""
+    pod_value = _host_process(spec)
     errors = []
-    total = processes = 0
+    total = host_process_count = 0
     for container, path in containers_with_paths(spec, at):
         own = _host_process(container)
-        if None not in (common, own) and common != own:
-            text = f"pod hostProcess value must be identical if both are specified, was {str(common).lower()}"
+        if None not in (pod_value, own) and pod_value != own:
+            text = f"pod hostProcess value must be identical if both are specified, was {str(pod_value).lower()}"
             errors.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))
         total += 1
-        processes += bool(common if own is None else own)
-    if processes and processes != total:
+        host_process_count += bool(pod_value if own is None else own)
+    if host_process_count and host_process_count != total:
         text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         errors.append(invalid(at, "", text))
-    if processes and not spec.get("hostNetwork"):
+    if host_process_count and not spec.get("hostNetwork"):
         text = "hostNetwork must be true if pod contains any hostProcess containers"
         errors.append(invalid(f"{at}.hostNetwork", False, text))
     return errors

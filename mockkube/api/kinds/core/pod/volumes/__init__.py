@@ -1,1 +1,1 @@
-"""Volumes of a pod: validation and defaults."""
+"""Validation, defaults and warnings of a pod's volumes."""

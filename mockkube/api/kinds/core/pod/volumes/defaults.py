@@ -13,7 +13,7 @@ _READ_BY_ALL: Final = 0o644
 
 
 def default_volume(volume: Object, caps: Capabilities) -> None:
-    """Fill in a pod's volume; one without a source becomes an emptyDir."""
+    """Default a volume of a pod; one without a source becomes an emptyDir."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Volume
     if len(volume) - ("name" in volume) == 0:
         volume["emptyDir"] = {}
@@ -27,7 +27,7 @@ def default_volume(volume: Object, caps: Capabilities) -> None:
 
 
 def default_persistent_source(source: Object) -> None:
-    """Fill in the source of a PersistentVolume; other keys of its spec stay as they are."""
+    """Default the source in the spec of a PersistentVolume."""
     for name, fill in _SHARED_SOURCES.items():
         if name in source:
             fill(source[name])

@@ -1,4 +1,4 @@
-"""Files made of the pod's own fields, and projected volumes, which join several such sources."""
+"""Validate downward API volumes and projected volumes."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateProjectionSources
 
@@ -31,9 +31,10 @@ _CONFLICT: Final = "conflicting duplicate paths"
 
 
 def check_downward_api(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate files made of the pod's fields; complaints about a file are, as upstream's, about the source."""
+    """Validate a downward API volume."""
     errors = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
     for file in source.get("items", ()):
+        # Upstream reports errors of a file at the path of the source, without index.
         errors += _check_file(file, at)
     return errors
 
@@ -55,7 +56,7 @@ def _check_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_projected(volume: ReadOnlyObject, at: str, *, allow_any_token_path: bool) -> list[FieldError]:
-    """Validate a projected volume; `allow_any_token_path` is for a pod stored with such a path before."""
+    """Validate a projected volume; `allow_any_token_path` tolerates a stored path."""
     errors = validate_file_mode(volume.get("defaultMode"), f"{at}.defaultMode")
     taken: set[str] = set()
     for i, source in enumerate(volume.get("sources") or ()):
@@ -83,6 +84,7 @@ _KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "c
 def _take(path: str, taken: set[str], at: str, shown: str) -> list[FieldError]:
     if path in taken:
         return [invalid(at, shown, _CONFLICT)]
+    # Paths are compared across all sources of the volume, as their files are written into one directory.
     taken.add(path)
     return []
 
@@ -115,6 +117,7 @@ def _check_token(source: ReadOnlyObject, at: str, volume_at: str, allow_any_path
     if seconds > _TOKEN_SECONDS_MAX:
         errors.append(invalid(here, seconds, "may not specify a duration larger than 2^32 seconds"))
     if not path:
+        # Upstream reports the token's path at the volume.
         errors.append(required(f"{volume_at}.path"))
     elif not allow_any_path:
         errors += validate_free_path(path, f"{volume_at}.path")
@@ -185,7 +188,7 @@ def _check_lifetime(seconds: int | None, at: str, signer: str) -> list[FieldErro
 
 
 def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
-    """Return whether a stored pod puts a token at a path that does not descend, so that its successor may."""
+    """Return whether a stored pod mounts a token at an invalid path."""
     return any(
         validate_free_path(source["serviceAccountToken"].get("path", ""), "")
         for volume in volumes
@@ -195,7 +198,7 @@ def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
 
 
 def misses_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Reject tokens of a service account in a pod that has none."""
+    """Reject service account tokens in a pod without a service account."""
     if spec.get("serviceAccountName"):
         return []
     text = "must not be specified when serviceAccountName is not set"

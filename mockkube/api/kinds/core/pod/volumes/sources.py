@@ -1,6 +1,6 @@
-"""Sources of volumes: what each kind of source must say. Pods and persistent volumes share most of them.
+"""Validate volume sources of pods and persistent volumes.
 
-A check is given the source and its path; complaints come in upstream's order, under upstream's paths.
+A check takes the source and its field path. Errors come in upstream's order, under upstream's paths.
 """
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, validateVolumeSource and ValidatePersistentVolumeSpec
@@ -51,18 +51,18 @@ _AZURE_BLOB: Final = "https://{account-name}.blob.core.windows.net/{container-na
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One kind of source: its field, its check, and the paths upstream gives where they are not the field's."""
+    """Kind of volume source: its field, its check, and paths that differ from the field."""
 
     field: str
     check: Check
     at: str = ""
     second_at: str = ""
+    # Checked even if it is not the first source: upstream lacks the test for a second source there.
     always: bool = False
-    """Looked at even when it is not the first."""
 
 
 def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str) -> list[FieldError]:
-    """Validate the first source of a volume, and refuse any further one."""
+    """Validate the first source of a volume and reject all others."""
     errors: list[FieldError] = []
     given = 0
     for source in sources:
@@ -78,7 +78,7 @@ def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str)
 
 
 def demand(*fields: str) -> Check:
-    """Return a check that asks for fields, and for nothing else."""
+    """Return a check that requires fields and nothing else."""
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         return [required(f"{at}.{name}") for name in fields if not source.get(name)]
@@ -87,7 +87,7 @@ def demand(*fields: str) -> Check:
 
 
 def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a path on the node."""
+    """Validate a hostPath source."""
     path = source.get("path")
     if not path:
         return [required(f"{at}.path")]
@@ -98,7 +98,7 @@ def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a checkout of a repository."""
+    """Validate a gitRepo source."""
     errors = demand("repository")(source, at)
     return errors + validate_descending_path(source.get("directory", ""), f"{at}.directory")
 
@@ -119,12 +119,12 @@ check_aws: Final = _disk("volumeID")
 
 
 def check_secret(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Secret as files."""
+    """Validate a Secret source."""
     return demand("secretName")(source, at) + _check_files(source, at)
 
 
 def check_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a ConfigMap as files."""
+    """Validate a ConfigMap source."""
     return demand("name")(source, at) + _check_files(source, at)
 
 
@@ -136,14 +136,14 @@ def _check_files(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_key_to_path(item: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a key that becomes a file."""
+    """Validate the file that a key of a Secret or ConfigMap becomes."""
     errors = demand("key", "path")(item, at)
     errors += validate_free_path(item.get("path", ""), f"{at}.path")
     return errors + validate_file_mode(item.get("mode"), f"{at}.mode")
 
 
 def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a path of an NFS server."""
+    """Validate an NFS source."""
     errors = demand("server", "path")(source, at)
     path = source.get("path", "")
     if not path.startswith("/"):
@@ -152,13 +152,13 @@ def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate an iSCSI disk of a pod."""
+    """Validate the iSCSI source of a pod."""
     named = "must be valid format starting with iqn, eui, or naa"
     return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, named)
 
 
 def iscsi_check_for(name: str) -> Check:
-    """Return the check of an iSCSI disk for the persistent volume of that name."""
+    """Return the check of an iSCSI source for the persistent volume `name`."""
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         portal = source.get("targetPortal", "")
@@ -171,7 +171,7 @@ def iscsi_check_for(name: str) -> Check:
 
 
 def iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
-    """Say that the name of the volume and the portal are too long together."""
+    """Return the error for a volume name and portal that are too long together."""
     if "initiatorName" not in source or names.byte_length(f"{name}:{source.get('targetPortal', '')}") <= 64:
         return ""
     return (
@@ -189,6 +189,7 @@ def _check_iscsi_disk(source: ReadOnlyObject, at: str, unknown_text: str) -> lis
     secret = source.get("secretRef")
     if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
         errors.append(required(f"{at}.secretRef"))
+    # Only upstream's check for persistent volumes, which uses this text, asks for the secret's name.
     if unknown_text == "must be valid format" and secret is not None and not secret.get("name"):
         errors.append(required(f"{at}.secretRef.name"))
     if "initiatorName" in source:
@@ -204,7 +205,7 @@ def _check_qualifier(name: str, at: str, unknown_text: str) -> list[FieldError]:
 
 
 def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a GlusterFS volume of a persistent volume."""
+    """Validate the GlusterFS source of a persistent volume."""
     errors = demand("endpoints", "path")(source, at)
     namespace = source.get("endpointsNamespace")
     if namespace is None:
@@ -217,7 +218,7 @@ def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_flocker(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Flocker dataset."""
+    """Validate a Flocker source."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     errors = []
     if not name and not uuid:
@@ -231,7 +232,7 @@ def check_flocker(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Quobyte volume."""
+    """Validate a Quobyte source."""
     registry = source.get("registry", "")
     errors = []
     if not registry:
@@ -248,10 +249,11 @@ def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Fibre Channel disk."""
+    """Validate a Fibre Channel source."""
     targets, lun = source.get("targetWWNs", ()), source.get("lun")
     errors = []
     if not targets and not source.get("wwids"):
+        # Volumes with wwids need no LUN: those names identify the disk itself.
         errors.append(required(f"{at}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
         text = "targetWWNs and wwids can not be specified simultaneously"
@@ -266,7 +268,7 @@ def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a FlexVolume: its options are not Kubernetes' own."""
+    """Validate a FlexVolume source; its options must not use Kubernetes' domains."""
     errors = demand("driver")(source, at)
     options: Mapping[str, str] = source.get("options", {})
     for key in options:
@@ -278,12 +280,12 @@ def check_flex(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_cinder(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Cinder disk of a pod."""
+    """Validate the Cinder source of a pod."""
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
 
 
 def check_cinder_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a Cinder disk of a persistent volume."""
+    """Validate the Cinder source of a persistent volume."""
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
 
@@ -293,7 +295,7 @@ def _check_secret_ref(source: ReadOnlyObject, at: str, fields: Sequence[str]) ->
 
 
 def check_azure_file_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate an Azure share of a persistent volume."""
+    """Validate the Azure File source of a persistent volume."""
     errors = demand("secretName", "shareName")(source, at)
     if source.get("secretNamespace") == "":
         errors.append(required(f"{at}.secretNamespace"))
@@ -301,7 +303,7 @@ def check_azure_file_volume(source: ReadOnlyObject, at: str) -> list[FieldError]
 
 
 def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate an Azure disk."""
+    """Validate an Azure Disk source."""
     errors = demand("diskName", "diskURI")(source, at)
     caching = ("None", "ReadOnly", "ReadWrite")
     if source.get("cachingMode", "None") not in caching:
@@ -318,18 +320,18 @@ def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def check_local(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a disk of a node."""
+    """Validate a local source."""
     path = source.get("path")
     return validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")]
 
 
 def check_storage_os(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a StorageOS volume of a pod."""
+    """Validate the StorageOS source of a pod."""
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name",))
 
 
 def check_storage_os_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a StorageOS volume of a persistent volume."""
+    """Validate the StorageOS source of a persistent volume."""
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
 
@@ -342,7 +344,7 @@ def _check_storage_os_names(source: ReadOnlyObject, at: str) -> list[FieldError]
 
 
 def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate an inline CSI volume of a pod."""
+    """Validate the inline CSI source of a pod."""
     errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
     secret = source.get("nodePublishSecretRef")
     if secret is None:
@@ -350,11 +352,12 @@ def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = secret.get("name")
     if not name:
         return [*errors, required(f"{at}.nodePublishSecretRef.name")]
+    # The path lacks `nodePublishSecretRef`, as upstream's does.
     return errors + [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
 
 
 def check_csi_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a CSI volume of a persistent volume."""
+    """Validate the CSI source of a persistent volume."""
     errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
     errors += demand("volumeHandle")(source, at)
     for field in _CSI_SECRETS:

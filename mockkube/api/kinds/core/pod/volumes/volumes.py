@@ -1,4 +1,4 @@
-"""The volumes of a pod."""
+"""Validate the volumes of a pod."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateVolumes
 
@@ -40,7 +40,7 @@ from mockkube.api.types import ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class VolumeRules:
-    """What the gates, and the stored pod, allow volumes to say; an image may be missing outside of a pod."""
+    """Validation options of volumes; outside of pods an image volume may lack its reference."""
 
     claims: ClaimRules = field(default_factory=ClaimRules)
     allow_any_token_path: bool = False
@@ -49,7 +49,7 @@ class VolumeRules:
 
 @dataclass(frozen=True, slots=True)
 class Volumes:
-    """The volumes that are in form, by name, and what is wrong with the others."""
+    """Valid volumes by name, and the errors of the others."""
 
     by_name: dict[str, ReadOnlyObject]
     errors: list[FieldError]
@@ -59,7 +59,7 @@ _NO_VOLUMES: Final[Sequence[ReadOnlyObject]] = ()
 
 
 def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> Volumes:
-    """Validate volumes; with the name of the pod, those it would create are known by name."""
+    """Validate volumes; `pod_name` is needed for the names of ephemeral claims."""
     volumes = spec.get("volumes", _NO_VOLUMES)
     result = Volumes({}, [])
     if not volumes:
@@ -67,15 +67,16 @@ def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: Volume
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if pod_name and "ephemeral" in volume}
     for i, volume in enumerate(volumes):
         here, name = f"{at}[{i}]", volume.get("name", "")
-        found = _validate_source(volume, here, pod_name, rules)
-        found += [invalid(f"{here}.name", name, text) for text in names.dns_label(name)] if name else []
+        volume_errors = _validate_source(volume, here, pod_name, rules)
+        volume_errors += [invalid(f"{here}.name", name, text) for text in names.dns_label(name)] if name else []
         if not name:
-            found.append(required(f"{here}.name"))
+            volume_errors.append(required(f"{here}.name"))
         if name in result.by_name:
-            found.append(duplicate(f"{here}.name", name))
-        if found:
-            result.errors.extend(found)
+            volume_errors.append(duplicate(f"{here}.name", name))
+        if volume_errors:
+            result.errors.extend(volume_errors)
         else:
+            # Only valid volumes count: a mount of an invalid one is reported as not found, as upstream does.
             result.by_name[name] = volume
         claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
         if claim in created:
@@ -119,7 +120,7 @@ def _check_empty_dir(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 @lru_cache(maxsize=16)
 def _sources(rules: VolumeRules) -> dict[str, Source]:
-    """Return the kinds of sources a pod may have, in the order they are looked at."""
+    """Return the volume sources of pods by field, in the order they are checked."""
 
     def check_projected(source: ReadOnlyObject, at: str) -> list[FieldError]:
         return validate_projected(source, at, allow_any_token_path=rules.allow_any_token_path)
@@ -151,6 +152,7 @@ def _sources(rules: VolumeRules) -> dict[str, Source]:
         Source("cinder", check_cinder),
         Source("cephfs", demand("monitors"), second_at="cephFS"),
         Source("quobyte", check_quobyte),
+        # The misspelled path is upstream's.
         Source("downwardAPI", check_downward_api, second_at="downwarAPI"),
         Source("fc", check_fc),
         Source("flexVolume", check_flex),

@@ -1,4 +1,4 @@
-"""Warnings about volumes: drivers that do nothing any more, files that hide one another."""
+"""Warn about deprecated volume sources, fractional bytes and overlapping paths."""
 
 # upstream 1.36: pkg/api/pod/warnings.go, warningsForOverlappingVirtualPaths
 
@@ -11,8 +11,9 @@ from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
 
+# Bound on compared pairs of files, which are quadratic in the number of files: a volume with more than 1,400 files
+# could otherwise block the server. Further warnings would not fit into the response headers anyway.
 _COMPARISONS_MAX: Final = 1_000_000
-"""How many pairs of files are compared; of more nobody reads the warnings."""
 _GONE: Final = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -28,7 +29,7 @@ _GONE: Final = {
 
 
 def volume_warnings(volumes: Sequence[ReadOnlyObject], at: str, judge: Judge) -> Iterator[str]:
-    """Warn about sources that are deprecated."""
+    """Warn about deprecated volume sources."""
     for i, volume in enumerate(volumes):
         for field in volume:
             if field in _GONE:
@@ -47,7 +48,7 @@ def _source_warnings(field: str, volume: ReadOnlyObject, at: str, judge: Judge) 
 
 
 def claim_spec_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
-    """Warn about parts of bytes in a claim."""
+    """Warn about fractional byte amounts in a claim."""
     for kind in ("requests", "limits"):
         amount = spec.get("resources", {}).get(kind, {}).get("storage")
         if amount is not None and parse(amount).milli() % 1000:
@@ -65,7 +66,7 @@ class _File:
 
 
 def overlap_warnings(volumes: Sequence[ReadOnlyObject]) -> Iterator[str]:
-    """Warn about files in one volume that hide one another."""
+    """Warn about files of one volume that hide each other."""
     for volume in volumes:
         name = volume.get("name", "")
         for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret")):
@@ -90,6 +91,7 @@ def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[s
         compared += len(earlier)
         if compared > _COMPARISONS_MAX:
             return
+        # With a slash appended to both, "a" hides "a/b" but not "ab".
         stripped = replace(file, path=file.path.rstrip("/"))
         for other in earlier:
             if _overlap(other, stripped):
@@ -113,7 +115,7 @@ def _projected_overlaps(projected: ReadOnlyObject, volume: str) -> Iterator[str]
 
 
 def _projected_files(source: ReadOnlyObject) -> list[_File]:
-    """Return the files of the first kind of source that makes any."""
+    """Return the files of the first projection type that has any."""
     for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         if "items" in source.get(kind, ()):
             name = "" if kind == "downwardAPI" else f" {quoted(source[kind].get('name', ''))}"
